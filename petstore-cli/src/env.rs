@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::SystemTime;
 
 use futures_util::Stream as Events;
 use jiff::tz::TimeZone;
+
+use crate::error::{CliError, Kind};
 
 /// The inputs and outputs of the program.
 pub struct Env {
@@ -63,6 +65,17 @@ impl fmt::Display for Signal {
             Self::Interrupt => "interrupted",
             Self::Terminate => "terminated",
         })
+    }
+}
+
+/// The error of a command that a signal stopped.
+impl From<Signal> for CliError {
+    fn from(signal: Signal) -> Self {
+        let kind = match signal {
+            Signal::Interrupt => Kind::Interrupted,
+            Signal::Terminate => Kind::Terminated,
+        };
+        Self::new(kind, signal.to_string())
     }
 }
 
@@ -130,25 +143,85 @@ pub struct Stream {
     pub is_terminal: bool,
 }
 
-impl Env {
+/// What the machine says about itself: variables, folders, the clock and the terminal's width.
+pub(crate) struct System {
+    vars: HashMap<String, OsString>,
+    dirs: Dirs,
+    now: fn() -> SystemTime,
+    width: Option<u16>,
+}
+
+impl System {
+    pub(crate) fn new(
+        vars: HashMap<String, OsString>,
+        dirs: Dirs,
+        now: fn() -> SystemTime,
+        width: Option<u16>,
+    ) -> Self {
+        Self {
+            vars,
+            dirs,
+            now,
+            width,
+        }
+    }
+
     /// Returns a variable. Empty and non-Unicode variables count as not set.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        let value = self.vars.get(name)?.to_str()?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// Returns a variable as it is, if it is set.
+    #[cfg(feature = "mock")]
+    pub(crate) fn raw_var(&self, name: &str) -> Option<&OsString> {
+        self.vars.get(name)
+    }
+
+    /// Returns a variable. Fails if it is not Unicode, instead of ignoring it.
+    pub(crate) fn unicode(&self, name: &str) -> Result<Option<&str>, CliError> {
+        match self.vars.get(name) {
+            Some(value) if value.to_str().is_none() => {
+                Err(CliError::new(Kind::Config, format!("{name} is not UTF-8")))
+            }
+            _ => Ok(self.var(name)),
+        }
+    }
+
+    /// Returns the variables whose values are Unicode.
+    pub(crate) fn vars(&self) -> impl Iterator<Item = (&str, &str)> {
         self.vars
-            .get(name)?
-            .to_str()
-            .filter(|value| !value.is_empty())
+            .iter()
+            .filter_map(|(name, value)| Some((&**name, value.to_str()?)))
+    }
+
+    pub(crate) fn dirs(&self) -> &Dirs {
+        &self.dirs
+    }
+
+    pub(crate) fn now(&self) -> fn() -> SystemTime {
+        self.now
     }
 
     /// Returns the width in columns: COLUMNS, or that of the terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
-        let columns = self.var("COLUMNS").and_then(|text| text.parse().ok());
+        Self::columns_of(&self.vars, self.width)
+    }
+
+    /// Returns the width in columns before there is a `System`.
+    pub(crate) fn columns_of(
+        vars: &HashMap<String, OsString>,
+        width: Option<u16>,
+    ) -> Option<usize> {
+        let columns = vars.get("COLUMNS").and_then(|text| text.to_str());
+        let columns = columns.and_then(|text| text.parse().ok());
         columns
-            .or(self.width.map(usize::from))
+            .or(width.map(usize::from))
             .filter(|columns| *columns > 0)
     }
 
     /// Returns a path for messages, with `~` for the home folder.
-    pub(crate) fn shown(&self, path: &std::path::Path) -> String {
+    pub(crate) fn shown(&self, path: &Path) -> String {
         let home = self.var("HOME").filter(|home| home.len() > 1);
         match home.and_then(|home| path.strip_prefix(home).ok()) {
             Some(below) => format!("~/{}", below.display()),
@@ -159,17 +232,18 @@ impl Env {
     /// Returns the path in a setting, in which `~/` means the home folder.
     pub(crate) fn path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), self.var("HOME")) {
-            (Some(below), Some(home)) => std::path::Path::new(home).join(below),
+            (Some(below), Some(home)) => Path::new(home).join(below),
             _ => text.into(),
         }
     }
 
     /// Returns the local time zone: that of TZ, or the system's.
     pub(crate) fn time_zone(&self) -> TimeZone {
-        let named = self
-            .var("TZ")
-            .map(|name| TimeZone::get(name).or_else(|_| TimeZone::posix(name)));
-        named.and_then(Result::ok).unwrap_or_else(TimeZone::system)
+        let Some(name) = self.var("TZ") else {
+            return TimeZone::system();
+        };
+        let named = TimeZone::get(name).or_else(|_| TimeZone::posix(name));
+        named.unwrap_or_else(|_| TimeZone::system())
     }
 }
 

@@ -53,6 +53,14 @@ pub(crate) fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Quotes a path as one word of a POSIX shell. The `~` of the home folder stays outside the quotes.
+pub(crate) fn shell_path(shown: &str) -> String {
+    match shown.strip_prefix("~/") {
+        Some(below) => format!("~/{}", shell(below)),
+        None => shell(shown),
+    }
+}
+
 fn readable(c: char, out: &mut String) {
     match c {
         '\\' => out.push_str("\\\\"),

@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use crate::env::Env;
+use crate::env::System;
 use crate::error::{CliError, Kind};
 
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
-pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, env: &Env) -> Result<(), CliError> {
+pub(crate) fn write(
+    path: &Path,
+    content: impl AsRef<[u8]>,
+    system: &System,
+) -> Result<(), CliError> {
     let failed = |problem| {
         CliError::io(
             Kind::Internal,
-            format!("cannot write {}", env.shown(path)),
+            format!("cannot write {}", system.shown(path)),
             &problem,
         )
     };
@@ -49,11 +53,11 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
 }
 
 /// Waits up to five seconds until no other process changes a file, and returns the lock for it.
-pub(crate) async fn lock(path: &Path, env: &Env) -> Result<File, CliError> {
+pub(crate) async fn lock(path: &Path, system: &System) -> Result<File, CliError> {
     let failed = |problem: io::Error| {
         CliError::io(
             Kind::Internal,
-            format!("cannot write {}", env.shown(path)),
+            format!("cannot write {}", system.shown(path)),
             &problem,
         )
     };
@@ -70,8 +74,14 @@ pub(crate) async fn lock(path: &Path, env: &Env) -> Result<File, CliError> {
 }
 
 /// Reads a file of up to a megabyte; `None` if it does not exist. An error has this kind.
-pub(crate) fn read(path: &Path, kind: Kind, env: &Env) -> Result<Option<String>, CliError> {
-    let failed = |problem| CliError::io(kind, format!("cannot read {}", env.shown(path)), &problem);
+pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<String>, CliError> {
+    let failed = |problem| {
+        CliError::io(
+            kind,
+            format!("cannot read {}", system.shown(path)),
+            &problem,
+        )
+    };
     text(path).map_err(failed)
 }
 

@@ -2,15 +2,17 @@
 
 use std::ffi::OsString;
 
-use crate::settings::config_file::Profile;
-use crate::settings::{Values, flag, parse};
+use crate::env::System;
+use crate::settings::config_file::{Problem, Profile};
+use crate::settings::{Settings, Values, flag, parse};
+use crate::ui::UiOptions;
 
 /// The options of every command.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalArgs {
     /// The profile of config.toml to use
     #[arg(long, global = true, hide = true, value_name = "NAME", value_parser = parse::<Profile>)]
-    pub(crate) profile: Option<Profile>,
+    profile: Option<Profile>,
 
     /// Use a built-in server with 25 pets; no key, no settings, nothing kept
     #[cfg(feature = "mock")]
@@ -18,7 +20,7 @@ pub(crate) struct GlobalArgs {
     mock: bool,
 
     #[command(flatten)]
-    pub(crate) values: Values,
+    values: Values,
 
     /// Show only these fields, in this order
     #[arg(
@@ -28,28 +30,51 @@ pub(crate) struct GlobalArgs {
         value_name = "LIST",
         value_delimiter = ','
     )]
-    pub(crate) fields: Option<Vec<String>>,
+    fields: Option<Vec<String>>,
 
     /// Filter the result; strings come out raw
     #[arg(long, global = true, hide = true, value_name = "EXPRESSION")]
-    pub(crate) jq: Option<String>,
+    jq: Option<String>,
 
     /// Exit with 8 if a deprecated operation was used
     #[arg(long, global = true, hide = true)]
-    pub(crate) deny_deprecated: bool,
+    deny_deprecated: bool,
 
     /// Errors and results only
     #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
     #[arg(conflicts_with = "verbose")]
-    pub(crate) quiet: u8,
+    quiet: u8,
 
     /// Show attempts; -vv with headers, -vvv with bodies
     #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
+    verbose: u8,
 }
 
 impl GlobalArgs {
-    pub(crate) fn wants_mock(&self) -> bool {
+    /// Combines the flags with variables and the configuration file.
+    pub(crate) fn resolve(&self, system: &System) -> (Settings, Option<Problem>) {
+        let profile = self.profile.as_ref();
+        Settings::resolve(profile, &self.values, system, self.wants_mock())
+    }
+
+    /// Adds how much is shown on standard error.
+    pub(crate) fn verbosity(&self, options: UiOptions) -> UiOptions {
+        options.quiet(self.quiet > 0).verbose(self.verbose)
+    }
+
+    pub(crate) fn fields(&self) -> Option<&[String]> {
+        self.fields.as_deref()
+    }
+
+    pub(crate) fn jq(&self) -> Option<String> {
+        self.jq.clone()
+    }
+
+    pub(crate) fn denies_deprecated(&self) -> bool {
+        self.deny_deprecated
+    }
+
+    fn wants_mock(&self) -> bool {
         #[cfg(feature = "mock")]
         return self.mock;
         #[cfg(not(feature = "mock"))]

@@ -23,14 +23,15 @@
 //! # }
 //! ```
 
-mod env;
 mod error;
 mod escape;
+mod time;
+
+mod env;
+mod suggest;
 
 mod files;
 mod screen;
-mod suggest;
-mod time;
 
 mod output;
 mod status;
@@ -38,10 +39,9 @@ mod status;
 mod settings;
 mod ui;
 
-mod explain;
 mod global;
-
-mod trace;
+mod input;
+mod session;
 
 mod context;
 
@@ -52,16 +52,16 @@ use futures_util::StreamExt as _;
 pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 
 use crate::commands::args::{self, Args, Cmd};
-use crate::commands::help;
-use crate::context::{Context, Purpose};
-use crate::error::{CliError, ErrorFormat, Kind};
+use crate::commands::{completions, help};
+use crate::context::Context;
+use crate::error::{CliError, Kind};
 use crate::global::GlobalArgs;
 
 /// Runs the program, and returns its exit code.
 pub async fn run(env: Env) -> u8 {
-    if env.var(help::COMPLETE).is_some() {
+    if completions::are_requested(&env) {
         // An error message would disturb the line being typed.
-        let _ = help::complete(env, args::tree());
+        let _ = completions::complete(env, args::tree());
         return 0;
     }
     // The crypto provider of all clients. An installed provider is used as well.
@@ -71,25 +71,23 @@ pub async fn run(env: Env) -> u8 {
         Ok(Args { global, command }) => (global, Ok(command)),
         Err(mistake) => (GlobalArgs::of_mistyped(&env.args), Err(mistake)),
     };
-    let mut context = Context::new(global, env);
-    context.ui.start_status_line();
+    let mut context = Context::new(&global, env);
+    context.ui().start_status_line();
     let result = match command {
         Ok(command) => run_command(command, &mut context).await,
-        Err(mistake) => explain_usage(&mistake, &mut context),
+        Err(mistake) => explain_usage(&mistake, &context),
     };
     context.end(result).await
 }
 
 async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError> {
-    if command.needs_settings()
-        && let Some(problem) = context.settings.problem.take()
-    {
-        return Err(problem);
+    if command.needs_settings() {
+        context.require_settings()?;
     }
-    let mut signals: Signals = Box::pin(futures_util::stream::pending());
-    if !command.handles_signals() {
-        std::mem::swap(&mut signals, &mut context.env.signals);
+    if command.handles_signals() {
+        return command.run(context).await;
     }
+    let mut signals = context.take_signals();
     let signal = tokio::select! {
         // In this order, so that signals are received before the work starts.
         biased;
@@ -97,44 +95,40 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
         result = command.run(context) => return result,
     };
     let error = CliError::from(signal);
-    if context.facts.purpose != Purpose::Read {
-        let hint = "a request in flight may still be processed";
-        return Err(error.hint(hint));
+    if context.connector().purpose().is_read() {
+        return Err(error);
     }
-    Err(error)
+    Err(error.hint("a request in flight may still be processed"))
 }
 
 /// Prints help and versions to standard output, and errors to standard error.
-fn explain_usage(mistake: &clap::Error, context: &mut Context) -> Result<(), CliError> {
+fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<(), CliError> {
     use clap::error::ErrorKind::{
         DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,
     };
+
     let mut tree = args::tree();
     tree.build();
-    let args = context
-        .env
-        .args
+    let args: Vec<_> = context
+        .args()
         .iter()
-        .map(|arg| arg.to_string_lossy().into_owned());
-    let args: Vec<_> = args.collect();
-    let screen = &context.options.screen;
-    let is_json = context.ui.options.format == ErrorFormat::Json;
-    let text = match mistake.kind() {
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    match mistake.kind() {
         DisplayHelp | DisplayVersion => {
-            let text = screen.styled(&mistake.render());
-            return context.print_help(&text);
+            let printer = context.printer();
+            printer.print_help(&printer.screen().styled(&mistake.render()))
         }
-        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand if !is_json => {
-            match suggest::command_of(&tree, &args, "") {
+        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand if !context.ui().is_json() => {
+            let screen = context.ui().screen();
+            let text = match suggest::command_of(&tree, &args, "") {
                 (command, path) if path == command.get_name() => help::START.to_owned(),
                 (command, _) => screen.styled(&command.clone().render_help()),
-            }
+            };
+            let text = screen.fold(&text);
+            context.ui().text(&format!("{}\n", text.trim_end()));
+            Err(CliError::Silent(Kind::Usage.code()))
         }
-        _ => return Err(suggest::usage_error(mistake, &tree, &args)),
-    };
-    context.ui.text(&format!(
-        "{}\n",
-        context.ui.options.screen.fold(&text).trim_end()
-    ));
-    Err(CliError::Silent(Kind::Usage.code()))
+        _ => Err(suggest::usage_error(mistake, &tree, &args)),
+    }
 }

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::StyledStr;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
-use crate::env::Env;
+use crate::env::System;
 
 pub(crate) const PLAIN: Style = Style::new();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -34,14 +34,21 @@ pub(crate) enum Color {
 impl Color {
     /// Returns whether a stream gets colour. In order of precedence: the choice, `NO_COLOR`,
     /// `CLICOLOR_FORCE`, `CLICOLOR=0` and `TERM=dumb`, whether it is a terminal.
-    fn applies(self, env: &Env, is_terminal: bool) -> bool {
+    fn applies(self, system: &System, is_terminal: bool) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto if env.var("NO_COLOR").is_some() => false,
-            Self::Auto if env.var("CLICOLOR_FORCE").is_some_and(|force| force != "0") => true,
+            Self::Auto if system.var("NO_COLOR").is_some() => false,
+            Self::Auto
+                if system
+                    .var("CLICOLOR_FORCE")
+                    .is_some_and(|force| force != "0") =>
+            {
+                true
+            }
             Self::Auto => {
-                let plain = env.var("TERM") == Some("dumb") || env.var("CLICOLOR") == Some("0");
+                let plain =
+                    system.var("TERM") == Some("dumb") || system.var("CLICOLOR") == Some("0");
                 is_terminal && !plain
             }
         }
@@ -51,18 +58,18 @@ impl Color {
 /// The display of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Screen {
-    pub(crate) is_terminal: bool,
+    is_terminal: bool,
     /// The width of the terminal. A file has no limit.
-    pub(crate) width: Option<usize>,
-    pub(crate) color: bool,
-    pub(crate) unicode: bool,
+    width: Option<usize>,
+    color: bool,
+    unicode: bool,
 }
 
 impl Screen {
-    pub(crate) fn new(env: &Env, color: Color, is_terminal: bool) -> Self {
+    pub(crate) fn new(system: &System, color: Color, is_terminal: bool) -> Self {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()
-            .find_map(|name| env.var(name));
+            .find_map(|name| system.var(name));
         let utf8 = |locale: &str| {
             locale
                 .to_ascii_lowercase()
@@ -71,10 +78,44 @@ impl Screen {
         };
         Self {
             is_terminal,
-            width: env.columns().filter(|_| is_terminal),
-            color: color.applies(env, is_terminal),
-            unicode: locale.is_some_and(utf8) && !matches!(env.var("TERM"), Some("dumb" | "linux")),
+            width: system.columns().filter(|_| is_terminal),
+            color: color.applies(system, is_terminal),
+            unicode: locale.is_some_and(utf8)
+                && !matches!(system.var("TERM"), Some("dumb" | "linux")),
         }
+    }
+
+    /// A terminal with symbols and without colours.
+    #[cfg(test)]
+    pub(crate) fn plain(width: Option<usize>) -> Self {
+        Self {
+            is_terminal: true,
+            width,
+            color: false,
+            unicode: true,
+        }
+    }
+
+    /// A file.
+    #[cfg(test)]
+    pub(crate) fn file() -> Self {
+        Self {
+            is_terminal: false,
+            ..Self::plain(None)
+        }
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Returns the width of the terminal. A file has no limit.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    pub(crate) fn has_unicode(&self) -> bool {
+        self.unicode
     }
 
     /// Returns text with a style, if enabled.

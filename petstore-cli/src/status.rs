@@ -15,14 +15,47 @@ const SHOWN_AFTER: Duration = Duration::from_millis(300);
 #[derive(Debug, Clone)]
 pub(crate) struct Activity {
     /// The reason: `minute quota used up; continues`.
-    pub(crate) text: String,
+    text: String,
     /// The same beside a bar: `minute quota`. Empty where a bar does not mention it.
-    pub(crate) short: String,
+    short: String,
     /// The end of the wait, if known, and its text.
-    pub(crate) end: Option<(Instant, Option<String>)>,
+    end: Option<(Instant, Option<String>)>,
 }
 
 impl Activity {
+    /// Creates an activity that a bar does not mention.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            short: String::new(),
+            end: None,
+        }
+    }
+
+    /// Sets the text beside a bar.
+    pub(crate) fn short(self, short: impl Into<String>) -> Self {
+        Self {
+            short: short.into(),
+            ..self
+        }
+    }
+
+    /// Sets the end of the wait.
+    pub(crate) fn ends(self, end: Instant) -> Self {
+        Self {
+            end: Some((end, None)),
+            ..self
+        }
+    }
+
+    /// Sets the end of the wait, and its text.
+    pub(crate) fn ends_at(self, end: Instant, text: String) -> Self {
+        Self {
+            end: Some((end, Some(text))),
+            ..self
+        }
+    }
+
     /// Returns a text with the remaining time, longest form first; without an end, the elapsed
     /// time.
     fn forms(&self, before: &str, since: Instant) -> Vec<String> {
@@ -57,7 +90,7 @@ pub(crate) enum Progress {
 /// What the status line shows.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
-    pub(crate) progress: Option<Progress>,
+    progress: Option<Progress>,
     activity: Option<(Activity, Instant)>,
     frame: usize,
 }
@@ -66,6 +99,14 @@ impl Status {
     /// Returns whether there is nothing to show.
     pub(crate) fn is_idle(&self) -> bool {
         self.progress.is_none() && self.activity.is_none()
+    }
+
+    pub(crate) fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
+    }
+
+    pub(crate) fn set_progress(&mut self, progress: Option<Progress>) {
+        self.progress = progress;
     }
 
     /// Sets the reason of the wait. The same one lasts since it was set first.
@@ -80,7 +121,7 @@ impl Status {
     /// Returns the line in the longest form that fits, if there is one.
     pub(crate) fn line(&mut self, screen: &Screen) -> Option<String> {
         self.frame += 1;
-        let room = screen.width.unwrap_or(80).saturating_sub(1);
+        let room = screen.width().unwrap_or(80).saturating_sub(1);
         let forms = self.forms(screen);
         let line = forms
             .iter()
@@ -113,7 +154,7 @@ impl Status {
             };
             return bar(screen, *done, *all, &tails);
         }
-        let frames = if screen.unicode {
+        let frames = if screen.has_unicode() {
             &FRAMES[..]
         } else {
             &ASCII_FRAMES[..]
@@ -168,22 +209,10 @@ mod tests {
                     all: 4,
                     forecast,
                 }),
-                activity: Some((
-                    Activity {
-                        text,
-                        short,
-                        end: None,
-                    },
-                    since,
-                )),
+                activity: Some((Activity::new(text).short(short), since)),
                 frame: 0,
             };
-            let screen = Screen {
-                is_terminal: true,
-                width: None,
-                color: false,
-                unicode: true,
-            };
+            let screen = Screen::plain(None);
             status
                 .forms(&screen)
                 .remove(0)
@@ -197,39 +226,23 @@ mod tests {
 
     #[test]
     fn a_narrow_line_keeps_the_remaining_time() {
-        let end = Some((
-            Instant::now() + Duration::from_secs(89),
-            Some("until 07:53".to_owned()),
-        ));
-        let text = "minute quota used up; continues".to_owned();
-        let activity = Activity {
-            text,
-            short: "minute quota".to_owned(),
-            end,
-        };
+        let end = Instant::now() + Duration::from_secs(89);
+        let activity = Activity::new("minute quota used up; continues")
+            .short("minute quota")
+            .ends_at(end, "until 07:53".to_owned());
         let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
         let mut status = Status {
             activity: Some((activity, since)),
             ..Status::default()
         };
-        let screen = Screen {
-            is_terminal: true,
-            width: Some(40),
-            color: false,
-            unicode: true,
-        };
+        let screen = Screen::plain(Some(40));
         let line = status.line(&screen).unwrap();
         assert!(line.contains("minute quota: 1 min 2"), "{line}");
     }
 
     #[test]
     fn a_bar_loses_its_parts_before_the_count_and_the_wait() {
-        let screen = Screen {
-            is_terminal: true,
-            width: Some(80),
-            color: false,
-            unicode: true,
-        };
+        let screen = Screen::plain(Some(80));
         let waiting = [
             "minute quota: 41 s (07:53:00)".to_owned(),
             "minute quota: 41 s".to_owned(),

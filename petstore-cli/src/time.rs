@@ -9,12 +9,25 @@ use jiff::{Timestamp, Zoned};
 /// The current time, and the format of times: the local time zone for people, else UTC.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
-    pub(crate) now: fn() -> SystemTime,
+    now: fn() -> SystemTime,
     /// The local time zone, for people.
-    pub(crate) zone: Option<TimeZone>,
+    zone: Option<TimeZone>,
 }
 
 impl Clock {
+    /// Creates a clock that writes times in UTC.
+    pub(crate) fn new(now: fn() -> SystemTime) -> Self {
+        Self { now, zone: None }
+    }
+
+    /// Returns a clock that writes times for people.
+    pub(crate) fn local(self, zone: TimeZone) -> Self {
+        Self {
+            zone: Some(zone),
+            ..self
+        }
+    }
+
     pub(crate) fn now(&self) -> SystemTime {
         (self.now)()
     }
@@ -29,7 +42,7 @@ impl Clock {
 
     /// Formats a time: `07:45:00` today, `Mon 01:00` this week, `5 December 2030` otherwise.
     pub(crate) fn instant(&self, at: SystemTime) -> String {
-        let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
+        let (Some(then), Some(now)) = (self.zoned(at), self.zoned(self.now())) else {
             return instant(at);
         };
         let week = Duration::from_secs(7 * 86_400);
@@ -45,7 +58,7 @@ impl Clock {
 
     /// Formats the day and minute of a time, for an estimate.
     pub(crate) fn minute(&self, at: SystemTime) -> String {
-        let (Some(then), Some(now)) = (self.local(at), self.local(self.now())) else {
+        let (Some(then), Some(now)) = (self.zoned(at), self.zoned(self.now())) else {
             return instant(at);
         };
         let format = if then.date() == now.date() {
@@ -56,8 +69,9 @@ impl Clock {
         then.strftime(format).to_string()
     }
 
-    fn local(&self, at: SystemTime) -> Option<Zoned> {
-        Some(Timestamp::try_from(at).ok()?.to_zoned(self.zone.clone()?))
+    fn zoned(&self, at: SystemTime) -> Option<Zoned> {
+        let zone = self.zone.clone()?;
+        Some(Timestamp::try_from(at).ok()?.to_zoned(zone))
     }
 }
 
@@ -139,16 +153,13 @@ mod tests {
     fn writes_an_instant_by_how_near_it_is() {
         // Sunday 22 November 2026, 06:44:19 UTC.
         let now = || at(1_795_329_859);
-        let clock = Clock {
-            now,
-            zone: Some(TimeZone::fixed(jiff::tz::offset(1))),
-        };
+        let clock = Clock::new(now).local(TimeZone::fixed(jiff::tz::offset(1)));
         let until =
             |seconds| clock.until(at(1_795_329_859 + seconds), Duration::from_secs(seconds));
         assert_eq!(until(41), "in 41 s (07:45:00)");
         assert_eq!(until(62_141), "in 17 h 16 min (Mon 01:00)");
         assert_eq!(until(127_329_341), "on 5 December 2030");
-        let programs = Clock { now, zone: None };
+        let programs = Clock::new(now);
         let end = at(1_795_329_900);
         assert_eq!(
             programs.until(end, Duration::from_secs(41)),

@@ -26,25 +26,45 @@ const CLEAR: &str = "\r\u{1b}[K";
 /// The verbosity and format of standard error.
 #[derive(Debug, Clone)]
 pub(crate) struct UiOptions {
-    pub(crate) format: ErrorFormat,
+    format: ErrorFormat,
     /// Whether only errors are shown.
-    pub(crate) quiet: bool,
+    quiet: bool,
     /// 1: a line for each attempt; 2: headers too; 3: bodies too.
-    pub(crate) verbose: u8,
-    pub(crate) screen: Screen,
-    pub(crate) clock: Clock,
+    verbose: u8,
+    screen: Screen,
+    clock: Clock,
+}
+
+impl UiOptions {
+    pub(crate) fn new(format: ErrorFormat, screen: Screen, clock: Clock) -> Self {
+        Self {
+            format,
+            quiet: false,
+            verbose: 0,
+            screen,
+            clock,
+        }
+    }
+
+    pub(crate) fn quiet(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
+    }
+
+    pub(crate) fn verbose(self, verbose: u8) -> Self {
+        Self { verbose, ..self }
+    }
 }
 
 /// A handle to standard error; clones write to the same stream.
 #[derive(Clone)]
 pub(crate) struct Ui {
-    pub(crate) options: Arc<UiOptions>,
+    options: Arc<UiOptions>,
     state: Arc<Mutex<UiState>>,
 }
 
 struct UiState {
     stream: Box<dyn Write + Send>,
-    /// The key, which must never be shown, as it is and in JSON.
+    /// The key and passwords, which must never be shown, as they are and in JSON; the longest first.
     secrets: Vec<String>,
     /// Notes and warnings to show after the result.
     pending: String,
@@ -56,6 +76,16 @@ struct UiState {
 }
 
 impl UiState {
+    fn without_secrets(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            if text.contains(secret) {
+                text = text.replace(secret, "[redacted]");
+            }
+        }
+        text
+    }
+
     /// Replaces the status line with escaped text.
     fn write(&mut self, text: &str) {
         let clear = if std::mem::take(&mut self.is_drawn) {
@@ -63,8 +93,7 @@ impl UiState {
         } else {
             ""
         };
-        let hide = |text: String, secret: &String| text.replace(secret, "[redacted]");
-        let text = self.secrets.iter().fold(text.to_owned(), hide);
+        let text = self.without_secrets(text);
         // A closed standard error is not an error.
         let _ = write!(self.stream, "{clear}{text}");
         let _ = self.stream.flush();
@@ -105,16 +134,39 @@ impl Ui {
         }
     }
 
-    /// Removes a key from everything that is written from now on, unless it is so short that it
+    /// Removes a secret from everything that is written from now on, unless it is so short that it
     /// occurs in ordinary words.
-    pub(crate) fn hide(&self, key: &str) {
-        let quoted = to_text(&key.into());
-        let forms = [key, quoted.trim_matches('"')].map(str::to_owned);
-        self.lock().secrets = if key.len() >= 4 {
-            forms.into()
-        } else {
-            Vec::new()
-        };
+    pub(crate) fn hide(&self, secret: &str) {
+        const MIN_LENGTH: usize = 4;
+
+        if secret.len() < MIN_LENGTH {
+            return;
+        }
+        let quoted = to_text(&secret.into());
+        let secrets = &mut self.lock().secrets;
+        secrets.push(secret.to_owned());
+        secrets.push(quoted.trim_matches('"').to_owned());
+        // A secret may contain another one.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.dedup();
+    }
+
+    /// Returns text without secrets.
+    fn without_secrets(&self, text: &str) -> String {
+        self.lock().without_secrets(text)
+    }
+
+    /// Returns how much `-v` shows: 1 attempts, 2 headers, 3 bodies.
+    pub(crate) fn verbosity(&self) -> u8 {
+        self.options.verbose
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.options.format == ErrorFormat::Json
+    }
+
+    pub(crate) fn screen(&self) -> &Screen {
+        &self.options.screen
     }
 
     /// Writes a note; on a terminal, after the result.
@@ -124,6 +176,15 @@ impl Ui {
 
     pub(crate) fn note_with_hint(&self, text: &str, hint: Option<&str>) {
         self.message("note", CYAN, text, hint);
+    }
+
+    /// Reports a field that appeared after the columns were fixed.
+    pub(crate) fn late_field(&self, late: Option<String>) {
+        if let Some(late) = late {
+            let text =
+                format!("field `{late}` appeared after the first page; `-o ndjson` shows it");
+            self.note(&text);
+        }
     }
 
     /// Writes a warning about the result; on a terminal, after the result.
@@ -160,7 +221,7 @@ impl Ui {
         if self.options.quiet || !state.said.insert(rendered.clone()) {
             return;
         }
-        match self.options.screen.is_terminal {
+        match self.options.screen.is_terminal() {
             true => state.pending.push_str(&rendered),
             false => state.write(&rendered),
         }
@@ -173,8 +234,10 @@ impl Ui {
         }
         let screen = &self.options.screen;
         let line = |label: &str, style: Style, text: &str| {
+            // Before the text is broken into lines.
+            let text = self.without_secrets(text);
             // Text from settings must not look like another message.
-            let text = escape::lines(text).replace('\n', "\\n");
+            let text = escape::lines(&text).replace('\n', "\\n");
             let text = screen.wrap(&text, label.len() + 2);
             format!("{} {text}\n", screen.paint(style, format!("{label}:")))
         };
@@ -205,7 +268,9 @@ impl Ui {
         }
         let mut text = self.rendered("error", RED, message, None);
         for line in list {
-            text += &format!("  {}\n", self.options.screen.wrap(&escape::line(line), 4));
+            let line = self.without_secrets(line);
+            let line = self.options.screen.wrap(&escape::line(&line), 4);
+            text += &format!("  {line}\n");
         }
         self.text(&text);
         if let Some(hint) = hint {
@@ -242,7 +307,7 @@ impl Ui {
             screen,
             ..
         } = &*self.options;
-        *format == ErrorFormat::Text && !quiet && screen.is_terminal
+        *format == ErrorFormat::Text && !quiet && screen.is_terminal()
     }
 
     /// Draws the status line while the returned handle exists.
@@ -275,19 +340,15 @@ impl Ui {
     /// Sets the progress.
     pub(crate) fn set_progress(&self, progress: Option<Progress>) {
         let mut state = self.lock();
-        state.status.progress = progress;
+        state.status.set_progress(progress);
         state.clear_if_idle();
     }
 
     /// Reports the start of a wait: on the status line, or as an occasional note.
     pub(crate) fn waits(&self, text: &str, short: &str, length: Duration, until: SystemTime) {
         let clock = &self.options.clock;
-        let end = Some((Instant::now() + length, Some(clock.instant(until))));
-        let activity = Activity {
-            text: text.to_owned(),
-            short: short.to_owned(),
-            end,
-        };
+        let activity = Activity::new(text).short(short);
+        let activity = activity.ends_at(Instant::now() + length, clock.instant(until));
         self.set_activity(Some(activity));
         let mut state = self.lock();
         let is_noted = state
@@ -297,7 +358,7 @@ impl Ui {
             return;
         }
         state.last_note = Some(Instant::now());
-        let before = match &state.status.progress {
+        let before = match state.status.progress() {
             Some(Progress::Bar { done, all, .. }) => {
                 format!(
                     "{} of {} rows done; ",
@@ -343,23 +404,9 @@ mod tests {
     #[test]
     fn the_status_line_is_cleared_before_a_result_can_follow() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let screen = Screen {
-            is_terminal: true,
-            width: Some(80),
-            color: false,
-            unicode: true,
-        };
-        let clock = Clock {
-            now: || SystemTime::UNIX_EPOCH,
-            zone: None,
-        };
-        let options = UiOptions {
-            format: ErrorFormat::Text,
-            quiet: false,
-            verbose: 0,
-            screen: screen.clone(),
-            clock,
-        };
+        let screen = Screen::plain(Some(80));
+        let clock = Clock::new(|| SystemTime::UNIX_EPOCH);
+        let options = UiOptions::new(ErrorFormat::Text, screen.clone(), clock);
         let ui = Ui::new(Box::new(writer), options);
         ui.set_progress(Some(Progress::Text("listing pets".to_owned())));
         ui.lock().draw(&screen);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter};
+use serde_json::json;
 
 use super::harness::{Petstore, noon};
 
@@ -97,10 +98,34 @@ async fn a_removed_operation_exits_with_9() {
     let ran = Petstore::at(&server, "good-key").run("pets get 1").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the service has removed `pets get` (410 operation_removed)
-    hint: use `petstore pets list --all --jq 'map(select(.id == 1))'`
+    error: the service has removed `pets get` (410 operation_removed): GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its `status` filter
+    hint: `petstore pets list --id 1` searches for the pet
     --- exit 9
     ");
+    let ran = Petstore::at(&server, "good-key")
+        .run("pets list --id 1 -o id")
+        .await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("1\n", 0));
+}
+
+#[tokio::test]
+async fn a_json_error_of_pets_get_has_the_status_the_code_and_the_attempts() {
+    let server = with_plan(Plan::Free).await;
+    let get = async || {
+        let run = Petstore::at(&server, "good-key").run("pets get 999 --error-format json");
+        let stderr = run.await.stderr;
+        let last = stderr.lines().last().unwrap();
+        let error: serde_json::Value = serde_json::from_str(last).unwrap();
+        ["status", "code", "attempts"].map(|field| error[field].clone())
+    };
+    assert_eq!(get().await, [json!(404), json!("pet_not_found"), json!(1)]);
+    server
+        .clock()
+        .advance(Duration::from_secs(5 * 366 * 86_400));
+    assert_eq!(
+        get().await,
+        [json!(410), json!("operation_removed"), json!(1)]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -119,3 +119,60 @@ async fn a_success_without_a_pet_may_have_created_one() {
     --- exit 5
     ");
 }
+
+#[tokio::test]
+async fn pets_are_found_by_their_ids_on_any_page() {
+    let server = petstore_mock::MockServer::builder()
+        .key("k", petstore_mock::Plan::Business)
+        .seed(pets(250))
+        .start()
+        .await
+        .unwrap();
+    let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
+    let ran = run("pets list --id 7 -o id").await;
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
+        ("7\n", "", 0)
+    );
+    let ran = run("pets list --id 240,7 --id 130 -o id").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    7
+    130
+    240
+    --- stderr
+    note: searching all pages of pets for pets 130, 240
+    --- exit 0
+    ");
+    assert_snapshot!(run("pets list --id 999 -o id").await.transcript(), @"
+    --- stderr
+    note: searching all pages of pets for pet 999
+    error: no pet 999; searched all 250 pets
+    --- exit 9
+    ");
+}
+
+#[tokio::test]
+async fn a_pet_beyond_a_list_without_pages_may_exist() {
+    let server = petstore_mock::MockServer::builder()
+        .key("k", petstore_mock::Plan::Business)
+        .seed(pets(250))
+        .paging(false)
+        .start()
+        .await
+        .unwrap();
+    let ran = Petstore::at(&server, "k").run("pets list --id 999").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: no pet 999 among the 100 pets that the service lists
+    hint: there may be more; the service does not say how to list them
+    --- exit 8
+    ");
+}
+
+/// A seed of pets with the ids from 1.
+fn pets(count: i64) -> petstore_mock::Seed {
+    (1..=count).fold(petstore_mock::Seed::none(), |seed, id| {
+        seed.pet(petstore_mock::SeedPet::new(format!("pet {id}"), id))
+    })
+}

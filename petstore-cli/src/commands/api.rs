@@ -1,6 +1,5 @@
 //! `petstore api`: any request.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use http::{HeaderMap, StatusCode};
@@ -9,10 +8,12 @@ use petstore_client::{Client, Method};
 use serde_json::{Map, Value};
 
 use super::dry_run;
-use crate::context::{Context, MAX_BODY, Purpose};
 use crate::error::{CliError, Invalid, Kind};
 use crate::escape::{self, to_text};
-use crate::output::{ANY, Output, OutputFormat};
+use crate::input::{MAX_BODY, Reader};
+use crate::output::{ANY, Output, OutputFormat, Printer};
+use crate::session::{Connector, Purpose};
+use crate::ui::Ui;
 
 /// Send any request.
 #[derive(Debug, clap::Args)]
@@ -73,8 +74,14 @@ fn split(text: &str, at: char) -> Option<(String, String)> {
 }
 
 impl Api {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let output = context.output_or(OutputFormat::Json, ANY)?;
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        printer: &Printer,
+        ui: &Ui,
+        reader: &mut Reader,
+    ) -> Result<(), CliError> {
+        let output = printer.start_or(OutputFormat::Json, ANY)?;
         if self
             .headers
             .iter()
@@ -84,7 +91,7 @@ impl Api {
             return Err(CliError::usage(problem).hint("leave it out; each request carries the key"));
         }
         let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
-        let body = self.body(context).await?;
+        let body = self.body(reader).await?;
         let method = match (&self.method, &body) {
             (Some(method), _) => method.clone(),
             (None, Body::None) => Method::GET,
@@ -96,19 +103,19 @@ impl Api {
                 .hint("with `-X GET`, the fields become the query of the first page"));
         }
         if dry_run {
-            let client = dry_run::client(context)?;
+            let client = dry_run::client(connector.settings())?;
             let request = self.request(&client, method, body).build()?;
-            return dry_run::show(context, output, &request);
+            return dry_run::show(&request, output, printer, ui);
         }
         let purpose = if method.is_safe() {
             Purpose::Read
         } else {
             Purpose::Change
         };
-        let client = context.client(purpose).await?;
+        let client = connector.connect(purpose).await?;
         let request = self.request(&client, method, body);
         if paginate {
-            return all_pages(context, output, request).await;
+            return all_pages(ui, output, request).await;
         }
         let response = match request.send().await {
             Ok(response) => response,
@@ -118,17 +125,15 @@ impl Api {
                 {
                     let body = error.body().map(|body| String::from_utf8_lossy(body));
                     let body = body.as_deref().map(escape::lines).unwrap_or_default();
-                    context
-                        .ui
-                        .trace(&format!("{}{body}", head(status, headers)));
+                    ui.trace(&format!("{}{body}", head(status, headers)));
                 }
                 return Err(error.into());
             }
         };
         if include {
-            context.print(&head(response.meta().status(), response.meta().headers()))?;
+            printer.print(&head(response.meta().status(), response.meta().headers()))?;
         }
-        write_body(context, output, &response)
+        write_body(printer, output, &response)
     }
 
     /// Builds the request. `-f` and `-F` become the query of a `GET`.
@@ -152,16 +157,16 @@ impl Api {
     }
 
     /// Reads the fields or the input.
-    async fn body(&self, context: &mut Context) -> Result<Body, CliError> {
+    async fn body(&self, reader: &mut Reader) -> Result<Body, CliError> {
         if let Some(file) = &self.input {
-            return Ok(Body::Bytes(context.read(file, "the body", MAX_BODY).await?));
+            return Ok(Body::Bytes(reader.read(file, "the body", MAX_BODY).await?));
         }
         let raw = self.raw_fields.iter().cloned();
         let mut fields: Map<_, _> = raw.map(|(name, text)| (name, text.into())).collect();
         for (name, text) in &self.typed_fields {
             let value = match text.strip_prefix('@') {
                 Some(file) => {
-                    let bytes = context.read(Path::new(file), "a field", MAX_BODY).await?;
+                    let bytes = reader.read(Path::new(file), "a field", MAX_BODY).await?;
                     let not_text = |_| CliError::new(Kind::Input, format!("{file} is not UTF-8"));
                     String::from_utf8(bytes).map_err(not_text)?.into()
                 }
@@ -185,11 +190,7 @@ enum Body {
 }
 
 /// Merges all pages into one list.
-async fn all_pages(
-    context: &Context,
-    mut output: Output,
-    request: RawRequest,
-) -> Result<(), CliError> {
+async fn all_pages(ui: &Ui, mut output: Output, request: RawRequest) -> Result<(), CliError> {
     let mut pages = request.pages();
     while let Some(page) = pages.try_next().await? {
         let rows: Vec<Value> = serde_json::from_slice(&page).map_err(|_| {
@@ -198,7 +199,8 @@ async fn all_pages(
         })?;
         output.rows(&rows)?;
     }
-    context.finish(output)
+    ui.late_field(output.finish()?);
+    Ok(())
 }
 
 /// Parses a value: a whole number, `true`, `false`, `null`, or else text.
@@ -213,17 +215,17 @@ fn typed(text: &str) -> Value {
     }
 }
 
-fn write_body(context: &mut Context, output: Output, body: &[u8]) -> Result<(), CliError> {
+fn write_body(printer: &Printer, output: Output, body: &[u8]) -> Result<(), CliError> {
     match serde_json::from_slice::<Value>(body) {
         Ok(document) => output.document(&document),
-        Err(_) if context.options.is_set() => {
+        Err(_) if printer.is_set() => {
             let problem = "the response is not JSON, which `-o`, `--fields` and `--jq` need";
             Err(CliError::new(Kind::Decode, problem))
         }
-        Err(_) if context.options.screen.is_terminal => {
-            context.print(&escape::lines(&String::from_utf8_lossy(body)))
+        Err(_) if printer.screen().is_terminal() => {
+            printer.print(&escape::lines(&String::from_utf8_lossy(body)))
         }
-        Err(_) => Ok(context.stdout.write_all(body)?),
+        Err(_) => printer.write(body),
     }
 }
 

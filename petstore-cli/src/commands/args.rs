@@ -2,10 +2,11 @@
 
 use clap::{ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use super::import::Import;
-use super::{api, auth, config, data, doctor, help, limits};
+use super::pets::Pets;
+use super::store::Store;
+use super::{api, auth, completions, config, doctor, help, limits, man};
 use crate::context::Context;
-use crate::env::Env;
+use crate::env::{Env, System};
 use crate::error::CliError;
 use crate::global::GlobalArgs;
 
@@ -36,7 +37,7 @@ pub(crate) enum Cmd {
     Limits(limits::Limits),
     /// Log in, log out, check the API key.
     #[command(subcommand)]
-    Auth(Auth),
+    Auth(auth::Auth),
     /// Show and change settings and profiles.
     #[command(subcommand)]
     Config(config::Config),
@@ -45,39 +46,12 @@ pub(crate) enum Cmd {
     #[cfg(feature = "mock")]
     Mock(Box<crate::commands::mock::Mock>),
     #[command(alias = "completion")]
-    Completions(help::Completions),
-    Man(help::Man),
+    Completions(completions::Completions),
+    Man(man::Man),
     Help(help::Help),
     /// Print the version.
     #[command(hide = true)]
     Version,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Pets {
-    #[command(visible_alias = "ls")]
-    List(data::List),
-    #[command(visible_alias = "add")]
-    Create(data::Create),
-    #[command(visible_alias = "show")]
-    Get(data::Get),
-    Import(Import),
-    Export(data::Export),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Store {
-    /// List orders.
-    Orders,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Auth {
-    Login(auth::Login),
-    /// Show the key in use, and whether the service accepts it.
-    Status,
-    /// Remove the stored API key of the profile.
-    Logout,
 }
 
 /// Returns the command tree with the texts of the help.
@@ -90,7 +64,8 @@ pub(crate) fn tree() -> Command {
 
 /// Reads the arguments.
 pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let width = env.columns().unwrap_or(WIDTH).clamp(40, WIDTH);
+    let columns = System::columns_of(&env.vars, env.width);
+    let width = columns.unwrap_or(WIDTH).clamp(40, WIDTH);
     let matches = tree().term_width(width).try_get_matches_from(&env.args)?;
     Args::from_arg_matches(&matches)
 }
@@ -135,26 +110,28 @@ fn lay_out(command: Command, path: &str) -> Command {
 
 impl Cmd {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let (ui, printer) = (context.ui().clone(), context.printer().clone());
+        let (system, connector) = (context.system().clone(), context.connector().clone());
         match self {
-            Self::Pets(Pets::List(list)) => list.run(context).await,
-            Self::Pets(Pets::Create(create)) => create.run(context).await,
-            Self::Pets(Pets::Get(get)) => get.run(context).await,
-            Self::Pets(Pets::Import(import)) => import.run(context).await,
-            Self::Pets(Pets::Export(export)) => export.run(context).await,
-            Self::Store(Store::Orders) => data::orders(context).await,
-            Self::Api(api) => api.run(context).await,
-            Self::Limits(limits) => limits.run(context).await,
-            Self::Auth(Auth::Login(login)) => login.run(context).await,
-            Self::Auth(Auth::Status) => auth::status(context).await,
-            Self::Auth(Auth::Logout) => auth::logout(context),
-            Self::Config(config) => config.run(context).await,
-            Self::Doctor => doctor::run(context).await,
+            Self::Pets(pets) => pets.run(context).await,
+            Self::Store(store) => store.run(&connector, &printer, &ui).await,
+            Self::Api(api) => api.run(&connector, &printer, &ui, context.reader()).await,
+            Self::Limits(limits) => limits.run(&connector, &system, &printer, &ui).await,
+            Self::Auth(auth) => auth.run(context).await,
+            Self::Config(config) => config.run(&connector, &system, &printer, &ui).await,
+            Self::Doctor => {
+                let problem = context.take_problem();
+                doctor::run(problem, &connector, &system, &printer).await
+            }
             #[cfg(feature = "mock")]
-            Self::Mock(mock) => mock.run(context).await,
-            Self::Completions(completions) => completions.run(context),
-            Self::Man(man) => man.run(context, tree()),
-            Self::Help(help) => help.run(context, tree()),
-            Self::Version => context.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
+            Self::Mock(mock) => {
+                let signals = context.take_signals();
+                mock.run(&system, signals, &printer, &ui).await
+            }
+            Self::Completions(completions) => completions.run(&printer, &ui),
+            Self::Man(man) => man.run(&printer, tree()),
+            Self::Help(help) => help.run(&printer, tree()),
+            Self::Version => printer.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
         }
     }
 

@@ -1,19 +1,46 @@
 //! `petstore auth …`: the API key.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
+use clap::Subcommand;
 use petstore_client::{Client, Error as ClientError, Url};
 use serde_json::json;
 
-use crate::context::{Context, MAX_BODY, Purpose};
-use crate::env::Signal;
-use crate::error::{CliError, Kind};
+use crate::context::Context;
+use crate::env::System;
+use crate::error::{CliError, Failure, Kind};
 use crate::files;
-use crate::output::{ANY, Shape};
+use crate::input::{MAX_BODY, Reader};
+use crate::output::{ANY, Printer, Shape};
 use crate::screen::{GREEN, RED};
+use crate::session::{Connector, Purpose};
 use crate::settings::config_file::{self, ConfigFile};
-use crate::settings::credentials;
+use crate::settings::credentials::{self, KeySource};
+use crate::settings::{Settings, checked_url};
+use crate::ui::Ui;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Auth {
+    Login(Login),
+    /// Show the key in use, and whether the service accepts it.
+    Status,
+    /// Remove the stored API key of the profile.
+    Logout,
+}
+
+impl Auth {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let connector = Arc::clone(context.connector());
+        let system = Arc::clone(context.system());
+        let (printer, ui) = (context.printer().clone(), context.ui().clone());
+        match self {
+            Self::Login(login) => login.run(&connector, &system, &ui, context.reader()).await,
+            Self::Status => status(&connector, &system, &printer, &ui).await,
+            Self::Logout => logout(connector.settings(), &system, &ui),
+        }
+    }
+}
 
 /// Store an API key for the service, in a file that only you can read.
 #[derive(Debug, clap::Args)]
@@ -24,48 +51,53 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        context.refuse_mock("auth login")?;
-        ask_base_url(context)?;
-        let base_url = context.settings.base_url()?;
-        let path = credentials::path(&context.env.dirs, &context.settings.profile)?;
-        let key = ask_key(context).await?;
+    async fn run(
+        self,
+        connector: &Connector,
+        system: &System,
+        ui: &Ui,
+        reader: &mut Reader,
+    ) -> Result<(), CliError> {
+        let settings = connector.settings();
+        settings.refuse_mock("auth login")?;
+        let base_url = base_url(settings, reader)?;
+        let path = credentials::path(system.dirs(), settings.profile())?;
+        let key = ask_key(reader).await?;
         // This checks that the key is valid in a header.
-        let client = context.build_client(&base_url, key.clone())?;
-        if !self.no_check {
-            check(&client)
-                .await
-                .map_err(|error| not_stored(context, &error))?;
+        let purpose = Purpose::Read;
+        let client = connector.connect_with(purpose, &base_url, key.clone(), KeySource::Typed)?;
+        if !self.no_check
+            && let Err(error) = check(&client).await
+        {
+            return Err(not_stored(connector, &error));
         }
-        credentials::store(&path, &base_url, &key, &context.env)?;
-        store_base_url(context, &base_url).await?;
-        let place = context.env.shown(&path);
-        context.ui.note_now(&match self.no_check {
+        credentials::store(&path, &base_url, &key, system)?;
+        store_base_url(settings, &base_url, system).await?;
+        let place = system.shown(&path);
+        ui.note_now(&match self.no_check {
             true => format!("stored in {place}; not checked"),
             false => format!("accepted by the service; stored in {place}"),
         });
-        if context.env.var("PETSTORE_API_KEY").is_some() {
-            context
-                .ui
-                .warning("PETSTORE_API_KEY is set and overrides the stored key", None);
+        if system.var(credentials::KEY).is_some() {
+            ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
         }
         Ok(())
     }
 }
 
-/// Asks the user for the base URL if none is set.
-fn ask_base_url(context: &mut Context) -> Result<(), CliError> {
-    if context.settings.shown("base_url").is_some() || context.env.prompt.is_none() {
-        return Ok(());
+/// Returns the base URL. Asks the user if none is set.
+fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url, CliError> {
+    if settings.has_base_url() || !reader.can_ask() {
+        return settings.base_url();
     }
-    context.ui.text("Base URL: ");
-    let mut line = String::new();
-    let read = BufReader::new(&mut context.env.stdin).read_line(&mut line);
-    read.map_err(|problem| CliError::usage(format!("cannot read a base URL: {problem}")))?;
-    if !line.trim().is_empty() {
-        context.settings.set_base_url(line.trim());
+    let typed = reader
+        .ask("Base URL: ")
+        .map_err(|problem| CliError::usage(format!("cannot read a base URL: {problem}")))?;
+    if typed.is_empty() {
+        return settings.base_url();
     }
-    Ok(())
+    let allows_http = settings.values().allow_insecure_http();
+    checked_url(&typed, "--base-url", "", allows_http)
 }
 
 /// Checks whether the service accepts the key.
@@ -73,27 +105,28 @@ async fn check(client: &Client) -> Result<(), ClientError> {
     client.pets().list().limit(1).send().await.map(drop)
 }
 
-fn not_stored(context: &Context, error: &ClientError) -> CliError {
-    let mut failure = context.facts.client(error);
+fn not_stored(connector: &Connector, error: &ClientError) -> CliError {
+    let mut failure = connector.explain_client(error);
     failure.message += "; nothing was stored";
-    CliError::Failure(Box::new(if error.is_not_found() {
-        // Its hint says what is wrong with the base URL.
-        failure
-    } else if error.is_unauthorized() {
-        failure.hint("check it for typing errors and log in again")
-    } else {
-        failure.hint("`petstore auth login --no-check` stores a key without a check")
-    }))
+    // The hints of other errors say what is wrong with the base URL or the key.
+    if !error.is_not_found() && !error.is_unauthorized() {
+        failure = failure.hint("`petstore auth login --no-check` stores a key without a check");
+    }
+    CliError::Failure(Box::new(failure))
 }
 
 /// Stores the base URL if the profile has none, because the key is useless without it.
-async fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliError> {
-    let profile = &context.settings.profile;
-    let own = context.settings.config.profiles.get(profile);
-    if own.is_some_and(|values| values.base_url.is_some()) {
+async fn store_base_url(
+    settings: &Settings,
+    base_url: &Url,
+    system: &System,
+) -> Result<(), CliError> {
+    let profile = settings.profile();
+    let values = settings.config().values(profile);
+    if values.is_some_and(|values| values.base_url().is_some()) {
         return Ok(());
     }
-    ConfigFile::edit(&context.env, |document| {
+    ConfigFile::edit(system, |document| {
         if let Some(table) = config_file::profile_table(document, profile) {
             config_file::put(table, "base_url", base_url.as_str());
         }
@@ -101,28 +134,19 @@ async fn store_base_url(context: &Context, base_url: &Url) -> Result<(), CliErro
     .await
 }
 
-async fn ask_key(context: &mut Context) -> Result<String, CliError> {
-    let typed = match context.env.prompt.take() {
-        Some(prompt) => {
-            // On another thread, so that Ctrl-C does not wait for input.
-            let answer = tokio::task::spawn_blocking(move || prompt("API key (not shown): ")).await;
-            answer
-                .map_err(CliError::internal)?
-                .map_err(|problem| match problem.kind() {
-                    // Ctrl-C reaches the prompt as a character, before its signal.
-                    ErrorKind::Interrupted => Signal::Interrupt.into(),
-                    _ => CliError::usage(format!("cannot read a key: {problem}")),
-                })?
-        }
+async fn ask_key(reader: &mut Reader) -> Result<String, CliError> {
+    let typed = match reader.ask_secret("API key (not shown): ").await? {
+        Some(typed) => typed,
         None => {
-            let bytes = context.read(Path::new("-"), "the key", MAX_BODY).await?;
-            String::from_utf8(bytes).map_err(|_| CliError::usage("standard input is not UTF-8"))?
+            let bytes = reader.read(Path::new("-"), "the key", MAX_BODY).await?;
+            let text = String::from_utf8(bytes);
+            text.map_err(|_| CliError::usage("standard input is not UTF-8"))?
         }
     };
     let key = typed.trim_end_matches(['\r', '\n']);
     if key.is_empty() {
-        return Err(CliError::usage("no key was given")
-            .hint("type it at the prompt, or pipe it: `petstore auth login < FILE`"));
+        let hint = "type it at the prompt, or pipe it: `petstore auth login < FILE`";
+        return Err(CliError::usage("no key was given").hint(hint));
     }
     Ok(key.to_owned())
 }
@@ -133,39 +157,48 @@ const STATUS: Shape = Shape {
 };
 
 /// Shows which key is used, and whether the service accepts it.
-pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
-    let output = context.output(STATUS)?;
-    let base_url = match context.args.wants_mock() {
+async fn status(
+    connector: &Connector,
+    system: &System,
+    printer: &Printer,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    let output = printer.start(STATUS)?;
+    let settings = connector.settings();
+    let base_url = match settings.is_mock() {
         true => "a built-in mock server".to_owned(),
-        false => context.settings.base_url()?.to_string(),
+        false => settings.base_url()?.to_string(),
     };
-    let asked = match context.client(Purpose::Read).await {
+    let asked = match connector.connect(Purpose::Read).await {
         Ok(client) => check(&client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };
     let failure = match asked {
         Ok(()) => None,
-        Err(error) => Some(context.facts.explain(error).map_err(CliError::Silent)?),
+        Err(error) => Some(connector.explain(error).map_err(CliError::Silent)?),
     };
     let accepted = match failure.as_ref().map(|failure| failure.kind) {
         None => Some(true),
         Some(Kind::Key) => Some(false),
         Some(_) => None,
     };
-    let profile = context.settings.profile.clone();
-    let source = Some(context.facts.key_source.clone()).filter(|source| !source.is_empty());
+    let source = source(settings, system);
+    let profile = settings.profile();
     let problem = failure.as_ref().map(|failure| failure.message.as_str());
-    if context.options.is_table() {
-        let screen = context.options.screen.clone();
-        let (yes, no, none) = (screen.symbol("✓"), screen.symbol("✗"), screen.symbol("–"));
+    if printer.is_table() {
+        let screen = printer.screen();
+        let none = screen.symbol("–");
         let problem = problem.unwrap_or_default();
         let status = match accepted {
-            Some(true) => format!("{} accepted by the service", screen.paint(GREEN, yes)),
-            Some(false) => format!("{} {problem}", screen.paint(RED, no)),
+            Some(true) => {
+                let mark = screen.paint(GREEN, screen.symbol("✓"));
+                format!("{mark} accepted by the service")
+            }
+            Some(false) => format!("{} {problem}", screen.paint(RED, screen.symbol("✗"))),
             None => format!("{none} not checked: {problem}"),
         };
-        context.print(&screen.pairs(&[
-            ("profile", profile),
+        printer.print(&screen.pairs(&[
+            ("profile", profile.to_owned()),
             ("service", base_url),
             ("key", source.unwrap_or_else(|| none.to_owned())),
             ("status", status),
@@ -179,32 +212,46 @@ pub(crate) async fn status(context: &mut Context) -> Result<(), CliError> {
             "problem": problem,
         }))?;
     }
-    let Some(failure) = failure else {
-        return Ok(());
-    };
-    context.stdout.flush()?;
+    match failure {
+        None => Ok(()),
+        Some(failure) => end(&failure, printer, ui),
+    }
+}
+
+/// Returns where the key comes from, if there is one.
+fn source(settings: &Settings, system: &System) -> Option<String> {
+    if settings.is_mock() {
+        return None;
+    }
+    let key = credentials::find(settings, system).ok()??;
+    Some(key.source().shown().to_owned())
+}
+
+/// Ends a command whose result is the finding.
+fn end(failure: &Failure, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
+    printer.flush()?;
     if let Some(hint) = &failure.hint {
-        context.ui.hint(hint);
+        ui.hint(hint);
     }
     Err(CliError::Silent(failure.kind.code()))
 }
 
 /// Removes the stored API key of the profile.
-pub(crate) fn logout(context: &Context) -> Result<(), CliError> {
-    context.refuse_mock("auth logout")?;
-    let profile = &context.settings.profile;
-    let path = credentials::path(&context.env.dirs, profile)?;
-    let shown = context.env.shown(&path);
+fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError> {
+    settings.refuse_mock("auth logout")?;
+    let profile = settings.profile();
+    let path = credentials::path(system.dirs(), profile)?;
+    let shown = system.shown(&path);
     let removed = files::remove(&path).map_err(|problem| {
         CliError::io(Kind::Internal, format!("cannot remove {shown}"), &problem)
     })?;
-    context.ui.note(&match removed {
+    ui.note(&match removed {
         true => format!("removed {shown}"),
         false => format!("profile {profile} has no stored key"),
     });
-    for name in ["PETSTORE_API_KEY", "PETSTORE_API_KEY_FILE"] {
-        if context.env.var(name).is_some() {
-            context.ui.warning(&format!("{name} is still set"), None);
+    for name in [credentials::KEY, credentials::KEY_FILE] {
+        if system.var(name).is_some() {
+            ui.warning(&format!("{name} is still set"), None);
         }
     }
     Ok(())

@@ -5,12 +5,14 @@ use clap::builder::PossibleValuesParser;
 use petstore_client::Client;
 use serde_json::{Value, json};
 
-use crate::context::Context;
-use crate::error::{CliError, Invalid, Kind};
-use crate::output::{ANY, Shape};
+use crate::env::System;
+use crate::error::{CliError, Kind};
+use crate::output::{ANY, Printer, Shape};
+use crate::session::Connector;
 use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
-use crate::settings::precedence::Source;
-use crate::settings::{Values, credentials, parse, variable};
+use crate::settings::secrets::without_password;
+use crate::settings::{Settings, Source, Values, credentials, parse, variable};
+use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
@@ -67,119 +69,151 @@ const MARKED_PROFILES: Shape = Shape {
 };
 
 impl Config {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let settings = &context.settings;
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        system: &System,
+        printer: &Printer,
+        ui: &Ui,
+    ) -> Result<(), CliError> {
+        let settings = connector.settings();
         match self {
-            Self::Set { .. } => context.refuse_mock("config set")?,
-            Self::Unset { .. } => context.refuse_mock("config unset")?,
-            Self::Use { .. } => context.refuse_mock("config use")?,
-            _ => {}
-        }
-        match self {
-            Self::List => list(context),
-            Self::Get { setting } => {
-                settings.require_profile()?;
-                match settings.shown(&setting) {
-                    Some((value, _)) => context.output(ANY)?.document(&value),
-                    None => Err(CliError::new(
-                        Kind::NotFound,
-                        format!("{setting} is not set"),
-                    )),
-                }
+            Self::List => list(settings, system, printer, ui),
+            Self::Get { setting } => get(&setting, settings, printer),
+            Self::Set { setting, value } => {
+                settings.refuse_mock("config set")?;
+                set(&setting, &value, connector, system, ui).await
             }
-            Self::Set { setting, value } => set(context, &setting, &value).await,
             Self::Unset { setting } => {
-                settings.require_profile()?;
-                let profile = &settings.profile;
-                let mut removed = None;
-                ConfigFile::edit(&context.env, |document| {
-                    removed = profile_table(document, profile).and_then(|t| t.remove(&setting));
-                })
-                .await?;
-                if removed.is_none() {
-                    context
-                        .ui
-                        .note(&format!("profile {profile} has no {setting}"));
-                }
-                Ok(())
+                settings.refuse_mock("config unset")?;
+                unset(&setting, settings, system, ui).await
             }
-            Self::Use {
-                name: Profile(name),
-            } => {
-                if name != "default" && !settings.config.profiles.contains_key(&name) {
-                    return Err(settings.no_profile(&name));
-                }
-                ConfigFile::edit(&context.env, |document| {
-                    config_file::put(document.as_table_mut(), "profile", &name);
-                })
-                .await
+            Self::Use { name } => {
+                settings.refuse_mock("config use")?;
+                choose(name.as_str(), settings, system).await
             }
-            Self::Profiles => profiles(context),
+            Self::Profiles => profiles(settings, system, printer, ui),
             Self::Path => {
-                let path = ConfigFile::path(&context.env.dirs);
+                let path = ConfigFile::path(system.dirs());
                 let path = path.ok_or_else(config_file::no_folder)?;
-                context.output(ANY)?.document(&path.display().to_string())
+                printer.start(ANY)?.document(&path.display().to_string())
             }
         }
     }
 }
 
-fn list(context: &Context) -> Result<(), CliError> {
-    let settings = &context.settings;
-    let row = |setting: &str, value: Option<String>, from: String| json!({ "setting": setting, "value": value, "from": from });
-    let profile_source = settings.source_name("profile", settings.profile_source);
-    let mut rows = vec![row(
-        "profile",
-        Some(settings.profile.clone()),
-        profile_source,
-    )];
+fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
+    let profile_source = settings.source_name("profile", settings.profile_source());
+    let mut rows = vec![row("profile", Some(settings.profile()), &profile_source)];
     for setting in Values::NAMES {
         let (value, source) = settings.shown(setting).unzip();
         let source = source.unwrap_or(Source::Default);
-        rows.push(row(setting, value, settings.source_name(setting, source)));
+        let from = settings.source_name(setting, source);
+        rows.push(row(setting, value.as_deref(), &from));
     }
     // `doctor` reports an invalid key; here it counts as missing.
-    let key = credentials::find(settings, &context.env).ok().flatten();
-    let value = key.as_ref().map(|_| "set".to_owned());
-    let from = key.map_or_else(|| "default".to_owned(), |key| key.source);
-    rows.insert(2, row("api_key", value, from));
-    let mut output = context.output(SETTINGS)?;
+    let key = credentials::find(settings, system).ok().flatten();
+    let key = match &key {
+        Some(key) => row("api_key", Some("set"), key.source().shown()),
+        None => row("api_key", None, "default"),
+    };
+    rows.insert(2, key);
+    let mut output = printer.start(SETTINGS)?;
     output.rows(&rows)?;
-    context.finish(output)
+    ui.late_field(output.finish()?);
+    Ok(())
 }
 
-async fn set(context: &Context, setting: &str, text: &str) -> Result<(), CliError> {
-    let invalid = |invalid: Invalid| invalid.of(Kind::Usage, format!("{setting} `{text}`"));
-    Values::default().set(setting, text).map_err(invalid)?;
+fn row(setting: &str, value: Option<&str>, from: &str) -> Value {
+    json!({ "setting": setting, "value": value, "from": from })
+}
+
+fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<(), CliError> {
+    settings.require_profile()?;
+    match settings.shown(setting) {
+        Some((value, _)) => printer.start(ANY)?.document(&value),
+        None => {
+            let problem = format!("{setting} is not set");
+            Err(CliError::new(Kind::NotFound, problem))
+        }
+    }
+}
+
+async fn set(
+    setting: &str,
+    text: &str,
+    connector: &Connector,
+    system: &System,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    if let Err(invalid) = Values::default().set(setting, text) {
+        let label = format!("{setting} `{}`", without_password(text));
+        return Err(invalid.of(Kind::Usage, label));
+    }
     if setting == "base_url" {
         let builder = Client::builder(text).api_key("x").allow_insecure_http(true);
         if let Err(problem) = builder.build() {
-            return Err(CliError::usage(context.facts.client(&problem).message));
+            return Err(CliError::usage(connector.explain_client(&problem).message));
         }
     }
-    ConfigFile::edit(&context.env, |document| {
-        if let Some(table) = profile_table(document, &context.settings.profile) {
+    let profile = connector.settings().profile();
+    ConfigFile::edit(system, |document| {
+        if let Some(table) = profile_table(document, profile) {
             config_file::put(table, setting, text);
         }
     })
     .await?;
     let variable = variable(setting);
-    if context.env.var(&variable).is_some() {
-        context.ui.warning(
-            &format!("{variable} is set and overrides the profile"),
-            None,
-        );
+    if system.var(&variable).is_some() {
+        let text = format!("{variable} is set and overrides the profile");
+        ui.warning(&text, None);
     }
     Ok(())
 }
 
-fn profiles(context: &Context) -> Result<(), CliError> {
-    let settings = &context.settings;
-    let is_table = context.options.is_table();
-    let row = |(name, values): (&String, &Values)| -> Value {
-        let has_key = credentials::path(&context.env.dirs, name).is_ok_and(|path| path.exists());
-        let (in_use, base_url) = (*name == settings.profile, &values.base_url);
-        match is_table {
+async fn unset(
+    setting: &str,
+    settings: &Settings,
+    system: &System,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    settings.require_profile()?;
+    let profile = settings.profile();
+    let mut removed = None;
+    ConfigFile::edit(system, |document| {
+        let table = profile_table(document, profile);
+        removed = table.and_then(|table| table.remove(setting));
+    })
+    .await?;
+    if removed.is_none() {
+        ui.note(&format!("profile {profile} has no {setting}"));
+    }
+    Ok(())
+}
+
+async fn choose(name: &str, settings: &Settings, system: &System) -> Result<(), CliError> {
+    if name != "default" && !settings.config().has(name) {
+        return Err(settings.no_profile(name));
+    }
+    ConfigFile::edit(system, |document| {
+        config_file::put(document.as_table_mut(), "profile", name);
+    })
+    .await
+}
+
+fn profiles(
+    settings: &Settings,
+    system: &System,
+    printer: &Printer,
+    ui: &Ui,
+) -> Result<(), CliError> {
+    let is_table = printer.is_table();
+    let mut rows = Vec::new();
+    for (name, values) in settings.config().profiles() {
+        let has_key = credentials::path(system.dirs(), name).is_ok_and(|path| path.exists());
+        let in_use = name == settings.profile();
+        let base_url = values.base_url();
+        rows.push(match is_table {
             true => json!({
                 "": if in_use { "*" } else { " " },
                 "profile": name,
@@ -189,15 +223,14 @@ fn profiles(context: &Context) -> Result<(), CliError> {
             false => {
                 json!({ "profile": name, "baseUrl": base_url, "key": has_key, "inUse": in_use })
             }
-        }
-    };
-    let rows: Vec<_> = settings.config.profiles.iter().map(row).collect();
-    let mut output = context.output(if is_table { MARKED_PROFILES } else { PROFILES })?;
+        });
+    }
+    let mut output = printer.start(if is_table { MARKED_PROFILES } else { PROFILES })?;
     output.rows(&rows)?;
-    context.finish(output)?;
+    ui.late_field(output.finish()?);
     if rows.is_empty() {
         let hint = "`petstore auth login --profile NAME` creates one";
-        context.ui.note_with_hint("no profiles", Some(hint));
+        ui.note_with_hint("no profiles", Some(hint));
     }
     Ok(())
 }

@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use petstore_client::rate_limit::{QuotaWindow, SharedStatus};
 use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
-use crate::context::{Context, Purpose};
+use crate::env::System;
 use crate::error::{CliError, Kind};
 use crate::escape;
-use crate::explain::quota_left;
-use crate::output::{ANY, Shape};
+use crate::output::{ANY, Printer, Shape};
 use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
+use crate::session::words::quota_left;
+use crate::session::{Connector, Purpose};
 use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
@@ -67,8 +69,8 @@ impl Check {
     }
 
     /// Creates a check from its result. A rate limit is not a failure.
-    fn of(check: &'static str, found: Result<String, CliError>, context: &Context) -> Self {
-        match found.map_err(|error| context.facts.explain(error)) {
+    fn of(check: &'static str, found: Result<String, CliError>, connector: &Connector) -> Self {
+        match found.map_err(|error| connector.explain(error)) {
             Ok(found) => Self::ok(check, found),
             Err(Ok(failure)) => {
                 let is_limit = matches!(failure.kind, Kind::RateLimited | Kind::Banned);
@@ -93,15 +95,19 @@ impl Check {
     }
 }
 
-pub(crate) async fn run(context: &mut Context) -> Result<(), CliError> {
-    let mut output = context.output(CHECKS)?;
-    let checks = checks(context).await;
-    let is_asked_for = context.options.format.is_some() || context.options.jq.is_some();
-    if is_asked_for && !context.options.is_table() {
+pub(crate) async fn run(
+    problem: Option<CliError>,
+    connector: &Connector,
+    system: &System,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    let mut output = printer.start(CHECKS)?;
+    let checks = checks(problem, connector, system).await;
+    if printer.is_format_set() && !printer.is_table() {
         output.rows(&checks)?;
-        context.finish(output)?;
+        output.finish()?;
     } else {
-        show(context, &checks)?;
+        show(printer, &checks)?;
     }
     match checks.iter().find_map(|check| check.kind) {
         Some(kind) => Err(CliError::Silent(kind.code())),
@@ -109,19 +115,20 @@ pub(crate) async fn run(context: &mut Context) -> Result<(), CliError> {
     }
 }
 
-async fn checks(context: &mut Context) -> Vec<Check> {
-    let mut checks = vec![config(context)];
-    if !context.args.wants_mock() {
-        let settings = &context.settings;
+async fn checks(problem: Option<CliError>, connector: &Connector, system: &System) -> Vec<Check> {
+    let settings = connector.settings();
+    let mut checks = vec![config(problem, connector, system)];
+    if !settings.is_mock() {
         let url = settings
             .base_url()
             .map(|url| format!("{url}{}", settings.source("base_url")));
-        let key = credentials::require(settings, &context.env).map(|key| key.source);
-        checks.push(Check::of("base URL", url, context));
-        checks.push(Check::of("API key", key, context));
+        let key = credentials::require(settings, system);
+        let key = key.map(|key| key.source().shown().to_owned());
+        checks.push(Check::of("base URL", url, connector));
+        checks.push(Check::of("API key", key, connector));
     }
-    match context.client(Purpose::Read).await {
-        Ok(client) => service(context, &client, &mut checks).await,
+    match connector.connect(Purpose::Read).await {
+        Ok(client) => service(connector, system, &client, &mut checks).await,
         // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
             checks.push(Check {
@@ -129,37 +136,34 @@ async fn checks(context: &mut Context) -> Vec<Check> {
                 ..Check::ok("service", "not checked")
             });
         }
-        Err(error) => checks.push(Check::of("service", Err(error), context)),
+        Err(error) => checks.push(Check::of("service", Err(error), connector)),
     }
     checks
 }
 
-fn config(context: &mut Context) -> Check {
+fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> Check {
     const NAME: &str = "config";
 
-    if context.args.wants_mock() {
+    let settings = connector.settings();
+    if settings.is_mock() {
         return Check::ok(NAME, "none needed for a built-in mock server");
     }
-    let problem = context.settings.problem.take();
-    if let Some(problem) = problem.or_else(|| context.settings.require_profile().err()) {
-        return Check::of(NAME, Err(problem), context);
+    if let Some(problem) = problem.or_else(|| settings.require_profile().err()) {
+        return Check::of(NAME, Err(problem), connector);
     }
-    let Some(path) = ConfigFile::path(&context.env.dirs) else {
+    let Some(path) = ConfigFile::path(system.dirs()) else {
         let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
         return Check::warning(NAME, "no configuration folder", hint);
     };
-    let shown = context.env.shown(&path);
+    let shown = system.shown(&path);
     match path.exists() {
-        true => Check::ok(
-            NAME,
-            format!("{shown}, profile {}", context.settings.profile),
-        ),
+        true => Check::ok(NAME, format!("{shown}, profile {}", settings.profile())),
         false => Check::ok(NAME, format!("no file {shown}")),
     }
 }
 
 /// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
-async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
+async fn service(connector: &Connector, system: &System, client: &Client, checks: &mut Vec<Check>) {
     let options = RequestOptions::new()
         .max_wait(Duration::ZERO)
         .max_attempts(1);
@@ -170,44 +174,52 @@ async fn service(context: &Context, client: &Client, checks: &mut Vec<Check>) {
         Ok(page) => (page.meta().date(), page.meta().quota()),
         Err(error) => (error.date(), error.quota()),
     };
-    let found = asked.map_err(CliError::from).map(|page| {
-        format!(
-            "{} in {elapsed} ms, key accepted",
-            page.meta().status().as_u16()
-        )
-    });
-    checks.push(Check::of("service", found, context));
-    checks.extend(date.map(|date| clock(date, context.facts.clock.now())));
+    let found = match asked {
+        Ok(page) => {
+            let status = page.meta().status().as_u16();
+            Ok(format!("{status} in {elapsed} ms, key accepted"))
+        }
+        Err(error) => Err(error.into()),
+    };
+    checks.push(Check::of("service", found, connector));
+    checks.extend(date.map(|date| clock(date, connector.clock().now())));
     let limits = client.rate_limits();
-    let known = limits
-        .windows
-        .iter()
-        .min_by_key(|window| window.remaining)
-        .copied();
-    if let Some(quota) = quota.or(known) {
+    let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
+    if let Some(quota) = quota.or(fewest.copied()) {
         let now = date
             .or(limits.service_time)
-            .unwrap_or_else(|| context.facts.clock.now());
-        let left = quota.reset.duration_since(now).unwrap_or_default();
-        let resets = context.facts.clock.until(quota.reset, left);
-        let found = format!("{}, resets {resets}", quota_left(&quota));
-        let hint = "wait until then, or let commands wait: `--max-wait`";
-        checks.push(match quota.remaining {
-            0 => Check::warning("rate limits", found, hint),
-            _ => Check::ok("rate limits", found),
-        });
+            .unwrap_or_else(|| connector.clock().now());
+        checks.push(rate_limits(&quota, now, connector));
     }
-    if let Some(store) = limits.shared {
-        let place = context.env.shown(Path::new(&*store.location));
-        let hint = "fix it, or set `--limits-store off`";
-        checks.push(match (store.problem, store.members) {
-            (Some(problem), _) => {
-                let found = format!("{place}: {problem}; limits are not shared");
-                Check::warning("limits file", found, hint)
-            }
-            (None, 0 | 1) => Check::ok("limits file", place),
-            (None, n) => Check::ok("limits file", format!("{place}, shared by {n} processes")),
-        });
+    checks.extend(limits.shared.map(|store| limits_file(&store, system)));
+}
+
+fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> Check {
+    const NAME: &str = "rate limits";
+
+    let left = quota.reset.duration_since(now).unwrap_or_default();
+    let resets = connector.clock().until(quota.reset, left);
+    let found = format!("{}, resets {resets}", quota_left(quota));
+    match quota.remaining {
+        0 => {
+            let hint = "wait until then, or let commands wait: `--max-wait`";
+            Check::warning(NAME, found, hint)
+        }
+        _ => Check::ok(NAME, found),
+    }
+}
+
+fn limits_file(store: &SharedStatus, system: &System) -> Check {
+    const NAME: &str = "limits file";
+
+    let place = system.shown(Path::new(&*store.location));
+    match (&store.problem, store.members) {
+        (Some(problem), _) => {
+            let found = format!("{place}: {problem}; limits are not shared");
+            Check::warning(NAME, found, "fix it, or set `--limits-store off`")
+        }
+        (None, 0 | 1) => Check::ok(NAME, place),
+        (None, n) => Check::ok(NAME, format!("{place}, shared by {n} processes")),
     }
 }
 
@@ -228,31 +240,24 @@ fn clock(service: SystemTime, own: SystemTime) -> Check {
 }
 
 /// Writes the checks for people.
-fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
-    let screen = context.options.screen.clone();
-    let marks = if screen.unicode { 1 } else { 4 };
+fn show(printer: &Printer, checks: &[Check]) -> Result<(), CliError> {
+    let screen = printer.screen();
+    let marks = if screen.has_unicode() { 1 } else { 4 };
     let mut pairs = Vec::new();
-    for Check {
-        check,
-        result,
-        found,
-        hint,
-        ..
-    } in checks
-    {
-        let (mark, style) = match result {
+    for check in checks {
+        let (mark, style) = match check.result {
             Outcome::Ok => ("✓", GREEN),
             Outcome::Warning => ("!", YELLOW),
             Outcome::Failed => ("✗", RED),
             Outcome::Skipped => ("–", DIM),
         };
         let mark = screen.paint(style, format!("{:<marks$}", screen.symbol(mark)));
-        pairs.push((format!("{mark} {check}"), escape::line(found).into_owned()));
-        let label = screen.paint(CYAN, "hint:");
-        let hint = hint
-            .as_ref()
-            .map(|hint| format!("{label} {}", escape::line(hint)));
-        pairs.extend(hint.map(|hint| (String::new(), hint)));
+        let found = escape::line(&check.found).into_owned();
+        pairs.push((format!("{mark} {}", check.check), found));
+        if let Some(hint) = &check.hint {
+            let label = screen.paint(CYAN, "hint:");
+            pairs.push((String::new(), format!("{label} {}", escape::line(hint))));
+        }
     }
     let mut text = screen.pairs(&pairs);
     let failed: Vec<_> = checks.iter().filter(|check| check.kind.is_some()).collect();
@@ -261,5 +266,5 @@ fn show(context: &mut Context, checks: &[Check]) -> Result<(), CliError> {
         [one] => text += &format!("1 problem: {}\n", one.check),
         [first, ..] => text += &format!("{} problems; first: {}\n", failed.len(), first.check),
     }
-    context.print(&text)
+    printer.print(&text)
 }

@@ -5,22 +5,22 @@ use http::Request;
 use petstore_client::{Bytes, Client};
 use serde_json::{Map, Value, json};
 
-use crate::context::{Context, USER_AGENT};
 use crate::error::{CliError, Kind};
 use crate::escape;
-use crate::output::Output;
+use crate::output::{Output, Printer};
+use crate::session::USER_AGENT;
+use crate::settings::Settings;
+use crate::ui::Ui;
 
 /// A placeholder for a missing base URL.
 const NOWHERE: &str = "https://base.invalid";
 const BASE_URL: &str = "$PETSTORE_BASE_URL";
 
 /// Returns a client that builds requests and needs no key.
-pub(crate) fn client(context: &Context) -> Result<Client, CliError> {
-    let is_set = context.settings.shown("base_url").is_some() && !context.args.wants_mock();
-    let base_url = if is_set {
-        context.settings.base_url()?.to_string()
-    } else {
-        NOWHERE.to_owned()
+pub(crate) fn client(settings: &Settings) -> Result<Client, CliError> {
+    let base_url = match settings.has_base_url() && !settings.is_mock() {
+        true => settings.base_url()?.to_string(),
+        false => NOWHERE.to_owned(),
     };
     let builder = Client::builder(base_url)
         .api_key("dry-run")
@@ -30,9 +30,10 @@ pub(crate) fn client(context: &Context) -> Result<Client, CliError> {
 
 /// Writes a request for people, or as a document if `-o` is set.
 pub(crate) fn show(
-    context: &mut Context,
-    output: Output,
     request: &Request<Bytes>,
+    output: Output,
+    printer: &Printer,
+    ui: &Ui,
 ) -> Result<(), CliError> {
     let not_text = |what| CliError::new(Kind::Input, format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
@@ -82,8 +83,8 @@ pub(crate) fn show(
     if let Some(body) = body {
         curl += &format!(" \\\n  --data-raw {}", escape::shell(body));
     }
-    context.ui.note("not sent");
-    if context.options.format.is_none() && context.options.jq.is_none() {
+    ui.note("not sent");
+    if !printer.is_format_set() {
         let lines = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\n"));
@@ -92,7 +93,7 @@ pub(crate) fn show(
             "{method} {url}\n{}{body}\n{curl}\n",
             lines.collect::<String>()
         );
-        return context.print(&escape::lines(&text));
+        return printer.print(&escape::lines(&text));
     }
     let headers: Map<_, Value> = headers
         .into_iter()

@@ -5,13 +5,14 @@ use std::time::SystemTime;
 use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use crate::context::{Context, Purpose};
+use crate::env::System;
 use crate::error::{CliError, Kind};
-use crate::explain::limit_name;
-use crate::output::{ANY, Cell, Head, Shape, Table};
-use crate::screen::YELLOW;
+use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
+use crate::screen::{Screen, YELLOW};
+use crate::session::words::limit_name;
+use crate::session::{Connector, Purpose, shared_store};
 use crate::time::{self, Clock, count};
-use crate::trace;
+use crate::ui::Ui;
 
 /// Show what is left of the rate limits, without a request.
 #[derive(Debug, clap::Args)]
@@ -39,23 +40,29 @@ const LIMITS: Shape = Shape {
 };
 
 impl Limits {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let output = context.output(LIMITS)?;
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        system: &System,
+        printer: &Printer,
+        ui: &Ui,
+    ) -> Result<(), CliError> {
+        let output = printer.start(LIMITS)?;
         if self.all {
-            context.forget_all_limits().await?;
-            context.ui.note("forgot what was known about all keys");
+            connector.forget_all_limits().await?;
+            ui.note("forgot what was known about all keys");
             return Ok(());
         }
-        let client = context.client(Purpose::Read).await?;
+        let client = connector.connect(Purpose::Read).await?;
         if self.forget {
             client.forget_rate_limits().await?;
-            context.ui.note("forgot what was known about this key");
+            ui.note("forgot what was known about this key");
             return Ok(());
         }
         let mut limits = client.synchronize_rate_limits().await;
         let mut throttled = None;
         // A new server has not answered anything yet.
-        if self.refresh || context.args.wants_mock() {
+        if self.refresh || connector.settings().is_mock() {
             throttled = match client.refresh_rate_limits().await {
                 Err(error) if !error.is_rate_limited() => return Err(error.into()),
                 // A 429 shows the limits too.
@@ -70,10 +77,9 @@ impl Limits {
                 "the service does not show its rate limits",
             ));
         }
-        let now = limits
-            .service_time
-            .unwrap_or_else(|| context.facts.clock.now());
-        let is_table = context.options.is_table();
+        let clock = connector.clock();
+        let now = limits.service_time.unwrap_or_else(|| clock.now());
+        let is_table = printer.is_table();
         if !is_table {
             let rows: Vec<_> = limits
                 .windows
@@ -82,23 +88,22 @@ impl Limits {
                 .collect();
             output.document(&rows)?;
         } else if is_known {
-            let text = layout(&limits, now, context);
-            context.print(&text)?;
+            // A table is for people, wherever standard error goes.
+            let local = clock.clone().local(system.time_zone());
+            printer.print(&layout(&limits, now, &local, printer.screen()))?;
         }
         if let Some(store) = &limits.shared {
-            trace::shared_store(&context.ui, store);
+            shared_store(ui, store);
         }
         if let Some(error) = throttled {
             return Err(error.into());
         }
-        if let (Some(waits), false) = (waits(&limits, &context.facts.clock), is_table) {
-            context.ui.note(&format!("requests {waits}"));
+        if let (Some(waits), false) = (waits(&limits, clock), is_table) {
+            ui.note(&format!("requests {waits}"));
         }
         if !is_known {
             let hint = "`petstore limits --refresh` sends a request";
-            context
-                .ui
-                .note_with_hint("no response yet with this key", Some(hint));
+            ui.note_with_hint("no response yet with this key", Some(hint));
         }
         Ok(())
     }
@@ -116,13 +121,8 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
 }
 
 /// Formats the limits for people.
-fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
-    let screen = &context.options.screen;
-    let clock = Clock {
-        zone: Some(context.env.time_zone()),
-        ..context.facts.clock.clone()
-    };
-    let is_narrow = screen.width.is_some_and(|width| width < MIN_WIDE);
+fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) -> String {
+    let is_narrow = screen.width().is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
     for (quota, name) in [
         (Quota::Minute, "minute"),
@@ -169,8 +169,8 @@ fn layout(limits: &RateLimits, now: SystemTime, context: &Context) -> String {
         Head::new("").dropped(2),
         Head::new("RESETS"),
     ];
-    let table = Table { head, rows }.render(screen);
-    let waits = waits(limits, &clock).map(|waits| format!("Requests {waits}."));
+    let table = Table::new(head, rows).render(screen);
+    let waits = waits(limits, clock).map(|waits| format!("Requests {waits}."));
     let shared = limits
         .shared
         .as_ref()

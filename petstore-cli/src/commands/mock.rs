@@ -5,9 +5,10 @@ use std::future::pending;
 use futures_util::StreamExt as _;
 use petstore_mock::cli::{Io, MockArgs};
 
-use crate::context::Context;
-use crate::env::Signals;
+use crate::env::{Signals, System};
 use crate::error::CliError;
+use crate::output::Printer;
+use crate::ui::Ui;
 
 /// Run a mock server, like `petstore-mock`.
 #[derive(Debug, clap::Args)]
@@ -17,25 +18,24 @@ pub(crate) struct Mock {
 }
 
 impl Mock {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let admin_token = context
-            .env
-            .var("PETSTORE_MOCK_ADMIN_TOKEN")
-            .map(str::to_owned);
-        let trusted = context.env.vars.get("SSL_CERT_FILE").map(Into::into);
+    pub(crate) async fn run(
+        self,
+        system: &System,
+        mut signals: Signals,
+        printer: &Printer,
+        ui: &Ui,
+    ) -> Result<(), CliError> {
         // The mock handles the process's signals. The process ends if nobody receives them here too.
-        let none: Signals = Box::pin(futures_util::stream::pending());
-        let mut signals = std::mem::replace(&mut context.env.signals, none);
         let discard = async {
             while signals.next().await.is_some() {}
             pending::<u8>().await
         };
-        let mut err = context.ui.clone();
+        let (mut out, mut err) = (printer.stdout(), ui.clone());
         let io = Io {
-            out: &mut context.stdout,
+            out: &mut out,
             err: &mut err,
-            admin_token,
-            trusted,
+            admin_token: system.var("PETSTORE_MOCK_ADMIN_TOKEN").map(str::to_owned),
+            trusted: system.raw_var("SSL_CERT_FILE").map(Into::into),
         };
         let code = tokio::select! {
             code = self.args.run(io) => code,

@@ -3,12 +3,15 @@
 pub(crate) mod api;
 pub(crate) mod args;
 pub(crate) mod auth;
+pub(crate) mod completions;
 pub(crate) mod config;
-pub(crate) mod data;
 pub(crate) mod doctor;
 mod dry_run;
 pub(crate) mod help;
 mod import;
 pub(crate) mod limits;
+pub(crate) mod man;
 #[cfg(feature = "mock")]
 pub(crate) mod mock;
+pub(crate) mod pets;
+pub(crate) mod store;

@@ -125,10 +125,7 @@ pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
             .map(|text| Cell::new(escape::line(text)))
             .collect(),
     };
-    Table {
-        head: head.collect(),
-        rows: rows.iter().map(row).collect(),
-    }
+    Table::new(head.collect(), rows.iter().map(row).collect())
 }
 
 /// Turns `categoryId` into `CATEGORY ID`.

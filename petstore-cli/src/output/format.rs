@@ -30,6 +30,16 @@ pub(crate) enum OutputFormat {
     Id,
 }
 
+impl OutputFormat {
+    /// Returns whether a record becomes a row of cells, so that all records have the same columns.
+    pub(super) fn is_flat(self) -> bool {
+        match self {
+            Self::Csv | Self::Tsv => true,
+            Self::Table | Self::Json | Self::Ndjson | Self::Id => false,
+        }
+    }
+}
+
 /// Writes a document, on one line, or indented at a depth.
 pub(super) fn json(
     value: &Value,
@@ -86,7 +96,7 @@ pub(super) fn raw(values: &[Value], screen: &Screen, out: &mut dyn Write) -> io:
     for value in values {
         match value {
             Value::String(text) => out.write_all(on(screen, text).as_bytes())?,
-            other => json(other, screen.is_terminal.then_some(0), screen, out)?,
+            other => json(other, screen.is_terminal().then_some(0), screen, out)?,
         }
         out.write_all(b"\n")?;
     }
@@ -95,7 +105,7 @@ pub(super) fn raw(values: &[Value], screen: &Screen, out: &mut dyn Write) -> io:
 
 /// Returns text unchanged for a file, and escaped for a terminal.
 fn on<'t>(screen: &Screen, text: &'t str) -> Cow<'t, str> {
-    if screen.is_terminal {
+    if screen.is_terminal() {
         escape::lines(text)
     } else {
         Cow::Borrowed(text)
@@ -138,12 +148,7 @@ mod tests {
     use super::*;
 
     fn written(document: &Value, depth: Option<usize>) -> String {
-        let screen = Screen {
-            is_terminal: false,
-            width: None,
-            color: false,
-            unicode: true,
-        };
+        let screen = Screen::file();
         let mut text = Vec::new();
         json(document, depth, &screen, &mut text).unwrap();
         String::from_utf8(text).unwrap()

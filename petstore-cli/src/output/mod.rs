@@ -3,11 +3,11 @@
 mod column;
 mod format;
 mod jq;
+mod printer;
 mod table;
 
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,71 +15,14 @@ use serde_json::Value;
 use self::jq::Jq;
 use self::table::Layout;
 use crate::error::{CliError, Kind};
-use crate::screen::Screen;
 use crate::suggest::did_you_mean;
 
 pub(crate) use self::format::OutputFormat;
+pub(crate) use self::printer::{OutputOptions, Printer, Stdout};
 pub(crate) use self::table::{Cell, Head, Table};
 
 /// A table of more rows is written in parts; the first one settles the widths.
 const MAX_HELD_ROWS: usize = 1_000;
-
-/// The options of the output.
-#[derive(Debug, Clone)]
-pub(crate) struct OutputOptions {
-    /// The requested format.
-    pub(crate) format: Option<OutputFormat>,
-    pub(crate) fields: Option<Vec<String>>,
-    pub(crate) jq: Option<String>,
-    /// The variables that `env` returns in `--jq`.
-    pub(crate) variables: Vec<(String, String)>,
-    pub(crate) screen: Screen,
-}
-
-impl OutputOptions {
-    /// Returns the requested format. The default is a table for terminals, and tab-separated values
-    /// otherwise.
-    pub(crate) fn format(&self) -> OutputFormat {
-        self.format.unwrap_or(match self.screen.is_terminal {
-            true => OutputFormat::Table,
-            false => OutputFormat::Tsv,
-        })
-    }
-
-    /// Returns whether the user set how the result is written.
-    pub(crate) fn is_set(&self) -> bool {
-        self.format.is_some() || self.fields.is_some() || self.jq.is_some()
-    }
-
-    /// Returns whether a command may format its result for people.
-    pub(crate) fn is_table(&self) -> bool {
-        self.jq.is_none() && self.fields.is_none() && self.format() == OutputFormat::Table
-    }
-}
-
-/// Buffered standard output, shared by handles.
-#[derive(Clone)]
-pub(crate) struct Stdout(Arc<Mutex<BufWriter<Box<dyn Write + Send>>>>);
-
-impl Stdout {
-    pub(crate) fn new(stream: Box<dyn Write + Send>) -> Self {
-        Self(Arc::new(Mutex::new(BufWriter::new(stream))))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BufWriter<Box<dyn Write + Send>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.lock().flush()
-    }
-}
 
 /// The records of a result.
 #[derive(Debug, Clone, Copy)]
@@ -129,13 +72,16 @@ impl Output {
         options: &OutputOptions,
         shape: Shape,
     ) -> Result<Self, CliError> {
-        let parse = |code: &String| Jq::parse(code, &options.variables);
+        let jq = match options.jq() {
+            Some(code) => Some(Jq::parse(code, options.variables())?),
+            None => None,
+        };
         Ok(Self {
             out,
             options: options.clone(),
             format: options.format(),
             shape,
-            jq: options.jq.as_ref().map(parse).transpose()?,
+            jq,
             columns: shape.fields.iter().map(|&name| name.to_owned()).collect(),
             has_columns: false,
             held: Vec::new(),
@@ -186,7 +132,7 @@ impl Output {
     /// Writes rows of a table; the first ones settle its layout.
     fn write_table(&mut self, rows: &[Value]) -> io::Result<()> {
         let table = column::table(&self.columns, rows, self.shape);
-        let text = table.render_part(&self.options.screen, &mut self.layout);
+        let text = table.render_part(self.options.screen(), &mut self.layout);
         self.out.write_all(text.as_bytes())
     }
 
@@ -201,7 +147,7 @@ impl Output {
             return self.filter(&jq, value);
         }
         self.set_columns(std::slice::from_ref(&value))?;
-        let screen = &self.options.screen;
+        let screen = self.options.screen();
         match self.format {
             OutputFormat::Table if value.is_object() => {
                 let text = column::pairs(&self.columns, &value, screen);
@@ -226,14 +172,10 @@ impl Output {
             single => self.projected(&single).into_owned(),
         };
         let values = jq.run(&input)?;
-        let Some(format) = self.options.format else {
-            return Ok(format::raw(&values, &self.options.screen, &mut self.out)?);
+        let Some(format) = self.options.requested_format() else {
+            return Ok(format::raw(&values, self.options.screen(), &mut self.out)?);
         };
-        let options = OutputOptions {
-            fields: None,
-            jq: None,
-            ..self.options
-        };
+        let options = self.options.after_filter();
         let result = || Output::new(self.out.clone(), &options, ANY);
         match values.as_slice() {
             [value] => result()?.document(value),
@@ -246,7 +188,7 @@ impl Output {
 
     /// Returns a record with the selected fields.
     fn projected<'v>(&self, record: &'v Value) -> Cow<'v, Value> {
-        match self.options.fields {
+        match self.options.fields() {
             Some(_) => Cow::Owned(column::project(record, &self.columns)),
             None => Cow::Borrowed(record),
         }
@@ -256,7 +198,7 @@ impl Output {
     fn set_columns(&mut self, rows: &[Value]) -> Result<(), CliError> {
         let mut found = self.columns.clone();
         column::add_found(&mut found, rows);
-        match &self.options.fields {
+        match self.options.fields() {
             _ if rows.is_empty() => return Ok(()),
             None if self.has_columns => {
                 let late = found.get(self.columns.len());
@@ -279,7 +221,7 @@ impl Output {
                         .unwrap_or_else(|| format!("the fields are {}", found.join(", ")));
                     return Err(CliError::new(Kind::Usage, problem).hint(hint));
                 }
-                self.columns.clone_from(names);
+                self.columns = names.to_vec();
             }
         }
         self.has_columns = true;
@@ -291,7 +233,7 @@ impl Output {
             return Ok(());
         }
         let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
-        format::csv(names, &self.options.screen, &mut self.out)
+        format::csv(names, self.options.screen(), &mut self.out)
     }
 
     /// Writes a record in a streamed format.
@@ -301,7 +243,7 @@ impl Output {
             self.csv_header()?;
         }
         let record = &*self.projected(record);
-        let (screen, out) = (&self.options.screen, &mut self.out.clone());
+        let (screen, out) = (self.options.screen(), &mut self.out.clone());
         match self.format {
             OutputFormat::Json => {
                 out.write_all(if is_first { b"[\n  " } else { b",\n  " })?;
@@ -323,9 +265,12 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use serde_json::json;
 
     use super::*;
+    use crate::screen::Screen;
 
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -342,19 +287,8 @@ mod tests {
 
     #[test]
     fn a_long_table_is_written_in_parts_of_one_layout_and_no_cell_is_cut() {
-        let screen = Screen {
-            is_terminal: true,
-            width: Some(30),
-            color: false,
-            unicode: true,
-        };
-        let options = OutputOptions {
-            format: Some(OutputFormat::Table),
-            fields: None,
-            jq: None,
-            variables: Vec::new(),
-            screen,
-        };
+        let screen = Screen::plain(Some(30));
+        let options = OutputOptions::new(screen).with_format(Some(OutputFormat::Table));
         let sink = Sink::default();
         let text = || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         let mut output = Output::new(Stdout::new(Box::new(sink.clone())), &options, ANY).unwrap();

@@ -93,8 +93,8 @@ impl Cell {
 /// Rows below a header.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
-    pub(crate) head: Vec<Head>,
-    pub(crate) rows: Vec<Vec<Cell>>,
+    head: Vec<Head>,
+    rows: Vec<Vec<Cell>>,
 }
 
 /// The columns that are shown.
@@ -109,6 +109,10 @@ pub(super) struct Column {
 }
 
 impl Table {
+    pub(crate) fn new(head: Vec<Head>, rows: Vec<Vec<Cell>>) -> Self {
+        Self { head, rows }
+    }
+
     pub(crate) fn render(&self, screen: &Screen) -> String {
         self.render_part(screen, &mut None)
     }
@@ -172,7 +176,7 @@ impl Table {
             }
         };
         let mut columns: Vec<_> = (0..count).map(column).collect();
-        let Some(room) = screen.width else {
+        let Some(room) = screen.width() else {
             return columns;
         };
         loop {
@@ -205,7 +209,7 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
         let Some(cell) = cells.get(*at) else { continue };
         let text = cell.text(screen);
         // A later part may have a wider cell.
-        let is_cut = head.least.is_some() && screen.width.is_some();
+        let is_cut = head.least.is_some() && screen.width().is_some();
         let text = match columns.last() {
             _ if is_cut => screen.cut(text, *width),
             Some(last) if last.at == *at => screen.wrap(text, indent),
@@ -262,16 +266,8 @@ mod tests {
             Head::new("STATUS").dropped(1),
         ];
         let row = ["100001", "Bramble the Third of Thornhill", "1", "available"].map(Cell::new);
-        let table = Table {
-            head,
-            rows: vec![row.to_vec()],
-        };
-        let screen = Screen {
-            is_terminal: true,
-            width: Some(width),
-            color: false,
-            unicode: true,
-        };
+        let table = Table::new(head, vec![row.to_vec()]);
+        let screen = Screen::plain(Some(width));
         table.render(&screen)
     }
 
@@ -306,16 +302,8 @@ mod tests {
             Head::new("RESETS"),
         ];
         let row = ["57", "████████████████████", "https://petstore.example/v1"].map(Cell::new);
-        let table = Table {
-            head,
-            rows: vec![row.to_vec()],
-        };
-        let screen = Screen {
-            is_terminal: true,
-            width: Some(26),
-            color: false,
-            unicode: true,
-        };
+        let table = Table::new(head, vec![row.to_vec()]);
+        let screen = Screen::plain(Some(26));
         let narrow = "LEFT  RESETS\n57    https://\n      petstore.example/v1\n";
         assert_eq!(table.render(&screen), narrow);
     }

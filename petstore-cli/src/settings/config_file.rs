@@ -9,14 +9,21 @@ use std::str::FromStr;
 use toml_edit::{Document, DocumentMut, Item, Key, Table, TableLike, Value};
 
 use super::Values;
-use crate::env::{Dirs, Env};
+use super::secrets::without_password;
+use crate::env::{Dirs, System};
 use crate::error::{CliError, Invalid, Kind};
 use crate::files;
 use crate::suggest::did_you_mean;
 
 /// The name of a profile, which is also part of a file name.
 #[derive(Debug, Clone)]
-pub(crate) struct Profile(pub(crate) String);
+pub(crate) struct Profile(String);
+
+impl Profile {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 impl FromStr for Profile {
     type Err = Invalid;
@@ -31,12 +38,21 @@ impl FromStr for Profile {
     }
 }
 
+/// Why the settings are incomplete. Those of the other sources apply.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The configuration file cannot be read. Flags and variables may be all that a command needs.
+    Unreadable(CliError),
+    /// A variable or the content of the file is invalid.
+    Invalid(CliError),
+}
+
 /// The content of the file; empty if there is no file.
 #[derive(Debug, Default)]
 pub(crate) struct ConfigFile {
     /// The profile in use.
-    pub(crate) profile: Option<String>,
-    pub(crate) profiles: BTreeMap<String, Values>,
+    profile: Option<String>,
+    profiles: BTreeMap<String, Values>,
 }
 
 impl ConfigFile {
@@ -48,12 +64,35 @@ impl ConfigFile {
     }
 
     /// Reads the file, if there is one.
-    pub(crate) fn load(env: &Env) -> Result<Self, CliError> {
-        let Some(path) = Self::path(&env.dirs) else {
+    pub(crate) fn load(system: &System) -> Result<Self, Problem> {
+        let Some(path) = Self::path(system.dirs()) else {
             return Ok(Self::default());
         };
-        let text = files::read(&path, Kind::Config, env)?;
-        Self::parse(&env.shown(&path), text.as_deref().unwrap_or_default())
+        let text = files::read(&path, Kind::Config, system).map_err(Problem::Unreadable)?;
+        let text = text.unwrap_or_default();
+        Self::parse(&system.shown(&path), &text).map_err(Problem::Invalid)
+    }
+
+    /// Returns the profile that is used unless another is selected.
+    pub(crate) fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+
+    pub(crate) fn has(&self, profile: &str) -> bool {
+        self.profiles.contains_key(profile)
+    }
+
+    pub(crate) fn values(&self, profile: &str) -> Option<&Values> {
+        self.profiles.get(profile)
+    }
+
+    /// Returns the profiles in the order of their names.
+    pub(crate) fn profiles(&self) -> impl Iterator<Item = (&str, &Values)> {
+        self.profiles.iter().map(|(name, values)| (&**name, values))
+    }
+
+    pub(crate) fn profile_names(&self) -> impl Iterator<Item = &str> {
+        self.profiles.keys().map(String::as_str)
     }
 
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, CliError> {
@@ -68,16 +107,16 @@ impl ConfigFile {
 
     /// Changes the file. Keeps comments, order and layout.
     pub(crate) async fn edit(
-        env: &Env,
+        system: &System,
         change: impl FnOnce(&mut DocumentMut),
     ) -> Result<(), CliError> {
-        let path = Self::path(&env.dirs).ok_or_else(no_folder)?;
-        let _lock = files::lock(&path, env).await?;
-        Self::load(env)?;
-        let text = files::read(&path, Kind::Config, env)?.unwrap_or_default();
+        let path = Self::path(system.dirs()).ok_or_else(no_folder)?;
+        let _lock = files::lock(&path, system).await?;
+        let text = files::read(&path, Kind::Config, system)?.unwrap_or_default();
+        Self::parse(&system.shown(&path), &text)?;
         let mut document: DocumentMut = text.parse().map_err(CliError::internal)?;
         change(&mut document);
-        files::write(&path, document.to_string(), env)
+        files::write(&path, document.to_string(), system)
     }
 }
 
@@ -142,7 +181,7 @@ fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
             let mut values = Values::default();
             for (key, item) in entries(&name, item, Values::NAMES)? {
                 let text = scalar(key, item)?;
-                let label = format!("{key} `{text}`");
+                let label = format!("{key} `{}`", without_password(&text));
                 let set = values.set(key.get(), &text);
                 set.map_err(|invalid| (item.span(), invalid.named(label)))?;
             }

@@ -8,46 +8,105 @@ use std::path::{Path, PathBuf};
 use petstore_client::Url;
 use toml_edit::{DocumentMut, value};
 
-use super::precedence::{Settings, unicode};
-use crate::env::{Dirs, Env};
+use super::precedence::Settings;
+use crate::env::{Dirs, System};
 use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::files;
 
-const KEY: &str = "PETSTORE_API_KEY";
-const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
+pub(crate) const KEY: &str = "PETSTORE_API_KEY";
+pub(crate) const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
 
-/// An API key.
+/// An API key and where it comes from.
 pub(crate) struct Credential {
-    pub(crate) key: String,
-    /// The source: a variable or a file.
-    pub(crate) source: String,
-    /// The hint if the service refuses it.
-    pub(crate) fix: String,
+    key: String,
+    source: KeySource,
+}
+
+/// Where a key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeySource {
+    /// `PETSTORE_API_KEY`.
+    Variable,
+    /// The file that `PETSTORE_API_KEY_FILE` names.
+    File(String),
+    /// A file of `auth login`, and the option that selects its profile.
+    Stored { path: String, option: String },
+    /// The terminal or standard input, or none is needed.
+    Typed,
+}
+
+impl KeySource {
+    /// Returns the source in words: a variable or a file.
+    pub(crate) fn shown(&self) -> &str {
+        match self {
+            Self::Variable => KEY,
+            Self::File(path) | Self::Stored { path, .. } => path,
+            Self::Typed => "",
+        }
+    }
+
+    /// Returns the source after a semicolon, for a message: `; from PETSTORE_API_KEY`.
+    pub(crate) fn from(&self) -> String {
+        match self {
+            Self::Variable | Self::File(_) => format!("; from {}", self.shown()),
+            Self::Stored { .. } | Self::Typed => String::new(),
+        }
+    }
+
+    /// Returns the hint if the service refuses the key.
+    pub(crate) fn fix(&self) -> String {
+        match self {
+            Self::Variable => format!("set {KEY} to a valid key"),
+            Self::File(_) => format!("put a valid key into the file that {KEY_FILE} names"),
+            Self::Stored { option, .. } => {
+                format!("`petstore auth login{option}` stores another key")
+            }
+            Self::Typed => "check it for typing errors and log in again".to_owned(),
+        }
+    }
+}
+
+impl Credential {
+    pub(crate) fn source(&self) -> &KeySource {
+        &self.source
+    }
+
+    /// Returns the key and its source.
+    pub(crate) fn into_parts(self) -> (String, KeySource) {
+        (self.key, self.source)
+    }
 }
 
 /// Returns the key for the service in the settings, if any.
-pub(crate) fn find(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError> {
-    if let Some(key) = unicode(KEY, env)? {
-        let fix = format!("set {KEY} to a valid key");
-        let key = without_end(key).to_owned();
+pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>, CliError> {
+    if let Some(key) = system.unicode(KEY)? {
         return Ok(Some(Credential {
-            key,
-            source: KEY.to_owned(),
-            fix,
+            key: without_end(key).to_owned(),
+            source: KeySource::Variable,
         }));
     }
-    if let Some(path) = unicode(KEY_FILE, env)?.map(Path::new) {
-        let source = env.shown(path);
-        let key = read_private(path, env)?.ok_or_else(|| {
-            let problem = format!("cannot read {source}: no such file (from {KEY_FILE})");
-            CliError::new(Kind::Key, problem)
-        })?;
-        let key = without_end(&key).to_owned();
-        let fix = format!("put a valid key into the file that {KEY_FILE} names");
-        return Ok(Some(Credential { key, source, fix }));
+    if let Some(path) = system.unicode(KEY_FILE)? {
+        return from_file(Path::new(path), system).map(Some);
     }
-    stored(settings, env)
+    stored(settings, system)
+}
+
+/// Returns whether a variable sets the key, so that no file of the program is needed.
+pub(crate) fn is_in_variable(system: &System) -> bool {
+    system.var(KEY).is_some() || system.var(KEY_FILE).is_some()
+}
+
+fn from_file(path: &Path, system: &System) -> Result<Credential, CliError> {
+    let shown = system.shown(path);
+    let Some(text) = read_private(path, system)? else {
+        let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
+        return Err(CliError::new(Kind::Key, problem));
+    };
+    Ok(Credential {
+        key: without_end(&text).to_owned(),
+        source: KeySource::File(shown),
+    })
 }
 
 /// Returns a key without the line break at the end of a file.
@@ -56,84 +115,92 @@ fn without_end(key: &str) -> &str {
 }
 
 /// Returns the key, or an error if there is none.
-pub(crate) fn require(settings: &Settings, env: &Env) -> Result<Credential, CliError> {
-    if let Some(credential) = find(settings, env)? {
+pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential, CliError> {
+    if let Some(credential) = find(settings, system)? {
         return Ok(credential);
     }
     let service = settings.base_url()?.origin().ascii_serialization();
-    let (source, option) = (settings.source("base_url"), settings.profile_option());
-    Err(
-        CliError::new(Kind::Key, format!("no API key for {service}{source}"))
-            .hint(format!("`petstore auth login{option}`")),
-    )
+    let source = settings.source("base_url");
+    let option = settings.profile_option();
+    let problem = format!("no API key for {service}{source}");
+    Err(CliError::new(Kind::Key, problem).hint(format!("`petstore auth login{option}`")))
 }
 
 /// Returns the path of a profile's key.
 pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
-    let folder = dirs.config.as_ref().ok_or_else(|| {
-        CliError::new(Kind::Config, "there is no folder to store a key in")
-            .hint("set HOME or XDG_CONFIG_HOME, or use PETSTORE_API_KEY")
-    })?;
+    let Some(folder) = &dirs.config else {
+        let problem = "there is no folder to store a key in";
+        let hint = "set HOME or XDG_CONFIG_HOME, or use PETSTORE_API_KEY";
+        return Err(CliError::new(Kind::Config, problem).hint(hint));
+    };
     Ok(folder.join("keys").join(profile))
 }
 
 /// Stores a key for a service in a private file.
-pub(crate) fn store(path: &Path, base_url: &Url, key: &str, env: &Env) -> Result<(), CliError> {
+pub(crate) fn store(
+    path: &Path,
+    base_url: &Url,
+    key: &str,
+    system: &System,
+) -> Result<(), CliError> {
     let mut document = DocumentMut::new();
     document["base_url"] = value(base_url.as_str());
     document["key"] = value(key);
     let text = format!("# Written by `petstore auth login`. This is a secret.\n{document}");
-    files::write(path, &text, env)
+    files::write(path, &text, system)
 }
 
 /// Returns the key that `auth login` stored for the profile, if it belongs to this service.
-fn stored(settings: &Settings, env: &Env) -> Result<Option<Credential>, CliError> {
-    let Ok(path) = path(&env.dirs, &settings.profile) else {
+fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>, CliError> {
+    let Ok(path) = path(system.dirs(), settings.profile()) else {
         return Ok(None);
     };
-    let Some(text) = read_private(&path, env)? else {
+    let Some(text) = read_private(&path, system)? else {
         return Ok(None);
     };
-    let (option, source) = (settings.profile_option(), env.shown(&path));
-    let fields = text.parse::<DocumentMut>().ok().and_then(|document| {
-        let field = |name: &str| document.get(name)?.as_str().map(str::to_owned);
-        Some((
-            Url::parse(&field("base_url")?).ok()?.origin(),
-            field("key")?,
-        ))
-    });
-    // The message omits the content, which may be the key.
-    let (origin, key) = fields.ok_or_else(|| {
-        CliError::new(Kind::Key, format!("{source} contains no key"))
-            .hint(format!("`petstore auth login{option}` replaces it"))
-    })?;
+    let option = settings.profile_option();
+    let shown = system.shown(&path);
+    let Some((home, key)) = read_stored(&text) else {
+        // The message omits the content, which may be the key.
+        let problem = format!("{shown} contains no key");
+        let hint = format!("`petstore auth login{option}` replaces it");
+        return Err(CliError::new(Kind::Key, problem).hint(hint));
+    };
     let base_url = settings.base_url()?;
-    if origin != base_url.origin() {
-        let [home, other] = [origin, base_url.origin()].map(|origin| origin.ascii_serialization());
+    if home.origin() != base_url.origin() {
+        let home = home.origin().ascii_serialization();
+        let other = base_url.origin().ascii_serialization();
         let problem = format!("the key was stored for {home}, not for {other}");
-        return Err(CliError::new(Kind::Key, problem).hint(format!(
-            "`petstore auth login{option} --base-url {base_url}`"
-        )));
+        let hint = format!("`petstore auth login{option} --base-url {base_url}`");
+        return Err(CliError::new(Kind::Key, problem).hint(hint));
     }
-    let fix = format!("`petstore auth login{option}` stores another key");
-    Ok(Some(Credential { key, source, fix }))
+    let source = KeySource::Stored {
+        path: shown,
+        option,
+    };
+    Ok(Some(Credential { key, source }))
+}
+
+/// Returns the service and the key in the text of a stored key.
+fn read_stored(text: &str) -> Option<(Url, String)> {
+    let document: DocumentMut = text.parse().ok()?;
+    let base_url = document.get("base_url")?.as_str()?;
+    let key = document.get("key")?.as_str()?;
+    Some((Url::parse(base_url).ok()?, key.to_owned()))
 }
 
 /// Reads a private file; `None` if it does not exist. Fails if others can read it.
-fn read_private(path: &Path, env: &Env) -> Result<Option<String>, CliError> {
-    let Some(text) = files::read(path, Kind::Key, env)? else {
+fn read_private(path: &Path, system: &System) -> Result<Option<String>, CliError> {
+    let Some(text) = files::read(path, Kind::Key, system)? else {
         return Ok(None);
     };
-    let shown = env.shown(path);
+    let shown = system.shown(path);
     let mode = files::open_to_others(path)
         .map_err(|problem| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem))?;
     let Some(mode) = mode else {
         return Ok(Some(text));
     };
-    let quoted = match shown.strip_prefix("~/") {
-        Some(below) => format!("~/{}", escape::shell(below)),
-        None => escape::shell(&shown),
-    };
+    let quoted = escape::shell_path(&shown);
     let problem = format!("others can read the key in {shown} (mode {mode:04o})");
     Err(CliError::new(Kind::Key, problem).hint(format!("`chmod 600 {quoted}`")))
 }

@@ -1,14 +1,13 @@
 //! The settings in force: a flag overrides a variable, a variable overrides the profile, and the
 //! profile overrides the default.
 
-use std::net::IpAddr;
-
 use petstore_client::Url;
 
-use super::config_file::{ConfigFile, Profile};
-use super::{Values, flag, variable};
-use crate::env::Env;
-use crate::error::{CliError, Kind};
+use super::config_file::{ConfigFile, Problem, Profile};
+use super::secrets::without_password;
+use super::{Values, checked_url, flag, variable};
+use crate::env::System;
+use crate::error::{CliError, Invalid, Kind};
 use crate::suggest::did_you_mean;
 
 /// The source of a value.
@@ -33,102 +32,120 @@ const LAYERS: [Source; 4] = [
 /// The settings in force.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) profile: String,
-    pub(crate) profile_source: Source,
-    pub(crate) config: ConfigFile,
-    /// The problem of the configuration file, if any. Then only flags and variables apply.
-    pub(crate) problem: Option<CliError>,
+    profile: String,
+    profile_source: Source,
+    config: ConfigFile,
+    is_mock: bool,
     layers: [Values; LAYERS.len()],
+    values: Values,
 }
 
 impl Settings {
-    /// Combines flags, variables and the configuration file.
+    /// Combines flags, variables and the configuration file, which a mock server does not need.
     pub(crate) fn resolve(
         profile: Option<&Profile>,
         flags: &Values,
-        env: &Env,
-        reads_file: bool,
-    ) -> Self {
+        system: &System,
+        is_mock: bool,
+    ) -> (Self, Option<Problem>) {
         let (profile, profile_source) = match profile {
-            Some(Profile(name)) => (name.clone(), Source::Flag),
-            None => ("default".to_owned(), Source::Default),
+            Some(profile) => (profile.as_str(), Source::Flag),
+            None => ("default", Source::Default),
         };
-        let layers = [
-            flags.clone(),
-            Values::default(),
-            Values::default(),
-            Values::defaults(),
-        ];
-        let config = ConfigFile::default();
+        let defaults = Values::defaults();
+        let none = Values::default();
         let mut settings = Self {
-            profile,
+            profile: profile.to_owned(),
             profile_source,
-            config,
-            problem: None,
-            layers,
+            config: ConfigFile::default(),
+            is_mock,
+            layers: [flags.clone(), none.clone(), none.clone(), defaults],
+            values: none,
         };
-        settings.problem = settings.read(env, reads_file).err();
-        settings
+        let problem = settings.read(system).err();
+        settings.values = settings.layers.iter().fold(Values::default(), Values::or);
+        (settings, problem)
     }
 
-    fn read(&mut self, env: &Env, reads_file: bool) -> Result<(), CliError> {
+    fn read(&mut self, system: &System) -> Result<(), Problem> {
         // All of them, so that an invalid one is reported in the format that another one sets.
-        let set: Vec<_> = Values::NAMES
-            .iter()
-            .map(|name| self.set_variable(name, env))
-            .collect();
-        set.into_iter().collect::<Result<(), _>>()?;
-        if reads_file {
-            self.config = ConfigFile::load(env)?;
+        let mut invalid = None;
+        for name in Values::NAMES {
+            let set = self.set_variable(name, system);
+            invalid = invalid.or(set.err());
         }
-        let chosen = unicode("PETSTORE_PROFILE", env)?;
-        match (self.profile_source, chosen, &self.config.profile) {
-            (Source::Default, Some(name), _) => {
-                let invalid = |invalid: crate::error::Invalid| {
-                    invalid.of(Kind::Config, format!("PETSTORE_PROFILE `{name}`"))
-                };
-                let Profile(name) = name.parse().map_err(invalid)?;
-                (self.profile, self.profile_source) = (name, Source::Variable);
-            }
-            (Source::Default, None, Some(name)) => {
-                (self.profile, self.profile_source) = (name.clone(), Source::ConfigFile);
-            }
-            _ => {}
+        if let Some(invalid) = invalid {
+            return Err(Problem::Invalid(invalid));
         }
-        self.layers[2] = self
-            .config
-            .profiles
-            .get(&self.profile)
-            .cloned()
-            .unwrap_or_default();
+        if self.profile_source == Source::Default
+            && let Some(profile) = profile_variable(system).map_err(Problem::Invalid)?
+        {
+            self.profile = profile;
+            self.profile_source = Source::Variable;
+        }
+        if self.is_mock {
+            return Ok(());
+        }
+        self.config = ConfigFile::load(system)?;
+        if self.profile_source == Source::Default
+            && let Some(profile) = self.config.profile()
+        {
+            self.profile = profile.to_owned();
+            self.profile_source = Source::ConfigFile;
+        }
+        if let Some(values) = self.config.values(&self.profile) {
+            self.layers[2] = values.clone();
+        }
         Ok(())
     }
 
-    fn set_variable(&mut self, name: &str, env: &Env) -> Result<(), CliError> {
+    fn set_variable(&mut self, name: &str, system: &System) -> Result<(), CliError> {
         let variable = variable(name);
-        let Some(text) = unicode(&variable, env)? else {
+        let Some(text) = system.unicode(&variable)? else {
             return Ok(());
         };
         let set = self.layers[1].set(name, text);
-        set.map_err(|invalid| invalid.of(Kind::Config, format!("{variable} `{text}`")))
-    }
-
-    /// Sets a typed base URL, like the flag.
-    pub(crate) fn set_base_url(&mut self, text: &str) {
-        self.layers[0].base_url = Some(text.to_owned());
-    }
-
-    /// Returns a value.
-    pub(crate) fn get<T: Clone>(&self, field: impl Fn(&Values) -> &Option<T>) -> Option<T> {
-        self.layers.iter().find_map(|values| field(values).clone())
-    }
-
-    /// Returns a value that is not the default.
-    pub(crate) fn chosen<T: Clone>(&self, field: impl Fn(&Values) -> &Option<T>) -> Option<T> {
-        let mut layers = self.layers.iter().zip(LAYERS);
-        layers.find_map(|(values, source)| {
-            field(values).clone().filter(|_| source != Source::Default)
+        set.map_err(|invalid| {
+            let label = format!("{variable} `{}`", without_password(text));
+            invalid.of(Kind::Config, label)
         })
+    }
+
+    /// Returns the typed values in force.
+    pub(crate) fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Returns the values that are set, without the defaults.
+    pub(crate) fn chosen(&self) -> Values {
+        let set = &self.layers[..LAYERS.len() - 1];
+        set.iter().fold(Values::default(), Values::or)
+    }
+
+    pub(crate) fn profile(&self) -> &str {
+        &self.profile
+    }
+
+    pub(crate) fn profile_source(&self) -> Source {
+        self.profile_source
+    }
+
+    pub(crate) fn config(&self) -> &ConfigFile {
+        &self.config
+    }
+
+    /// Returns whether commands use a built-in mock server.
+    pub(crate) fn is_mock(&self) -> bool {
+        self.is_mock
+    }
+
+    /// Refuses a command that changes settings or keys, which `--mock` does not use.
+    pub(crate) fn refuse_mock(&self, command: &str) -> Result<(), CliError> {
+        if self.is_mock {
+            let problem = format!("`{command}` does not apply to `--mock`");
+            return Err(CliError::usage(problem));
+        }
+        Ok(())
     }
 
     /// Returns a value as text without secrets, and its source.
@@ -161,8 +178,13 @@ impl Settings {
     pub(crate) fn profile_option(&self) -> String {
         match self.profile_source {
             Source::Flag | Source::Variable => format!(" --profile {}", self.profile),
-            _ => String::new(),
+            Source::Profile | Source::ConfigFile | Source::Default => String::new(),
         }
+    }
+
+    /// Returns whether there is a base URL, which may be invalid.
+    pub(crate) fn has_base_url(&self) -> bool {
+        self.values.base_url().is_some()
     }
 
     /// Returns the base URL, if a key may be sent to it.
@@ -172,45 +194,17 @@ impl Settings {
             let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
             return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
         };
-        let Some(url) = web_url(&text) else {
-            return Err(self.no_url(&text, source));
-        };
-        let allows_http = self.get(|values| &values.allow_insecure_http) == Some(true);
-        if url.scheme() == "http" && !is_local(&url) && !allows_http {
-            let origin = url.origin().ascii_serialization();
-            let problem = format!("{origin} would send the key unencrypted");
-            let hint = "use https, or accept the risk with `--allow-insecure-http`";
-            return Err(CliError::new(Kind::Config, problem).hint(hint));
-        }
-        Ok(url)
-    }
-
-    /// Returns the error for a base URL that is none, and names a similar one, if there is one.
-    fn no_url(&self, text: &str, source: Source) -> CliError {
-        let (scheme, address) = text.split_once("://").unwrap_or(("", text));
-        let lacks = if scheme.starts_with("http") {
-            "is not a URL"
-        } else {
-            "has no https://"
-        };
-        let problem = format!("base URL `{text}` {lacks}{}", self.source("base_url"));
         let setting = match source {
             Source::Profile => format!("base_url of profile {}", self.profile),
             source => self.source_name("base_url", source),
         };
-        let address = address.trim_matches(['"', '\'']);
-        let hint = match web_url(&format!("https://{address}")) {
-            Some(url) if is_local(&url) => format!("set {setting} to http://{address}"),
-            Some(_) => format!("set {setting} to https://{address}"),
-            None => format!("set {setting} to a URL such as https://HOST/v1"),
-        };
-        CliError::new(Kind::Config, problem).hint(hint)
+        let allows_http = self.values.allow_insecure_http();
+        checked_url(&text, &setting, &self.source("base_url"), allows_http)
     }
 
     /// Checks that the requested profile exists.
     pub(crate) fn require_profile(&self) -> Result<(), CliError> {
-        let exists = self.config.profiles.contains_key(&self.profile);
-        if exists || self.profile_source == Source::Default {
+        if self.profile_source == Source::Default || self.config.has(&self.profile) {
             return Ok(());
         }
         Err(self.no_profile(&self.profile))
@@ -218,39 +212,30 @@ impl Settings {
 
     /// Returns the error for a missing profile.
     pub(crate) fn no_profile(&self, name: &str) -> CliError {
-        let profiles = &self.config.profiles;
-        let hint = did_you_mean(name, profiles.keys().map(String::as_str));
-        let hint = hint.unwrap_or_else(|| match profiles.is_empty() {
-            true => {
-                format!(
-                    "`petstore auth login --profile {name} --base-url https://HOST/v1` creates it"
-                )
+        let hint = match did_you_mean(name, self.config.profile_names()) {
+            Some(meant) => meant,
+            None if self.config.profile_names().next().is_some() => {
+                "`petstore config profiles` lists them".to_owned()
             }
-            false => "`petstore config profiles` lists them".to_owned(),
-        });
+            None => {
+                let login = format!("petstore auth login --profile {name}");
+                format!("`{login} --base-url https://HOST/v1` creates it")
+            }
+        };
         CliError::new(Kind::Config, format!("no profile `{name}`")).hint(hint)
     }
 }
 
-fn web_url(text: &str) -> Option<Url> {
-    Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))
-}
+/// Returns the profile that a variable selects.
+fn profile_variable(system: &System) -> Result<Option<String>, CliError> {
+    const NAME: &str = "PETSTORE_PROFILE";
 
-/// Returns whether a URL names this machine.
-pub(crate) fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// Returns a variable. Fails if it is not Unicode, instead of ignoring it.
-pub(crate) fn unicode<'e>(name: &str, env: &'e Env) -> Result<Option<&'e str>, CliError> {
-    match env.vars.get(name) {
-        Some(value) if value.to_str().is_none() => {
-            Err(CliError::new(Kind::Config, format!("{name} is not UTF-8")))
-        }
-        _ => Ok(env.var(name)),
+    let Some(name) = system.unicode(NAME)? else {
+        return Ok(None);
+    };
+    let profile: Result<Profile, Invalid> = name.parse();
+    match profile {
+        Ok(profile) => Ok(Some(profile.as_str().to_owned())),
+        Err(invalid) => Err(invalid.of(Kind::Config, format!("{NAME} `{name}`"))),
     }
 }

@@ -207,6 +207,13 @@ impl Error {
         self.response().map(|response| response.status)
     }
 
+    /// Returns what is wrong and what to do, without the operation and the attempts, for programs
+    /// that name those themselves. It is safe to print on a terminal.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.0.message
+    }
+
     /// Returns the service's `code` as sent. The set of codes is open.
     #[must_use]
     pub fn code(&self) -> Option<&str> {

@@ -107,7 +107,7 @@ fn created_ids(state: &State) -> impl Iterator<Item = i64> {
 impl Job<'_> {
     /// Finds out which unknown rows were created. The others may be sent.
     pub(super) async fn check(&mut self, unknown: usize) -> Result<(), CliError> {
-        let ui = self.context.ui.clone();
+        let ui = self.context.ui().clone();
         let rows = plural(unknown, "unknown row", "unknown rows");
         let mut matcher = Matcher::new(&self.input.rows, &self.journal.state);
         let mut list = self.client.pets().list().limit(100);
@@ -174,17 +174,17 @@ impl Job<'_> {
     async fn await_stragglers(&self, unknown: usize) {
         let context = &self.context;
         let since = self.journal.opened_after.unwrap_or_default();
-        let rest = context.facts.timeout.saturating_sub(since);
+        let rest = context.settings().values().timeout().saturating_sub(since);
         if rest.is_zero() {
             return;
         }
         let rows = plural(unknown, "row", "rows");
         let text = format!("{rows} may still arrive; listing begins");
         let end = tokio::time::Instant::now() + rest;
-        let (short, end) = (text.clone(), Some((end, None)));
-        context.ui.set_activity(Some(Activity { text, short, end }));
+        let activity = Activity::new(text.clone()).short(text).ends(end);
+        context.ui().set_activity(Some(activity));
         tokio::time::sleep(rest).await;
-        context.ui.set_activity(None);
+        context.ui().set_activity(None);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use petstore_client::rate_limit::{BlockReason, Quota, RateLimits};
 use serde_json::{Value, json};
 
-use crate::explain::limit_name;
+use crate::session::words::limit_name;
 use crate::time::{Clock, count, duration, instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -233,10 +233,7 @@ mod tests {
 
     #[test]
     fn names_the_quota_that_decides() {
-        let clock = Clock {
-            now,
-            zone: Some(TimeZone::fixed(jiff::tz::offset(1))),
-        };
+        let clock = Clock::new(now).local(TimeZone::fixed(jiff::tz::offset(1)));
         let (impatient, patient) = (Duration::from_secs(120), DAY);
         let day = Quotas {
             minute: MINUTES,

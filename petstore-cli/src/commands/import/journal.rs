@@ -239,7 +239,7 @@ fn boot() -> Option<String> {
 }
 
 fn foreign(path: &Path, context: &Context) -> CliError {
-    let path = context.env.shown(path);
+    let path = context.system().shown(path);
     CliError::usage(format!("{path} exists and is not a journal of an import"))
         .hint("name another file with `--journal`")
 }
@@ -247,7 +247,7 @@ fn foreign(path: &Path, context: &Context) -> CliError {
 fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
     let problem = match run {
         Some(run) => {
-            let since = context.facts.clock.instant(run.started);
+            let since = context.connector().clock().instant(run.started);
             format!(
                 "process {} has been importing {input} since {since}",
                 run.pid

@@ -21,12 +21,14 @@ pub(super) use self::input::Input;
 use self::journal::Journal;
 use self::rows::Row;
 use self::state::{Record, RowState, State, Totals};
-use crate::context::{Context, Purpose, input_name};
+use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind};
 use crate::escape;
 use crate::files;
-use crate::output::{ANY, Output, OutputFormat};
+use crate::input::input_name;
+use crate::output::{ANY, Output};
+use crate::session::Purpose;
 use crate::time::count;
 
 /// The maximum size of an input.
@@ -117,23 +119,22 @@ struct Job<'a> {
 
 impl Import {
     pub(crate) async fn run(mut self, context: &mut Context) -> Result<(), CliError> {
-        let pending: Signals = Box::pin(futures_util::stream::pending());
-        let mut signals = std::mem::replace(&mut context.env.signals, pending);
+        let mut signals = context.take_signals();
         let output = self.output(context)?;
         let bytes = tokio::select! {
             biased;
             Some(signal) = signals.next() => return Err(signal.into()),
-            bytes = context.read(&self.file, "pets", MAX_INPUT) => bytes?,
+            bytes = context.reader().read(&self.file, "pets", MAX_INPUT) => bytes?,
         };
         let input = Input::read(input_name(&self.file), bytes)?;
         for column in &input.ignored {
-            context.ui.warning(
+            context.ui().warning(
                 &format!("ignoring `{column}`, which is not a field of a pet"),
                 None,
             );
         }
         // Standard input, a shell's `<(...)` and a mock server have no journal by default.
-        if self.journal.is_none() && self.file.is_file() && !context.args.wants_mock() {
+        if self.journal.is_none() && self.file.is_file() && !context.settings().is_mock() {
             // A link and its file are one input.
             let path = if self.file.is_symlink() {
                 self.file.canonicalize()
@@ -148,7 +149,7 @@ impl Import {
         if self.dry_run {
             return self.plan(context, output, &input).await;
         }
-        let client = context.client(Purpose::CreatePet).await?;
+        let client = context.connector().connect(Purpose::CreatePet).await?;
         let journal = self.open_journal(context, &input, &client)?;
         let run = Totals::default();
         let mut job = Job {
@@ -161,12 +162,12 @@ impl Import {
             found: 0,
         };
         let sent = job.work(&mut signals).await;
-        job.context.ui.set_progress(None);
-        job.context.ui.set_activity(None);
+        job.context.ui().set_progress(None);
+        job.context.ui().set_activity(None);
         if job.journal.is_removed() {
             let text =
                 "the journal was removed during the import; another run sends all rows again";
-            job.context.ui.warning(text, None);
+            job.context.ui().warning(text, None);
         }
         let written = job.write_rows();
         job.summarize(output)?;
@@ -175,14 +176,7 @@ impl Import {
     }
 
     fn output(&self, context: &Context) -> Result<Output, CliError> {
-        let mut options = context.options.clone();
-        let is_flat = matches!(options.format(), OutputFormat::Csv | OutputFormat::Tsv);
-        if is_flat && options.jq.is_none() {
-            options
-                .fields
-                .get_or_insert_with(|| COLUMNS.map(str::to_owned).to_vec());
-        }
-        Output::new(context.stdout.clone(), &options, ANY)
+        context.printer().start_flat(&COLUMNS, ANY)
     }
 
     /// Checks that the files that the import writes differ: each would replace another.
@@ -226,13 +220,13 @@ impl Import {
         };
         let base_url = address(context, client);
         let corrected = self.resume(context, input, &mut journal.state, Some(&base_url))?;
-        if self.journal.is_none() && !context.args.wants_mock() {
+        if self.journal.is_none() && !context.settings().is_mock() {
             let name = if self.file == Path::new("-") {
                 "standard input"
             } else {
                 "a pipe"
             };
-            context.ui.note(&format!(
+            context.ui().note(&format!(
                 "no journal for {name}: an interrupted run cannot continue"
             ));
         }
@@ -241,7 +235,7 @@ impl Import {
             .flatten()
             .cloned()
             .collect();
-        journal.begin(base_url, context.facts.clock.now(), files)?;
+        journal.begin(base_url, context.connector().clock().now(), files)?;
         journal.write(vec![Record::Rows(RowState::Announced, corrected)])?;
         Ok(journal)
     }
@@ -304,7 +298,7 @@ impl Import {
         }
         if state.is_cut && !state.is_truncated {
             let rows = plural(unknown, "row is", "rows are");
-            context.ui.note(&format!(
+            context.ui().note(&format!(
                 "the journal ended in an incomplete line; {rows} unknown"
             ));
         }
@@ -312,7 +306,7 @@ impl Import {
         if let Some(appended @ 1..) = before.and_then(|rows| input.rows.len().checked_sub(rows)) {
             let rows = plural(appended, "row was", "rows were");
             context
-                .ui
+                .ui()
                 .note(&format!("{rows} appended since the last run"));
         }
         Ok(())
@@ -322,7 +316,7 @@ impl Import {
 impl Job<'_> {
     /// Handles unknown rows as the user chose, and sends the remaining rows.
     async fn work(&mut self, signals: &mut Signals) -> Result<(), CliError> {
-        let ui = self.context.ui.clone();
+        let ui = self.context.ui().clone();
         let unknown = self.journal.state.unknown();
         match self.import.unknown {
             UnknownAction::Retry if !unknown.is_empty() => {
@@ -347,7 +341,7 @@ impl Job<'_> {
         } else if todo.is_empty() && self.found == 0 {
             let state = &self.journal.state;
             let imported = state.imported.filter(|_| state.totals().unknown == 0);
-            let at = imported.map(|at| self.context.facts.clock.instant(at));
+            let at = imported.map(|at| self.context.connector().clock().instant(at));
             let at = at.map(|at| format!("; {name} was imported before ({at})"));
             ui.note(&format!("nothing to send{}", at.unwrap_or_default()));
         }
@@ -372,7 +366,7 @@ impl Job<'_> {
                 .filter_map(|(row, state)| Some((row, reason(state)?)))
                 .collect();
             let rows = self.input.with_reasons(&reasons)?;
-            files::write(path, rows, &self.context.env)?;
+            files::write(path, rows, self.context.system())?;
         }
         Ok(())
     }
@@ -414,7 +408,7 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
 
 /// Identifies the service in a journal.
 fn address(context: &Context, client: &Client) -> String {
-    match context.args.wants_mock() {
+    match context.settings().is_mock() {
         true => "mock".to_owned(),
         false => client.base_url().to_string(),
     }
@@ -423,8 +417,7 @@ fn address(context: &Context, client: &Client) -> String {
 /// Returns the command as typed, with its journal and profile, and with another `--unknown`.
 fn typed(context: &Context, unknown: UnknownAction) -> String {
     let args: Vec<_> = context
-        .env
-        .args
+        .args()
         .iter()
         .skip(1)
         .map(|arg| arg.to_string_lossy())

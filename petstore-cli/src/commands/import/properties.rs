@@ -318,14 +318,17 @@ fn a_setting_that_was_written_is_read_again_and_the_other_profiles_stay() {
         let config = config.map_err(|error| TestCaseError::fail(format!("{text}: {error:?}")))?;
         for name in Values::NAMES {
             prop_assert_eq!(
-                config.profiles["b"].text(name),
+                config.values("b").unwrap().text(name),
                 expected.text(name),
                 "{} in {}",
                 name,
                 text
             );
         }
-        prop_assert_eq!(config.profiles["a"].text("retries"), Some("1".to_owned()));
+        prop_assert_eq!(
+            config.values("a").unwrap().text("retries"),
+            Some("1".to_owned())
+        );
         Ok(())
     });
 }

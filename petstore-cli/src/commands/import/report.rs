@@ -11,12 +11,13 @@ use super::input::Input;
 use super::journal::{load, unusable};
 use super::state::{Record, RowState, State, Totals};
 use super::{Import, Job, UnknownAction, address, plural, typed};
-use crate::context::{Context, Purpose};
+use crate::context::Context;
 use crate::error::{CliError, Failure, Kind};
-use crate::explain::limit_name;
 use crate::output::{Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
-use crate::time::{Clock, count};
+use crate::session::Purpose;
+use crate::session::words::limit_name;
+use crate::time::count;
 
 /// The maximum number of listed rejected rows.
 const MAX_LISTED: usize = 3;
@@ -63,7 +64,7 @@ impl Import {
             let file = File::open(path).map_err(unusable)?;
             state = load(&file, path, context)?;
         }
-        let client = context.client(Purpose::CreatePet).await.ok();
+        let client = context.connector().connect(Purpose::CreatePet).await.ok();
         let base_url = client.as_ref().map(|client| address(context, client));
         let corrected = self.resume(context, input, &mut state, base_url.as_deref())?;
         state.apply(Record::Rows(RowState::Announced, corrected));
@@ -78,19 +79,16 @@ impl Import {
         };
         let now = limits
             .service_time
-            .unwrap_or_else(|| context.facts.clock.now());
+            .unwrap_or_else(|| context.connector().clock().now());
         let quotas = Quotas::new(&limits, now);
         let forecast = quotas.forecast(total.left);
-        if !context.options.is_table() {
+        if !context.printer().is_table() {
             let forecast = forecast.map(|forecast| forecast.json(now));
             let run = Default::default();
             return output.document(&self.document(input, run, total, forecast.as_ref()));
         }
-        let zone = Some(context.env.time_zone());
-        let clock = Clock {
-            zone,
-            ..context.facts.clock.clone()
-        };
+        let zone = context.system().time_zone();
+        let clock = context.connector().clock().clone().local(zone);
         let rows = |number| plural(number, "row", "rows");
         let mut pairs = vec![
             (
@@ -101,7 +99,8 @@ impl Import {
             ("quotas", quotas.text()),
         ];
         pairs.extend(forecast.map(|forecast| ("forecast", forecast.text(&clock))));
-        let end = forecast.map(|forecast| forecast.early_end(context.facts.max_wait));
+        let end =
+            forecast.map(|forecast| forecast.early_end(context.settings().values().max_wait()));
         match end {
             Some(Some((quota, end))) => {
                 let (end, name) = (
@@ -113,23 +112,23 @@ impl Import {
                     _ => "`--max-wait 24h` waits for the next day; or run the command again then",
                 };
                 let text = format!("at this --max-wait the run ends at {end}, with the {name}");
-                context.ui.note_with_hint(&text, Some(hint));
+                context.ui().note_with_hint(&text, Some(hint));
             }
             Some(None) => {}
             None => {
                 let hint = "`petstore limits --refresh` asks for the quotas";
-                context.ui.note_with_hint("no forecast", Some(hint));
+                context.ui().note_with_hint("no forecast", Some(hint));
             }
         }
-        let text = context.options.screen.pairs(&pairs);
-        context.print(&text)
+        let text = context.printer().screen().pairs(&pairs);
+        context.printer().print(&text)
     }
 }
 
 impl Job<'_> {
     pub(super) fn summarize(&mut self, output: Output) -> Result<(), CliError> {
         let (run, total) = (self.run, self.journal.state.totals());
-        if !self.context.options.is_table() {
+        if !self.context.printer().is_table() {
             let run = (run, self.found);
             let document = self.import.document(&self.input, run, total, None);
             return output.document(&document);
@@ -162,8 +161,8 @@ impl Job<'_> {
         ]);
         let run = Head::new("THIS RUN").amount().dropped(1);
         let head = vec![Head::new("ROWS"), run, Head::new("TOTAL").amount()];
-        let text = Table { head, rows }.render(&self.context.options.screen);
-        self.context.print(&text)
+        let text = Table::new(head, rows).render(self.context.printer().screen());
+        self.context.printer().print(&text)
     }
 
     /// Returns the result of the run, with a hint.
@@ -192,7 +191,7 @@ impl Job<'_> {
                 }
             }
             CliError::Client(error) => {
-                let mut failure = self.context.facts.client(&error);
+                let mut failure = self.context.connector().explain_client(&error);
                 if let Some(blocked) = error.blocked() {
                     let longer = crate::time::wait_option(blocked.remaining);
                     let hint =

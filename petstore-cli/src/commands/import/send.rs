@@ -17,8 +17,8 @@ use super::state::{Record, RowState};
 use super::{Job, plural};
 use crate::env::Signals;
 use crate::error::CliError;
+use crate::session::report_wait;
 use crate::status::Progress;
-use crate::trace::report_wait;
 
 /// Consecutive failures before giving up.
 const MAX_FAILURES: u32 = 5;
@@ -130,7 +130,7 @@ impl Job<'_> {
         loop {
             let limits = self.client.rate_limits();
             let done = total - todo.len() - in_flight.len();
-            if self.context.ui.is_live() || limits.blocked.is_some() {
+            if self.context.ui().is_live() || limits.blocked.is_some() {
                 self.draw(total - done, &limits);
             }
             let mut wait = None;
@@ -172,7 +172,7 @@ impl Job<'_> {
                     if deadline.is_some() {
                         break;
                     }
-                    deadline = Some(Instant::now() + self.context.facts.timeout);
+                    deadline = Some(Instant::now() + self.context.settings().values().timeout());
                     self.report_stop(in_flight.len());
                 }
                 Some(first) = in_flight.next() => {
@@ -208,20 +208,22 @@ impl Job<'_> {
     /// fails with the reason instead.
     fn wait(&self, limits: &RateLimits) -> Option<Duration> {
         let blocked = limits.blocked.as_ref()?;
-        if blocked.remaining.is_zero() || blocked.remaining > self.context.facts.max_wait {
+        if blocked.remaining.is_zero()
+            || blocked.remaining > self.context.settings().values().max_wait()
+        {
             return None;
         }
-        report_wait(&self.context.ui, blocked);
+        report_wait(self.context.ui(), blocked);
         Some(blocked.remaining)
     }
 
     fn report_stop(&self, in_flight: usize) {
         if in_flight > 0 {
             let rows = plural(in_flight, "row", "rows");
-            let limit = crate::time::duration(self.context.facts.timeout);
+            let limit = crate::time::duration(self.context.settings().values().timeout());
             let text = format!("stopping: {rows} in flight, at most {limit}");
             self.context
-                .ui
+                .ui()
                 .note_now(&format!("{text}; Ctrl-C again stops at once"));
         }
     }
@@ -255,16 +257,17 @@ impl Job<'_> {
     }
 
     fn draw(&self, left: usize, limits: &RateLimits) {
-        let facts = &self.context.facts;
-        let now = limits.service_time.unwrap_or_else(|| facts.clock.now());
+        let clock = self.context.connector().clock();
+        let max_wait = self.context.settings().values().max_wait();
+        let now = limits.service_time.unwrap_or_else(|| clock.now());
         let forecast = Quotas::new(limits, now).forecast(left);
-        let forecast = forecast.map(|forecast| forecast.short(&facts.clock, facts.max_wait));
+        let forecast = forecast.map(|forecast| forecast.short(clock, max_wait));
         let forecast = match forecast {
             None if self.run.created == 0 => "starting".to_owned(),
             forecast => forecast.unwrap_or_default(),
         };
         let all = self.input.rows.len();
-        self.context.ui.set_progress(Some(Progress::Bar {
+        self.context.ui().set_progress(Some(Progress::Bar {
             done: all - left,
             all,
             forecast,

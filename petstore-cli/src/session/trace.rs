@@ -11,7 +11,8 @@ use petstore_client::rate_limit::{Blocked, SharedStatus, WaitReason};
 use petstore_client::{Bytes, Deprecation, Error as ClientError};
 use tokio::time::Instant;
 
-use crate::explain::{exhausted, limit_name, quota_left};
+use super::explain::Purpose;
+use super::words::{exhausted, limit_name, quota_left};
 use crate::status::Activity;
 use crate::time;
 use crate::ui::Ui;
@@ -32,18 +33,34 @@ const SECRET_WORDS: [&str; 8] = [
 const SHARE: &str = "waiting for a share of the rate limits";
 
 /// Reports the requests of a client.
-pub(crate) struct Tracer {
-    pub(crate) ui: Ui,
+pub(super) struct Tracer {
+    ui: Ui,
     /// The host and port of the service.
-    pub(crate) host: String,
+    host: String,
     /// The maximum number of attempts.
-    pub(crate) attempts: u32,
+    attempts: u32,
+    purpose: Purpose,
     /// Whether a deprecated operation was used.
-    pub(crate) deprecated: Arc<AtomicBool>,
+    deprecated: Arc<AtomicBool>,
 }
 
 impl Tracer {
-    pub(crate) fn event(&self, event: &Event<'_>) {
+    pub(super) fn new(ui: Ui, host: &str, attempts: u32, purpose: Purpose) -> Self {
+        Self {
+            ui,
+            host: host.to_owned(),
+            attempts,
+            purpose,
+            deprecated: Arc::default(),
+        }
+    }
+
+    /// Sets the flag that a deprecated operation raises.
+    pub(super) fn raising(self, deprecated: Arc<AtomicBool>) -> Self {
+        Self { deprecated, ..self }
+    }
+
+    pub(super) fn event(&self, event: &Event<'_>) {
         match event {
             Event::Sending(attempt) => self.sending(attempt),
             Event::Finished(finished) => self.finished(finished),
@@ -60,7 +77,7 @@ impl Tracer {
 
     fn sending(&self, attempt: &Attempt<'_>) {
         self.activity(format!("waiting for {}", self.host), "", None);
-        if self.ui.options.verbose >= 2 {
+        if self.ui.verbosity() >= 2 {
             self.ui
                 .trace(&format!("> {} {}", attempt.method, attempt.url));
             self.ui.trace("> authorization: Bearer [hidden]");
@@ -70,7 +87,7 @@ impl Tracer {
 
     fn finished(&self, finished: &Finished<'_>) {
         self.ui.set_activity(None);
-        let verbose = self.ui.options.verbose;
+        let verbose = self.ui.verbosity();
         if let (
             2..,
             Ok(Received {
@@ -107,7 +124,7 @@ impl Tracer {
     fn retrying(&self, retrying: &Retrying<'_>) {
         let attempt = format!("attempt {} of {}", retrying.attempt + 1, self.attempts);
         let text = format!("{}; {attempt}", cause(retrying.error));
-        if self.ui.options.verbose >= 1 {
+        if self.ui.verbosity() >= 1 {
             self.ui
                 .trace(&format!("{text} in {}", time::duration(retrying.delay)));
         }
@@ -116,9 +133,11 @@ impl Tracer {
 
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
         self.deprecated.store(true, Ordering::Relaxed);
-        let (name, replacement) = match operation {
-            "getPet" => ("pets get", Some("`petstore pets list`")),
-            other => (other, deprecation.replacement()),
+        let (name, replacement) = match self.purpose {
+            Purpose::GetPet(_) => ("pets get", Some("`petstore pets list`")),
+            Purpose::Read | Purpose::CreatePet | Purpose::Change => {
+                (operation, deprecation.replacement())
+            }
         };
         let end = match deprecation.sunset() {
             Some(sunset) => format!("stops working on {}", time::day(sunset)),
@@ -131,11 +150,10 @@ impl Tracer {
     }
 
     fn activity(&self, text: String, short: &str, end: Option<Instant>) {
-        let end = end.map(|end| (end, None));
-        self.ui.set_activity(Some(Activity {
-            text,
-            short: short.to_owned(),
-            end,
+        let activity = Activity::new(text).short(short);
+        self.ui.set_activity(Some(match end {
+            Some(end) => activity.ends(end),
+            None => activity,
         }));
     }
 
@@ -146,7 +164,7 @@ impl Tracer {
             let value = if may_be_secret { "[hidden]" } else { &value };
             self.ui.trace(&format!("{side} {name}: {value}"));
         }
-        if self.ui.options.verbose >= 3 && !body.is_empty() {
+        if self.ui.verbosity() >= 3 && !body.is_empty() {
             self.ui
                 .trace(&format!("{side} {}", String::from_utf8_lossy(body)));
         }

@@ -1,0 +1,102 @@
+//! `petstore pets create`.
+
+use std::path::{Path, PathBuf};
+
+use petstore_client::{NewPet, PetStatus};
+
+use super::{PETS, status};
+use crate::commands::dry_run;
+use crate::commands::import::Input;
+use crate::error::{CliError, Kind};
+use crate::input::{MAX_BODY, Reader, input_name};
+use crate::output::{ANY, Printer};
+use crate::session::{Connector, Purpose};
+use crate::settings::parse;
+use crate::ui::Ui;
+
+/// Create a pet.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Create {
+    /// the animal's name
+    name: Option<String>,
+
+    /// the identifier of its category
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<i64>)]
+    category_id: Option<i64>,
+
+    /// available, pending or sold [default: chosen by the service]
+    #[arg(long, value_parser = status(), hide_possible_values = true)]
+    status: Option<PetStatus>,
+
+    /// read the pet from a JSON file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "category_id", "status"])]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
+    /// show the request without sending it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Create {
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        printer: &Printer,
+        ui: &Ui,
+        reader: &mut Reader,
+    ) -> Result<(), CliError> {
+        let is_dry = self.dry_run;
+        let output = printer.start(if is_dry { ANY } else { PETS })?;
+        let pet = match &self.file {
+            Some(file) => pet_of_file(file, reader).await?,
+            None => self.pet_of_args()?,
+        };
+        if is_dry {
+            let request = dry_run::client(connector.settings())?
+                .pets()
+                .create(&pet)
+                .build()?;
+            return dry_run::show(&request, output, printer, ui);
+        }
+        let client = connector.connect(Purpose::CreatePet).await?;
+        let created = client.pets().create(&pet).await?;
+        ui.done("created");
+        output.document(&*created).map_err(|error| match error {
+            CliError::Failure(mut failure) => {
+                failure.kind = Kind::Partial;
+                failure.message += &format!("; pet {} was created", created.id);
+                CliError::Failure(failure)
+            }
+            other => other,
+        })
+    }
+
+    fn pet_of_args(self) -> Result<NewPet, CliError> {
+        let (Some(name), Some(category)) = (self.name, self.category_id) else {
+            let problem = "`pets create` needs a name and --category-id";
+            let hint = "`petstore pets create Rex --category-id 7`";
+            return Err(CliError::usage(problem).hint(hint));
+        };
+        let pet = NewPet::new(name, category);
+        match self.status {
+            Some(status) => Ok(pet.with_status(status)),
+            None => Ok(pet),
+        }
+    }
+}
+
+async fn pet_of_file(file: &Path, reader: &mut Reader) -> Result<NewPet, CliError> {
+    let bytes = reader.read(file, "a pet", MAX_BODY).await?;
+    if let Ok(pet) = serde_json::from_slice(&bytes) {
+        return Ok(pet);
+    }
+    let name = input_name(file);
+    if bytes.trim_ascii_start().starts_with(b"{") {
+        // The import names each mistake.
+        Input::read(name.clone(), bytes)?;
+    }
+    let problem = format!("{name} is not a JSON object");
+    let hint = r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#;
+    Err(CliError::new(Kind::Input, problem).hint(hint))
+}

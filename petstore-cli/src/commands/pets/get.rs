@@ -1,0 +1,29 @@
+//! `petstore pets get`.
+
+use super::PETS;
+use crate::error::CliError;
+use crate::output::Printer;
+use crate::session::{Connector, Purpose};
+use crate::settings::parse;
+
+/// Show a pet. The service removes this on 5 December 2030.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Get {
+    /// the pet's identifier
+    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
+    id: i64,
+}
+
+impl Get {
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        printer: &Printer,
+    ) -> Result<(), CliError> {
+        let output = printer.start(PETS)?;
+        let client = connector.connect(Purpose::GetPet(self.id)).await?;
+        #[expect(deprecated, reason = "available until the service removes it")]
+        let pet = client.pets().get(self.id).await?;
+        output.document(&*pet)
+    }
+}

@@ -1,0 +1,129 @@
+//! `petstore pets list`.
+
+use petstore_client::{More, PetStatus};
+
+use super::search;
+use super::{MAX_PAGE, PETS, select, status};
+use crate::error::{CliError, Invalid, Kind};
+use crate::output::Printer;
+use crate::session::{Connector, Purpose};
+use crate::settings::parse;
+use crate::ui::Ui;
+
+/// List pets: the first page, unless --max or --all is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// only pets with this status: available, pending or sold
+    #[arg(long, value_parser = status(), hide_possible_values = true)]
+    status: Option<PetStatus>,
+
+    /// only these pets, searched in all pages; may be repeated
+    #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["max", "limit"])]
+    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
+    ids: Vec<i64>,
+
+    /// at most N pets, over several pages
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = max)]
+    max: Option<usize>,
+
+    /// all pages
+    #[arg(long, conflicts_with = "max")]
+    all: bool,
+
+    /// pets per page, 1 to 100 [default: 20; with --max or --all 100]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = page_size)]
+    limit: Option<u32>,
+
+    /// exit with 8 if there may be more pets
+    #[arg(long)]
+    fail_if_truncated: bool,
+}
+
+impl List {
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        printer: &Printer,
+        ui: &Ui,
+    ) -> Result<(), CliError> {
+        if !self.ids.is_empty() {
+            return search::run(self.ids, self.status, connector, printer, ui).await;
+        }
+        let mut output = printer.start(PETS)?;
+        let client = connector.connect(Purpose::Read).await?;
+        let mut pages = select(&client, self.page_size(), self.status).pages();
+        let max = self.max.unwrap_or(usize::MAX);
+        let is_one_page = !self.all && self.max.is_none();
+        let mut more = More::No;
+        let mut count = 0;
+        let mut has_offered_pages = false;
+        while let Some(page) = pages.try_next().await? {
+            has_offered_pages |= more == More::Yes;
+            more = page.more();
+            let wanted = page.len().min(max - count);
+            if wanted < page.len() {
+                more = More::Yes;
+            }
+            output.rows(page.get(..wanted).unwrap_or_default())?;
+            count += wanted;
+            if is_one_page || count >= max {
+                break;
+            }
+        }
+        ui.late_field(output.finish()?);
+        let missing = match more {
+            More::Yes => "there are more pets; `--max N` or `--all` lists them",
+            // A full last page is the end where the service did offer next pages.
+            More::Maybe if !has_offered_pages => "there may be more pets",
+            _ => return Ok(()),
+        };
+        if self.fail_if_truncated {
+            return Err(CliError::new(Kind::Partial, missing));
+        }
+        ui.note(missing);
+        Ok(())
+    }
+
+    /// Returns the size of a page; the service's default if `None`.
+    fn page_size(&self) -> Option<u32> {
+        if self.limit.is_some() {
+            return self.limit;
+        }
+        match self.max {
+            Some(max) => Some(u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE)),
+            None if self.all => Some(MAX_PAGE),
+            None => None,
+        }
+    }
+}
+
+/// Parses a number of pets.
+fn amount(text: &str) -> Result<i64, Invalid> {
+    text.parse().map_err(|error| {
+        let invalid = Invalid::from(error);
+        match text {
+            "all" => invalid.hint("`--all` lists all pets"),
+            _ => invalid,
+        }
+    })
+}
+
+fn page_size(text: &str) -> Result<u32, Invalid> {
+    let size = amount(text)?;
+    let invalid = Invalid::new(": a page has 1 to 100 pets");
+    match u32::try_from(size) {
+        Ok(size @ 1..=MAX_PAGE) => Ok(size),
+        Ok(size @ 1..) => {
+            let hint = format!("`--max {size}` lists {size} pets over several pages");
+            Err(invalid.hint(hint))
+        }
+        _ => Err(invalid),
+    }
+}
+
+fn max(text: &str) -> Result<usize, Invalid> {
+    match usize::try_from(amount(text)?) {
+        Ok(max @ 1..) => Ok(max),
+        _ => Err(Invalid::new(": give a number from 1")),
+    }
+}

@@ -1,0 +1,73 @@
+//! `petstore pets …`: the service's pets.
+
+pub(crate) mod create;
+pub(crate) mod export;
+pub(crate) mod get;
+pub(crate) mod list;
+mod search;
+
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use petstore_client::operations::ListPets;
+use petstore_client::{Client, PetStatus};
+
+use super::import::Import;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Shape;
+
+pub(crate) const PETS: Shape = Shape {
+    noun: "pets",
+    fields: &["id", "name", "categoryId", "status"],
+    dropped: &["categoryId", "status"],
+};
+
+/// The maximum number of pets in a page.
+const MAX_PAGE: u32 = 100;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pets {
+    #[command(visible_alias = "ls")]
+    List(list::List),
+    #[command(visible_alias = "add")]
+    Create(create::Create),
+    #[command(visible_alias = "show")]
+    Get(get::Get),
+    Import(Import),
+    Export(export::Export),
+}
+
+impl Pets {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let connector = context.connector().clone();
+        let (printer, ui) = (context.printer().clone(), context.ui().clone());
+        match self {
+            Self::List(list) => list.run(&connector, &printer, &ui).await,
+            Self::Create(create) => {
+                create
+                    .run(&connector, &printer, &ui, context.reader())
+                    .await
+            }
+            Self::Get(get) => get.run(&connector, &printer).await,
+            Self::Import(import) => import.run(context).await,
+            Self::Export(export) => export.run(&connector, &printer, &ui).await,
+        }
+    }
+}
+
+/// Parses one of the service's three statuses.
+fn status() -> impl TypedValueParser<Value = PetStatus> {
+    PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)
+}
+
+/// Returns the call that lists pets.
+fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> ListPets {
+    let mut list = client.pets().list();
+    if let Some(limit) = limit {
+        list = list.limit(limit);
+    }
+    if let Some(status) = status {
+        list = list.status(status);
+    }
+    list
+}

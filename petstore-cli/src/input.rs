@@ -1,0 +1,145 @@
+//! Reads what a command takes in: a file, standard input, or an answer at the terminal.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, empty};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::env::{Prompt, Signal, System};
+use crate::error::{CliError, Kind};
+use crate::settings::Size;
+use crate::status::Activity;
+use crate::ui::Ui;
+
+/// The maximum size of a request's body.
+pub(crate) const MAX_BODY: u64 = 16 << 20;
+
+/// Ctrl-C also ends the program that writes into a pipe, so its signal may arrive after the end of
+/// the input. Such an input may be incomplete.
+const SIGNAL_DELAY: Duration = Duration::from_millis(20);
+
+/// Standard input and the terminal.
+pub(crate) struct Reader {
+    stdin: Box<dyn Read + Send>,
+    is_terminal: bool,
+    prompt: Option<Prompt>,
+    system: Arc<System>,
+    ui: Ui,
+}
+
+/// Returns the name of an input in messages.
+pub(crate) fn input_name(file: &Path) -> String {
+    if is_stdin(file) {
+        "standard input".to_owned()
+    } else {
+        file.display().to_string()
+    }
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+impl Reader {
+    pub(crate) fn new(
+        stdin: Box<dyn Read + Send>,
+        is_terminal: bool,
+        prompt: Option<Prompt>,
+        system: Arc<System>,
+        ui: Ui,
+    ) -> Self {
+        Self {
+            stdin,
+            is_terminal,
+            prompt,
+            system,
+            ui,
+        }
+    }
+
+    /// Returns whether somebody can answer a question.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    /// Asks a question at the terminal, and returns the line that is typed.
+    pub(crate) fn ask(&mut self, question: &str) -> io::Result<String> {
+        self.ui.text(question);
+        let mut line = String::new();
+        BufReader::new(&mut self.stdin).read_line(&mut line)?;
+        Ok(line.trim().to_owned())
+    }
+
+    /// Asks for a secret at the terminal, without showing it; `None` if there is no terminal.
+    pub(crate) async fn ask_secret(
+        &mut self,
+        question: &'static str,
+    ) -> Result<Option<String>, CliError> {
+        let Some(prompt) = self.prompt.take() else {
+            return Ok(None);
+        };
+        // On another thread, so that Ctrl-C does not wait for input.
+        let answer = tokio::task::spawn_blocking(move || prompt(question)).await;
+        match answer.map_err(CliError::internal)? {
+            Ok(secret) => Ok(Some(secret)),
+            // Ctrl-C reaches the prompt as a character, before its signal.
+            Err(problem) if problem.kind() == ErrorKind::Interrupted => {
+                Err(Signal::Interrupt.into())
+            }
+            Err(problem) => Err(CliError::usage(format!("cannot read a key: {problem}"))),
+        }
+    }
+
+    /// Reads a file of limited size, or standard input if it is `-`.
+    pub(crate) async fn read(
+        &mut self,
+        file: &Path,
+        what: &str,
+        max: u64,
+    ) -> Result<Vec<u8>, CliError> {
+        let name = input_name(file);
+        if is_stdin(file) && self.is_terminal {
+            let text = format!("reading {what} from the terminal; end with Ctrl-D");
+            self.ui.note_now(&text);
+        } else {
+            let activity = Activity::new(format!("reading {name}"));
+            self.ui.set_activity(Some(activity));
+        }
+        let path = file.to_owned();
+        let stdin = is_stdin(file).then(|| std::mem::replace(&mut self.stdin, Box::new(empty())));
+        // On another thread, so that the status line shows a slow input.
+        let read = tokio::task::spawn_blocking(move || {
+            let input = match stdin {
+                Some(stdin) => stdin,
+                None => Box::new(File::open(path)?),
+            };
+            let mut bytes = Vec::new();
+            input.take(max + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        let read = read.await.map_err(CliError::internal)?;
+        if !file.is_file() {
+            tokio::time::sleep(SIGNAL_DELAY).await;
+        }
+        self.ui.set_activity(None);
+        let bytes = read.map_err(|problem| self.unreadable(&name, &problem))?;
+        if bytes.len() as u64 > max {
+            let size = Size(usize::try_from(max).unwrap_or(usize::MAX));
+            let problem = format!("{name} is larger than {size}");
+            return Err(CliError::new(Kind::Input, problem));
+        }
+        Ok(bytes)
+    }
+
+    fn unreadable(&self, name: &str, problem: &io::Error) -> CliError {
+        let error = CliError::io(Kind::Input, format!("cannot read {name}"), problem);
+        match self.system.var("PWD") {
+            Some(folder) if problem.kind() == ErrorKind::NotFound => {
+                let folder = self.system.shown(Path::new(folder));
+                error.hint(format!("check the path; the current folder is {folder}"))
+            }
+            _ => error,
+        }
+    }
+}

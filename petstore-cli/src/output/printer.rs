@@ -1,0 +1,201 @@
+//! Standard output: the options that say how results are written, and the handle that commands get.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Output, OutputFormat, Shape};
+use crate::error::CliError;
+use crate::screen::Screen;
+
+/// The options of the output.
+#[derive(Debug, Clone)]
+pub(crate) struct OutputOptions {
+    /// The requested format.
+    format: Option<OutputFormat>,
+    fields: Option<Vec<String>>,
+    jq: Option<String>,
+    /// The variables that `env` returns in `--jq`.
+    variables: Vec<(String, String)>,
+    screen: Screen,
+}
+
+impl OutputOptions {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Self {
+            format: None,
+            fields: None,
+            jq: None,
+            variables: Vec::new(),
+            screen,
+        }
+    }
+
+    pub(crate) fn with_format(self, format: Option<OutputFormat>) -> Self {
+        Self { format, ..self }
+    }
+
+    /// Selects fields. Spaces around a name do not count.
+    pub(crate) fn with_fields(self, fields: Option<&[String]>) -> Self {
+        let trimmed = |fields: &[String]| {
+            let names = fields.iter().map(|name| name.trim().to_owned());
+            names.collect()
+        };
+        Self {
+            fields: fields.map(trimmed),
+            ..self
+        }
+    }
+
+    pub(crate) fn with_jq(self, jq: Option<String>, variables: Vec<(String, String)>) -> Self {
+        Self {
+            jq,
+            variables,
+            ..self
+        }
+    }
+
+    /// Returns the options for the output of a filter.
+    pub(super) fn after_filter(&self) -> Self {
+        Self {
+            fields: None,
+            jq: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the requested format. The default is a table for terminals, and tab-separated values
+    /// otherwise.
+    pub(super) fn format(&self) -> OutputFormat {
+        match self.format {
+            Some(format) => format,
+            None if self.screen.is_terminal() => OutputFormat::Table,
+            None => OutputFormat::Tsv,
+        }
+    }
+
+    pub(super) fn requested_format(&self) -> Option<OutputFormat> {
+        self.format
+    }
+
+    pub(super) fn fields(&self) -> Option<&[String]> {
+        self.fields.as_deref()
+    }
+
+    pub(super) fn jq(&self) -> Option<&str> {
+        self.jq.as_deref()
+    }
+
+    pub(super) fn variables(&self) -> &[(String, String)] {
+        &self.variables
+    }
+
+    pub(super) fn screen(&self) -> &Screen {
+        &self.screen
+    }
+}
+
+/// Buffered standard output, shared by handles.
+#[derive(Clone)]
+pub(crate) struct Stdout(Arc<Mutex<BufWriter<Box<dyn Write + Send>>>>);
+
+impl Stdout {
+    pub(crate) fn new(stream: Box<dyn Write + Send>) -> Self {
+        Self(Arc::new(Mutex::new(BufWriter::new(stream))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BufWriter<Box<dyn Write + Send>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().flush()
+    }
+}
+
+/// Writes results to standard output.
+#[derive(Clone)]
+pub(crate) struct Printer {
+    stdout: Stdout,
+    options: OutputOptions,
+}
+
+impl Printer {
+    pub(crate) fn new(stdout: Stdout, options: OutputOptions) -> Self {
+        Self { stdout, options }
+    }
+
+    /// Starts a command's result. Call it before sending anything, because it checks `--jq`.
+    pub(crate) fn start(&self, shape: Shape) -> Result<Output, CliError> {
+        Output::new(self.stdout.clone(), &self.options, shape)
+    }
+
+    /// Like `start`, with another default format.
+    pub(crate) fn start_or(&self, format: OutputFormat, shape: Shape) -> Result<Output, CliError> {
+        let mut options = self.options.clone();
+        if options.jq.is_none() && options.format.is_none() {
+            options.format = Some(format);
+        }
+        Output::new(self.stdout.clone(), &options, shape)
+    }
+
+    /// Like `start`, with the columns of nested fields in formats of rows and cells.
+    pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output, CliError> {
+        let mut options = self.options.clone();
+        let is_flat = options.format().is_flat() && options.jq.is_none();
+        if is_flat && options.fields.is_none() {
+            options.fields = Some(columns.iter().map(|&name| name.to_owned()).collect());
+        }
+        Output::new(self.stdout.clone(), &options, shape)
+    }
+
+    /// Writes formatted text.
+    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+        Ok(self.stdout.clone().write_all(text.as_bytes())?)
+    }
+
+    /// Writes help, folded to the width of the terminal.
+    pub(crate) fn print_help(&self, text: &str) -> Result<(), CliError> {
+        let text = self.screen().fold(text);
+        self.print(&format!("{}\n", text.trim_end()))
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), CliError> {
+        Ok(self.stdout.clone().write_all(bytes)?)
+    }
+
+    pub(crate) fn flush(&self) -> Result<(), CliError> {
+        Ok(self.stdout.clone().flush()?)
+    }
+
+    /// Returns the stream, for code that writes its own results.
+    pub(crate) fn stdout(&self) -> Stdout {
+        self.stdout.clone()
+    }
+
+    pub(crate) fn screen(&self) -> &Screen {
+        self.options.screen()
+    }
+
+    /// Returns whether the user set how the result is written.
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_format_set() || self.options.fields.is_some()
+    }
+
+    /// Returns whether the user set the format, or filters the result.
+    pub(crate) fn is_format_set(&self) -> bool {
+        self.options.format.is_some() || self.options.jq.is_some()
+    }
+
+    /// Returns whether a command may format its result for people.
+    pub(crate) fn is_table(&self) -> bool {
+        let OutputOptions { jq, fields, .. } = &self.options;
+        jq.is_none() && fields.is_none() && self.options.format() == OutputFormat::Table
+    }
+}

@@ -1,0 +1,225 @@
+//! The session of a command: its client for the service, and messages for what goes wrong.
+//!
+//! [`Connector`] knows the settings and builds the client; commands get it by reference, and call
+//! [`Connector::connect`] when they have checked everything else.
+
+mod explain;
+mod service;
+mod stores;
+mod tls;
+mod trace;
+pub(crate) mod words;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
+
+use self::explain::Explainer;
+pub(crate) use self::explain::Purpose;
+use self::service::Service;
+use self::trace::Tracer;
+pub(crate) use self::trace::{report_wait, shared_store};
+use crate::env::System;
+use crate::error::{CliError, Failure, Kind};
+use crate::settings::Settings;
+use crate::settings::credentials::{self, KeySource};
+use crate::time::Clock;
+use crate::ui::Ui;
+
+/// The program's name in `User-Agent`.
+pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
+
+/// Builds the clients of a command, and explains their errors.
+pub(crate) struct Connector {
+    settings: Arc<Settings>,
+    system: Arc<System>,
+    ui: Ui,
+    clock: Clock,
+    uses_deprecated: Arc<AtomicBool>,
+    /// What the end of the program needs of the last client.
+    last: Mutex<Last>,
+    #[cfg(feature = "mock")]
+    mock: Mutex<Option<petstore_mock::MockServer>>,
+}
+
+struct Last {
+    client: Option<Client>,
+    explainer: Explainer,
+}
+
+impl Connector {
+    pub(crate) fn new(settings: Arc<Settings>, system: Arc<System>, ui: Ui, clock: Clock) -> Self {
+        let service = Service::none(&settings);
+        let explainer = Explainer::new(Arc::clone(&settings), clock.clone(), service);
+        Self {
+            settings,
+            system,
+            ui,
+            clock,
+            uses_deprecated: Arc::default(),
+            last: Mutex::new(Last {
+                client: None,
+                explainer,
+            }),
+            #[cfg(feature = "mock")]
+            mock: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Returns a client for the service that the settings name, or for a mock server.
+    pub(crate) async fn connect(&self, purpose: Purpose) -> Result<Client, CliError> {
+        if self.settings.is_mock() {
+            let (base_url, key) = self.start_mock().await?;
+            return self.connect_with(purpose, &base_url, key, KeySource::Typed);
+        }
+        self.settings.require_profile()?;
+        let base_url = self.settings.base_url()?;
+        let credential = credentials::require(&self.settings, &self.system)?;
+        let (key, source) = credential.into_parts();
+        self.connect_with(purpose, &base_url, key, source)
+    }
+
+    /// Returns a client for a key.
+    pub(crate) fn connect_with(
+        &self,
+        purpose: Purpose,
+        base_url: &Url,
+        key: String,
+        source: KeySource,
+    ) -> Result<Client, CliError> {
+        self.ui.hide(&key);
+        let service = Service::new(base_url, source, &self.settings, &self.system);
+        let host = service.host().to_owned();
+        self.last().explainer.begin(service, purpose);
+        let attempts = self.settings.values().attempts();
+        let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
+            .raising(Arc::clone(&self.uses_deprecated));
+        // `Settings::base_url` has refused insecure URLs.
+        let mut builder = Client::builder(base_url.as_str())
+            .api_key(key)
+            .user_agent(USER_AGENT)
+            .options(&self.limits(purpose))
+            .allow_insecure_http(true)
+            .on_event(move |event| tracer.event(event));
+        if !self.settings.is_mock() {
+            if let Some(authorities) = self.authorities()? {
+                builder = builder.root_certificates(authorities);
+            }
+            builder = stores::share(builder, &self.settings, &self.system)?;
+        }
+        let client = builder.build()?;
+        self.last().client = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Returns the limits of a request.
+    fn limits(&self, purpose: Purpose) -> RequestOptions {
+        const MIN_TIMEOUT: Duration = Duration::from_millis(1);
+
+        let values = self.settings.values();
+        let (timeout, max_wait) = (values.timeout(), values.max_wait());
+        // A request that changes something is not retried after a time-out, so one attempt may take
+        // all the time.
+        let shares = match purpose.is_read() {
+            true => values.attempts(),
+            false => 1,
+        };
+        RequestOptions::new()
+            .max_wait(max_wait)
+            .max_attempts(values.attempts())
+            .attempt_timeout((timeout / shares).max(MIN_TIMEOUT))
+            .timeout(timeout.saturating_add(max_wait))
+            .max_response_bytes(values.max_response_size().0)
+    }
+
+    /// Reads the file of trusted authorities, if one is set.
+    fn authorities(&self) -> Result<Option<Vec<u8>>, CliError> {
+        let Some(path) = self.settings.values().ca_file() else {
+            return Ok(None);
+        };
+        match std::fs::read(self.system.path(path)) {
+            Ok(authorities) => Ok(Some(authorities)),
+            Err(problem) => {
+                let action = format!("cannot read {path}{}", self.settings.source("ca_file"));
+                Err(CliError::io(Kind::Config, action, &problem))
+            }
+        }
+    }
+
+    /// Removes the stored rate limits of all keys.
+    pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
+        stores::forget_all(&self.settings, &self.system).await
+    }
+
+    /// Returns the purpose of the last client's requests.
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.last().explainer.purpose()
+    }
+
+    /// Returns whether a deprecated operation was used.
+    pub(crate) fn has_used_deprecated(&self) -> bool {
+        self.uses_deprecated.load(Ordering::Relaxed)
+    }
+
+    /// Returns the message of an error, or an exit code if no message is needed.
+    pub(crate) fn explain(&self, error: CliError) -> Result<Failure, u8> {
+        match error {
+            CliError::Failure(failure) => Ok(*failure),
+            CliError::Client(error) => Ok(self.explain_client(&error)),
+            CliError::Silent(code) => Err(code),
+        }
+    }
+
+    /// Returns the message of a request's error.
+    pub(crate) fn explain_client(&self, error: &ClientError) -> Failure {
+        self.last().explainer.client(error)
+    }
+
+    /// Shares the latest rate limits with other processes.
+    pub(crate) async fn share_limits(&self) {
+        let Some(client) = self.last().client.clone() else {
+            return;
+        };
+        // An unreachable store is not awaited.
+        let shared = client.rate_limits().shared;
+        if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
+            client.synchronize_rate_limits().await;
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(feature = "mock")]
+    async fn start_mock(&self) -> Result<(Url, String), CliError> {
+        const KEY: &str = "mock-key";
+
+        let builder = petstore_mock::MockServer::builder();
+        let builder = builder.key(KEY, petstore_mock::Plan::Business);
+        let server = builder.start().await.map_err(CliError::internal)?;
+        let base_url = Url::parse(server.url()).map_err(CliError::internal)?;
+        *self.mock.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+        Ok((base_url, KEY.to_owned()))
+    }
+
+    #[cfg(not(feature = "mock"))]
+    #[expect(
+        clippy::unused_async,
+        reason = "the same signature with and without the mock"
+    )]
+    async fn start_mock(&self) -> Result<(Url, String), CliError> {
+        let problem = "this program was built without the mock server";
+        Err(CliError::internal(problem))
+    }
+}

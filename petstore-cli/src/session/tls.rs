@@ -1,0 +1,77 @@
+//! Explains why a TLS connection was not possible.
+
+use petstore_client::Error as ClientError;
+
+use super::service::Service;
+use super::words::causes;
+use crate::error::{Failure, Kind};
+
+/// The hint where a certificate is not trusted.
+const TRUST: &str = "`--ca-file FILE` trusts an authority";
+
+/// Returns the message of a failed TLS connection.
+pub(super) fn explain(error: &ClientError, service: &Service) -> Failure {
+    #[cfg(feature = "rustls-errors")]
+    if let Some(failure) = rustls_error(error).and_then(|problem| known(problem, service)) {
+        return failure;
+    }
+    let root = causes(error).last().map(ToString::to_string);
+    let root = root.unwrap_or_default();
+    let message = format!("{}: no secure connection: {root}", service.host());
+    Failure::new(Kind::Tls, message).hint(TRUST)
+}
+
+/// Returns the message of a failed TLS connection of the system's library, which the client does not
+/// tell from other failed connections.
+#[cfg(feature = "native-tls")]
+pub(super) fn explain_native(error: &ClientError, service: &Service) -> Option<Failure> {
+    let mut all = causes(error).flat_map(super::words::with_inner);
+    let problem = all.find_map(|cause| cause.downcast_ref::<native_tls::Error>())?;
+    let message = format!("{}: no secure connection: {problem}", service.host());
+    Some(Failure::new(Kind::Tls, message).hint(TRUST))
+}
+
+#[cfg(not(feature = "native-tls"))]
+pub(super) fn explain_native(_: &ClientError, _: &Service) -> Option<Failure> {
+    None
+}
+
+/// Returns the message of a known problem.
+#[cfg(feature = "rustls-errors")]
+fn known(problem: &rustls::Error, service: &Service) -> Option<Failure> {
+    use rustls::{CertificateError as Bad, Error as TlsError};
+
+    let host = service.host();
+    let failure = |problem| Failure::new(Kind::Tls, format!("{host}{problem}"));
+    Some(match problem {
+        TlsError::InvalidCertificate(Bad::UnknownIssuer) => {
+            failure(": certificate from an unknown authority").hint(TRUST)
+        }
+        TlsError::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            let source = service.base_url_source();
+            failure(": the certificate is for another host")
+                .hint(format!("correct the base URL{source}"))
+        }
+        TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            failure(": the certificate has expired").hint("check the clock of this machine")
+        }
+        TlsError::InvalidMessage(_) => {
+            failure(" does not speak TLS").hint(format!("for a local service use http://{host}/v1"))
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the library's own error of a TLS connection.
+#[cfg(feature = "rustls-errors")]
+fn rustls_error(error: &ClientError) -> Option<&rustls::Error> {
+    let found = causes(error).filter_map(|cause| {
+        // rustls's error is wrapped in one or more `io::Error`s.
+        let mut outer = cause.downcast_ref::<std::io::Error>()?;
+        while let Some(inner) = outer.get_ref().and_then(|inner| inner.downcast_ref()) {
+            outer = inner;
+        }
+        outer.get_ref()?.downcast_ref()
+    });
+    found.last()
+}

@@ -1,0 +1,68 @@
+//! Rate limits and texts of the service in words, for messages, tables and status lines.
+
+use std::error::Error as StdError;
+
+use petstore_client::Error as ClientError;
+use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow};
+
+use crate::escape;
+use crate::time::count;
+
+/// The maximum length of the service's message that is shown.
+const MAX_MESSAGE: usize = 300;
+
+/// Describes an exhausted limit: `minute quota used up`.
+pub(crate) fn exhausted(reason: BlockReason) -> String {
+    match reason {
+        BlockReason::Ban => "key banned".to_owned(),
+        reason => format!("{} used up", limit_name(reason)),
+    }
+}
+
+/// Describes a limit: `minute quota`.
+pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
+    match reason {
+        BlockReason::Quota(Quota::Minute) => "minute quota",
+        BlockReason::Quota(Quota::Day) => "day quota",
+        BlockReason::Ban => "end of the ban",
+        _ => "rate limit",
+    }
+}
+
+/// Returns the remaining requests: `56 of 60 left this minute`.
+pub(crate) fn quota_left(window: &QuotaWindow) -> String {
+    let period = match window.quota {
+        Quota::Minute => " this minute",
+        Quota::Day => " today",
+        _ => "",
+    };
+    let (left, limit) = (count(window.remaining), count(window.limit));
+    format!("{left} of {limit} left{period}")
+}
+
+/// Returns an error and its causes, the outermost first.
+pub(super) fn causes(error: &ClientError) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    let first: &(dyn StdError + 'static) = error;
+    std::iter::successors(Some(first), |cause| (**cause).source())
+}
+
+/// Returns text from the service for a message: escaped, and cut.
+pub(super) fn shortened(text: &str) -> String {
+    let short: String = text.chars().take(MAX_MESSAGE).collect();
+    let rest = match short.len() < text.len() {
+        true => "…",
+        false => "",
+    };
+    format!("{}{rest}", escape::line(&short))
+}
+
+/// Returns a cause and what an `io::Error` in it wraps.
+#[cfg(feature = "native-tls")]
+pub(super) fn with_inner<'e>(
+    cause: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(cause), |outer| {
+        let inner = outer.downcast_ref::<std::io::Error>()?.get_ref()?;
+        Some(inner as &(dyn StdError + 'static))
+    })
+}

@@ -1,0 +1,58 @@
+//! Checks a base URL before a key is sent to it.
+
+use std::net::IpAddr;
+
+use petstore_client::Url;
+
+use super::secrets::without_password;
+use crate::error::{CliError, Kind};
+
+/// Returns the URL of a text, if a key may be sent to it. `setting` is what the user can change, and
+/// `from` the source in brackets.
+pub(crate) fn checked(
+    text: &str,
+    setting: &str,
+    from: &str,
+    allows_http: bool,
+) -> Result<Url, CliError> {
+    let Some(url) = web_url(text) else {
+        return Err(not_a_url(text, setting, from));
+    };
+    if url.scheme() == "http" && !is_local(&url) && !allows_http {
+        let origin = url.origin().ascii_serialization();
+        let problem = format!("{origin} would send the key unencrypted");
+        let hint = "use https, or accept the risk with `--allow-insecure-http`";
+        return Err(CliError::new(Kind::Config, problem).hint(hint));
+    }
+    Ok(url)
+}
+
+/// Returns the error for a text that is no URL, and names a similar one, if there is one.
+fn not_a_url(text: &str, setting: &str, from: &str) -> CliError {
+    let text = without_password(text);
+    let (scheme, address) = text.split_once("://").unwrap_or(("", &text));
+    let lacks = match scheme {
+        "http" | "https" => "is not a URL",
+        _ => "has no https://",
+    };
+    let address = address.trim_matches(['"', '\'']);
+    let hint = match web_url(&format!("https://{address}")) {
+        Some(url) if is_local(&url) => format!("set {setting} to http://{address}"),
+        Some(_) => format!("set {setting} to https://{address}"),
+        None => format!("set {setting} to a URL such as https://HOST/v1"),
+    };
+    let problem = format!("base URL `{text}` {lacks}{from}");
+    CliError::new(Kind::Config, problem).hint(hint)
+}
+
+fn web_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    matches!(url.scheme(), "http" | "https").then_some(url)
+}
+
+/// Returns whether a URL names this machine.
+pub(crate) fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}

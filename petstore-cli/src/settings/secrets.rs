@@ -1,0 +1,88 @@
+//! Passwords in addresses, such as `redis://me:PASSWORD@HOST` or a proxy's. They are never shown.
+
+use std::borrow::Cow;
+
+/// The minimum length of a password that is removed wherever it occurs. A shorter one occurs in
+/// ordinary words.
+const MIN_LENGTH: usize = 4;
+
+/// Returns an address without user and password: `redis://…@HOST`.
+pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
+    let Some((before, host)) = text.rsplit_once('@') else {
+        return Cow::Borrowed(text);
+    };
+    match before.split_once("://") {
+        Some((scheme, _)) => format!("{scheme}://…@{host}").into(),
+        None if before.contains(':') => format!("…@{host}").into(),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Returns the forms of the password in an address that a message might contain.
+pub(crate) fn passwords(text: &str) -> Vec<String> {
+    let Some((before, _)) = text.rsplit_once('@') else {
+        return Vec::new();
+    };
+    let user = match before.split_once("://") {
+        Some((_, user)) => user,
+        None => before,
+    };
+    let Some((_, password)) = user.split_once(':') else {
+        return Vec::new();
+    };
+    let mut forms = vec![format!("{user}@")];
+    for form in [password.to_owned(), percent_decoded(password)] {
+        if form.len() >= MIN_LENGTH && !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+/// Returns text with each `%41` replaced by its character.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| first == b'%');
+        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_left_out_of_an_address_and_an_address_without_one_stays() {
+        for (text, shown) in [
+            ("redis://me:pa@ss@cache:6379/1", "redis://…@cache:6379/1"),
+            ("rediss://:secret@cache", "rediss://…@cache"),
+            ("me:secret@cache", "…@cache"),
+            ("redis://cache:6379", "redis://cache:6379"),
+            ("someone@petstore.example", "someone@petstore.example"),
+            ("file", "file"),
+        ] {
+            assert_eq!(without_password(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_password_has_an_encoded_and_a_decoded_form() {
+        let forms = passwords("redis://me:s%2fcret%@cache");
+        assert_eq!(forms, ["me:s%2fcret%@", "s%2fcret%", "s/cret%"]);
+        assert_eq!(passwords("redis://me:abc@cache"), ["me:abc@"]);
+        assert_eq!(passwords("redis://cache:6379"), [""; 0]);
+    }
+}

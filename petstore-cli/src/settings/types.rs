@@ -1,0 +1,248 @@
+//! The types of settings: how each is written, and what is wrong with a text that is none.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::{FromStr, ParseBoolError};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+use super::secrets;
+use crate::error::{Invalid, either};
+
+/// Parses a value, or returns its problem.
+pub(crate) fn parse<T: FromStr>(text: &str) -> Result<T, Invalid>
+where
+    Invalid: From<T::Err>,
+{
+    Ok(text.parse()?)
+}
+
+impl From<Infallible> for Invalid {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl From<ParseIntError> for Invalid {
+    fn from(error: ParseIntError) -> Self {
+        Self::new(match error.kind() {
+            IntErrorKind::Empty | IntErrorKind::InvalidDigit => "is not a whole number",
+            _ => "is out of range",
+        })
+    }
+}
+
+impl From<ParseBoolError> for Invalid {
+    fn from(_: ParseBoolError) -> Self {
+        Self::new("is not true or false")
+    }
+}
+
+/// One of the values that the help names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choice<T>(pub(crate) T);
+
+impl<T: ValueEnum> FromStr for Choice<T> {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match T::from_str(text, false) {
+            Ok(value) => Ok(Self(value)),
+            Err(_) => {
+                let names = either(&value_names::<T>());
+                Err(Invalid::new(format!("is not {names}")))
+            }
+        }
+    }
+}
+
+impl<T: ValueEnum> fmt::Display for Choice<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.0.to_possible_value();
+        let name = value.as_ref().map(PossibleValue::get_name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
+/// Returns the names of all values.
+pub(crate) fn value_names<T: ValueEnum>() -> Vec<String> {
+    T::value_variants()
+        .iter()
+        .filter_map(ValueEnum::to_possible_value)
+        .map(|value| value.get_name().to_owned())
+        .collect()
+}
+
+/// A duration of at least `MIN` seconds: `90`, `90s`, `10m`, `24h` or `1d`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seconds<const MIN: u64>(pub(crate) Duration);
+
+const TIME_UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+
+impl<const MIN: u64> FromStr for Seconds<MIN> {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        // So that a time can be added to any instant.
+        let max = u64::from(u32::MAX);
+        match read_units(text, &TIME_UNITS) {
+            Some(seconds) if seconds > max => {
+                let max = max / 86_400;
+                Err(Invalid::new("is too long").hint(format!("give at most {max}d")))
+            }
+            Some(seconds) if seconds < MIN => {
+                Err(Invalid::new("is too short").hint(format!("give at least {MIN}s")))
+            }
+            Some(seconds) => Ok(Self(Duration::from_secs(seconds))),
+            None => {
+                let hint = "give seconds, or a number with s, m, h or d: 90, 10m, 24h";
+                Err(Invalid::new("is not a time").hint(hint))
+            }
+        }
+    }
+}
+
+impl<const MIN: u64> fmt::Display for Seconds<MIN> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Hours up to a week, as people write them.
+        let units = match self.0.as_secs() {
+            ..604_800 => &TIME_UNITS[1..],
+            _ => &TIME_UNITS,
+        };
+        f.write_str(&with_unit(self.0.as_secs(), units))
+    }
+}
+
+/// A number of bytes: `500KiB`, `16MiB`, `500` or `500B`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size(pub(crate) usize);
+
+const SIZE_UNITS: [(&str, u64); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+
+impl FromStr for Size {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let size = read_units(text, &SIZE_UNITS);
+        match size.and_then(|size| usize::try_from(size).ok()) {
+            None | Some(0) => {
+                let hint = "give a number with KiB or MiB: 500KiB, 16MiB";
+                Err(Invalid::new("is not a size").hint(hint))
+            }
+            Some(size) => Ok(Self(size)),
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&with_unit(self.0 as u64, &SIZE_UNITS))
+    }
+}
+
+/// Parses a number with an optional unit.
+fn read_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (number, size) = units
+        .iter()
+        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)))
+        .unwrap_or((text, 1));
+    number.parse::<u64>().ok()?.checked_mul(size)
+}
+
+/// Formats a number in the largest unit that divides it. The last unit is 1.
+fn with_unit(number: u64, units: &[(&str, u64)]) -> String {
+    for (unit, size) in units {
+        if *size == 1 || (number > 0 && number.is_multiple_of(*size)) {
+            return format!("{}{unit}", number / size);
+        }
+    }
+    number.to_string()
+}
+
+/// The store of shared rate limits.
+#[derive(Debug, Clone)]
+pub(crate) enum StoreAddress {
+    File,
+    Off,
+    Redis(String),
+}
+
+impl FromStr for StoreAddress {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let is_redis = text.starts_with("redis://") || text.starts_with("rediss://");
+        match text {
+            "file" => Ok(Self::File),
+            "off" => Ok(Self::Off),
+            _ if is_redis && cfg!(feature = "redis") => Ok(Self::Redis(text.to_owned())),
+            _ if is_redis => {
+                let hint = "install it with `--features redis`";
+                Err(Invalid::new("needs a build with Redis").hint(hint))
+            }
+            _ => Err(Invalid::new("is not file, off or redis://HOST")),
+        }
+    }
+}
+
+/// Omits the password.
+impl fmt::Display for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => f.write_str("file"),
+            Self::Off => f.write_str("off"),
+            Self::Redis(url) => f.write_str(&secrets::without_password(url)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_times_and_sizes_with_and_without_a_unit() {
+        for (text, shown) in [
+            ("90", Some("90s")),
+            ("90s", Some("90s")),
+            ("10m", Some("10m")),
+            ("24h", Some("24h")),
+            ("1d", Some("24h")),
+            ("7d", Some("7d")),
+            ("0", Some("0s")),
+            ("soon", None),
+            ("99999d", None),
+            ("-1", None),
+            ("", None),
+        ] {
+            let read = text.parse::<Seconds<0>>().ok().map(|time| time.to_string());
+            assert_eq!(read.as_deref(), shown, "{text}");
+        }
+        for (text, shown) in [
+            ("500KiB", Some("500KiB")),
+            ("16MiB", Some("16MiB")),
+            ("7", Some("7B")),
+            ("500B", Some("500B")),
+            ("0", None),
+            ("1.5MiB", None),
+            ("99999999999GiB", None),
+        ] {
+            let read = text.parse::<Size>().ok().map(|size| size.to_string());
+            assert_eq!(read.as_deref(), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn hides_the_password_of_a_store() {
+        let store = StoreAddress::Redis("redis://me:secret@cache:6379".to_owned());
+        assert_eq!(store.to_string(), "redis://…@cache:6379");
+    }
+}

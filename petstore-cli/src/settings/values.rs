@@ -1,0 +1,166 @@
+//! The settings, one row each: name (`--max-wait`, `PETSTORE_MAX_WAIT` and `max_wait`), type,
+//! default and help. A new setting is a row here.
+
+use std::time::Duration;
+
+use super::types::{Choice, Seconds, Size, StoreAddress, parse};
+use crate::error::{ErrorFormat, Invalid};
+use crate::output::OutputFormat;
+use crate::screen::Color;
+
+/// Defines the settings: the help, the name, the type and the default of each.
+macro_rules! settings {
+    ($($(#[$meta:meta])* $name:ident: $kind:ty = $default:expr;)*) => {
+        /// Settings from one source: flags, variables, a profile or the defaults.
+        #[derive(Debug, Clone, Default, clap::Args)]
+        pub(crate) struct Values {
+            $($(#[$meta])*
+            #[arg(long, global = true, hide = true, value_parser = parse::<$kind>)]
+            $name: Option<$kind>,)*
+        }
+
+        impl Values {
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            pub(super) fn defaults() -> Self {
+                Self { $($name: $default,)* }
+            }
+
+            /// Parses a value.
+            pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), Invalid> {
+                match name {
+                    $(stringify!($name) => self.$name = Some(parse(text)?),)*
+                    _ => return Err(Invalid::new("is not a setting")),
+                }
+                Ok(())
+            }
+
+            /// Returns a value as text, without secrets.
+            pub(crate) fn text(&self, name: &str) -> Option<String> {
+                match name {
+                    $(stringify!($name) => self.$name.as_ref().map(ToString::to_string),)*
+                    _ => None,
+                }
+            }
+
+            /// Adds the values that another source sets, and keeps its own.
+            pub(super) fn or(mut self, other: &Self) -> Self {
+                $(if self.$name.is_none() {
+                    self.$name.clone_from(&other.$name);
+                })*
+                self
+            }
+        }
+    };
+}
+
+settings! {
+    /// The service's base URL, such as https://HOST/v1
+    #[arg(value_name = "URL")]
+    base_url: String = None;
+    /// Send the key over plain http to another machine
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    allow_insecure_http: bool = Some(false);
+    /// Trust these certificate authorities too (PEM)
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    ca_file: String = None;
+    /// How results are written
+    #[arg(short, value_name = "FORMAT")]
+    output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
+    /// When colour is used
+    #[arg(value_name = "WHEN")]
+    color: Choice<Color> = Some(Choice(Color::Auto));
+    /// How errors and notes are written
+    #[arg(value_name = "FORMAT")]
+    error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
+    /// Time for a request and its retries, without waits for rate limits
+    #[arg(value_name = "TIME", allow_negative_numbers = true)]
+    timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
+    /// Number of retries of a failed request
+    #[arg(value_name = "N", allow_negative_numbers = true)]
+    retries: u32 = Some(3);
+    /// Maximum rate-limit wait of a request; 0 never waits
+    #[arg(value_name = "TIME", allow_negative_numbers = true)]
+    max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
+    /// Maximum size of a response
+    #[arg(value_name = "SIZE")]
+    max_response_size: Size = Some(Size(10 << 20));
+    /// Store of shared rate limits: file, redis://HOST or off
+    #[arg(value_name = "STORE")]
+    limits_store: StoreAddress = Some(StoreAddress::File);
+}
+
+/// The typed values.
+impl Values {
+    pub(crate) fn base_url(&self) -> Option<&str> {
+        self.base_url.as_deref()
+    }
+
+    pub(crate) fn allow_insecure_http(&self) -> bool {
+        self.allow_insecure_http.unwrap_or(false)
+    }
+
+    pub(crate) fn ca_file(&self) -> Option<&str> {
+        self.ca_file.as_deref()
+    }
+
+    pub(crate) fn output(&self) -> Option<OutputFormat> {
+        self.output.map(|Choice(format)| format)
+    }
+
+    pub(crate) fn color(&self) -> Color {
+        self.color.map_or(Color::Auto, |Choice(color)| color)
+    }
+
+    pub(crate) fn error_format(&self) -> ErrorFormat {
+        self.error_format
+            .map_or(ErrorFormat::Text, |Choice(format)| format)
+    }
+
+    /// Returns the time for a request and its retries.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.map_or(Duration::MAX, |time| time.0)
+    }
+
+    /// Returns the maximum number of attempts of a request.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.retries.unwrap_or_default().saturating_add(1)
+    }
+
+    pub(crate) fn max_wait(&self) -> Duration {
+        self.max_wait.map_or(Duration::ZERO, |time| time.0)
+    }
+
+    pub(crate) fn max_response_size(&self) -> Size {
+        self.max_response_size.unwrap_or(Size(usize::MAX))
+    }
+
+    pub(crate) fn limits_store(&self) -> StoreAddress {
+        self.limits_store.clone().unwrap_or(StoreAddress::Off)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_reads_back_as_it_is_shown() {
+        let defaults = Values::defaults();
+        for name in Values::NAMES {
+            if let Some(text) = defaults.text(name) {
+                let mut values = Values::default();
+                values.set(name, &text).unwrap();
+                assert_eq!(values.text(name), Some(text));
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_adds_only_what_is_not_set() {
+        let mut flags = Values::default();
+        flags.set("retries", "7").unwrap();
+        let values = flags.or(&Values::defaults());
+        assert_eq!((values.attempts(), values.max_wait().as_secs()), (8, 120));
+    }
+}
