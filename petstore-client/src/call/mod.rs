@@ -5,6 +5,7 @@ mod limits;
 mod observer;
 mod retry_loop;
 mod task;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +17,7 @@ use self::attempt::NetworkSender;
 use self::limits::CallLimits;
 use self::observer::Observer;
 use self::retry_loop::{Rules, retry_loop};
-pub(crate) use self::task::CallTask;
+pub(crate) use self::task::RunningCall;
 use crate::client::Core;
 use crate::error::Error;
 use crate::request::Request;

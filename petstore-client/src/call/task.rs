@@ -1,23 +1,25 @@
-//! The task that runs a call. Without it, a started call that is no longer polled would keep its
-//! permit, and block every other call with the key.
+//! A started call. It runs in the task that polls it, or on a task of its own if that one turns to
+//! something else, or belongs to another runtime.
 
+use std::any::Any;
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
-use tokio::time::timeout_at;
+use tokio::time::{Sleep, sleep_until};
 use tracing::instrument::{Instrumented, WithSubscriber as _};
 use tracing::subscriber::NoSubscriber;
 use tracing::{Instrument as _, Span};
 
 use super::limits::CallLimits;
 use super::run;
+use super::watch::{Watch, Watched};
 use crate::client::Client;
 use crate::error::{CallStats, Error, ErrorKind};
 use crate::http::base_url::same_origin;
@@ -30,22 +32,58 @@ const TASK_GRACE: Duration = Duration::from_millis(250);
 type RawResult = Result<Response<Bytes>, Error>;
 type Work = Instrumented<Pin<Box<dyn Future<Output = RawResult> + Send>>>;
 
-/// A call on a task of its own. Dropping it drops the call's state immediately, even if the runtime
-/// never runs again.
-pub(crate) struct CallTask {
-    handle: JoinHandle<RawResult>,
-    work: Arc<Mutex<Option<Work>>>,
+/// A started call. Dropping it drops the call's state immediately, even if its runtime never runs
+/// again.
+pub(crate) struct RunningCall {
+    shared: Arc<SharedCall>,
+    span: Span,
+}
+
+/// A started call, for the tasks that may poll it, and as the waker of its work.
+pub(super) struct SharedCall {
+    state: Mutex<CallState>,
+    wakers: Mutex<Wakers>,
+    /// How often the call has been polled.
+    polls: AtomicU32,
+    /// Whether the call was woken since it was polled last.
+    is_woken: AtomicBool,
+    is_dropped: AtomicBool,
+    /// The runtime on which the call began, whose timers and connections it uses.
+    runtime: Handle,
+    watch: Arc<Watch>,
     may_have_acted: Arc<AtomicBool>,
     operation: Cow<'static, str>,
     idempotent: bool,
     limits: CallLimits,
 }
 
-impl CallTask {
-    /// Starts a call.
-    pub(crate) fn spawn(client: Client, request: Request, span: Span) -> Result<Self, Error> {
+enum CallState {
+    Working(Work),
+    /// It ended on its own task.
+    Ended(Box<RawResult>),
+    Panicked(Box<dyn Any + Send>),
+    /// Its runtime ended first.
+    RuntimeEnded,
+    /// The result was returned, or the call was dropped.
+    Gone,
+}
+
+#[derive(Default)]
+struct Wakers {
+    caller: Option<Waker>,
+    /// The call's own task, if it has one.
+    task: Option<Waker>,
+    has_task: bool,
+    /// The end of the wait for a task on another runtime.
+    overdue: Option<Pin<Box<Sleep>>>,
+}
+
+impl RunningCall {
+    /// Starts a call, which must be polled then.
+    pub(crate) fn start(client: Client, request: Request, span: Span) -> Result<Self, Error> {
         let (operation, idempotent) = (request.operation.clone(), request.idempotent);
-        check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
+        let runtime =
+            check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
         let limits = CallLimits::new(&client.options);
         let may_have_acted = Arc::new(AtomicBool::new(false));
         let call = run(client.core, request, limits, Arc::clone(&may_have_acted));
@@ -56,68 +94,268 @@ impl CallTask {
             } else {
                 Box::pin(call.with_subscriber(subscriber))
             };
-        let work = Arc::new(Mutex::new(Some(call.instrument(span))));
-        let handle = tokio::spawn(Running(Arc::clone(&work)));
-        Ok(Self {
-            handle,
-            work,
+        let shared = SharedCall {
+            state: Mutex::new(CallState::Working(call.instrument(span.clone()))),
+            wakers: Mutex::default(),
+            polls: AtomicU32::new(0),
+            is_woken: AtomicBool::new(false),
+            is_dropped: AtomicBool::new(false),
+            watch: Watch::of(&runtime),
+            runtime,
             may_have_acted,
             operation,
             idempotent,
             limits,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            span,
         })
     }
 
-    /// Waits for the task to end.
-    pub(crate) async fn result(mut self) -> RawResult {
-        let error = match timeout_at(self.limits.deadline() + TASK_GRACE, &mut self.handle).await {
-            Ok(Ok(result)) => return result,
-            Ok(Err(error)) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => cannot_run("its runtime was shut down"),
-            },
-            Err(_) => self.limits.timed_out(true),
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// Polls the call. Here, if this is its runtime.
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<RawResult> {
+        let shared = &self.shared;
+        shared.set_caller(context.waker());
+        let is_here = Handle::try_current().is_ok_and(|here| here.id() == shared.runtime.id());
+        if is_here {
+            // If it is locked, its own task polls it, and wakes the caller at its end.
+            return match shared.try_state() {
+                Some(mut state) => shared.poll_work(&mut state),
+                None => Poll::Pending,
+            };
+        }
+        Arc::clone(shared).move_to_task();
+        match shared.state().take_end() {
+            Some(end) => Poll::Ready(shared.result(end)),
+            None => shared.poll_overdue(context),
+        }
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.shared.is_dropped.store(true, Ordering::SeqCst);
+        self.shared.drop_work();
+        let task = self.shared.wakers().task.take();
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+}
+
+impl CallState {
+    /// Takes the end of the call, if it has ended.
+    fn take_end(&mut self) -> Option<Self> {
+        match self {
+            Self::Working(_) => None,
+            _ => Some(std::mem::replace(self, Self::Gone)),
+        }
+    }
+}
+
+impl Watched for SharedCall {
+    fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Acquire)
+    }
+
+    fn move_to_task(self: Arc<Self>) {
+        if self.is_dropped.load(Ordering::SeqCst) {
+            return;
+        }
+        let had_task = std::mem::replace(&mut self.wakers().has_task, true);
+        if !had_task {
+            self.runtime.clone().spawn(CallTask(self));
+        }
+    }
+}
+
+impl SharedCall {
+    /// Polls the work in the current task.
+    fn poll_work(self: &Arc<Self>, state: &mut CallState) -> Poll<RawResult> {
+        self.is_woken.store(false, Ordering::Release);
+        self.polls.fetch_add(1, Ordering::AcqRel);
+        let mut work = match std::mem::replace(state, CallState::Gone) {
+            CallState::Working(work) => work,
+            end => return Poll::Ready(self.result(end)),
         };
-        let may_have_acted = self.may_have_acted.load(Ordering::Acquire);
+        let waker = Waker::from(Arc::clone(self));
+        // If the work panics, the call is gone.
+        match Pin::new(&mut work).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => Poll::Ready(result),
+            Poll::Pending => {
+                *state = CallState::Working(work);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Returns the result of a call that has ended.
+    fn result(&self, end: CallState) -> RawResult {
+        match end {
+            CallState::Ended(result) => *result,
+            CallState::Panicked(panic) => resume_unwind(panic),
+            CallState::RuntimeEnded => Err(self.lost(cannot_run("its runtime was shut down"))),
+            CallState::Working(_) | CallState::Gone => {
+                Err(self.lost(cannot_run("it has ended before")))
+            }
+        }
+    }
+
+    /// Ends a call whose runtime does not run.
+    fn poll_overdue(&self, context: &mut Context<'_>) -> Poll<RawResult> {
+        if Handle::try_current().is_err() {
+            return Poll::Pending;
+        }
+        let mut wakers = self.wakers();
+        let end = self.limits.deadline() + TASK_GRACE;
+        let overdue = wakers
+            .overdue
+            .get_or_insert_with(|| Box::pin(sleep_until(end)));
+        if overdue.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        drop(wakers);
+        self.drop_work();
+        Poll::Ready(Err(self.lost(self.limits.timed_out(true))))
+    }
+
+    /// Completes the error of a call that did not run to its end.
+    fn lost(&self, error: Error) -> Error {
         let stats = CallStats {
-            may_have_acted,
+            may_have_acted: self.may_have_acted.load(Ordering::Acquire),
             idempotent: self.idempotent,
             ..CallStats::default()
         };
-        Err(error
+        error
             .with_operation(self.operation.clone())
-            .with_stats(stats))
+            .with_stats(stats)
+    }
+
+    fn set_caller(&self, waker: &Waker) {
+        let mut wakers = self.wakers();
+        if !wakers
+            .caller
+            .as_ref()
+            .is_some_and(|caller| caller.will_wake(waker))
+        {
+            let old = wakers.caller.replace(waker.clone());
+            drop(wakers);
+            drop(old);
+        }
+    }
+
+    fn wake_caller(&self) {
+        let caller = self.wakers().caller.take();
+        if let Some(caller) = caller {
+            caller.wake();
+        }
+    }
+
+    /// Drops the work, unless a task polls it at this moment.
+    fn drop_work(&self) {
+        if let Some(mut state) = self.try_state() {
+            let dropped = std::mem::replace(&mut *state, CallState::Gone);
+            drop(state);
+            drop(dropped);
+        }
+    }
+
+    /// Returns the state, unless it is in use at this moment.
+    fn try_state(&self) -> Option<MutexGuard<'_, CallState>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, CallState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wakers(&self) -> MutexGuard<'_, Wakers> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the tasks that poll the call.
+impl Wake for SharedCall {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let wakers = self.wakers();
+        let (caller, task) = (wakers.caller.clone(), wakers.task.clone());
+        let has_task = wakers.has_task;
+        drop(wakers);
+        if !has_task && !self.is_woken.swap(true, Ordering::AcqRel) {
+            let call = Arc::clone(self);
+            self.watch.add(call, &self.runtime);
+        }
+        for waker in [task, caller].into_iter().flatten() {
+            waker.wake();
+        }
+    }
+}
+
+/// The task of a call that its caller left unpolled.
+struct CallTask(Arc<SharedCall>);
+
+impl Future for CallTask {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let shared = &self.0;
+        shared.wakers().task = Some(context.waker().clone());
+        let Some(mut state) = shared.try_state() else {
+            // The caller polls it at this moment, and may stop afterwards.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        if !matches!(*state, CallState::Working(_)) {
+            return Poll::Ready(());
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| shared.poll_work(&mut state)));
+        *state = match polled {
+            Ok(Poll::Ready(result)) => CallState::Ended(Box::new(result)),
+            Err(panic) => CallState::Panicked(panic),
+            Ok(Poll::Pending) => {
+                drop(state);
+                if !shared.is_dropped.load(Ordering::SeqCst) {
+                    return Poll::Pending;
+                }
+                shared.drop_work();
+                return Poll::Ready(());
+            }
+        };
+        drop(state);
+        shared.wake_caller();
+        Poll::Ready(())
     }
 }
 
 impl Drop for CallTask {
+    /// Runs at the end of the task, or of its runtime.
     fn drop(&mut self) {
-        self.handle.abort();
-        // If it is locked, the call is being polled, and the abort takes effect afterwards.
-        let work = self.work.try_lock().ok().and_then(|mut work| work.take());
-        drop(work);
+        if let Some(mut state) = self.0.try_state()
+            && matches!(*state, CallState::Working(_))
+        {
+            let work = std::mem::replace(&mut *state, CallState::RuntimeEnded);
+            drop(state);
+            drop(work);
+        }
+        self.0.wake_caller();
     }
 }
 
-struct Running(Arc<Mutex<Option<Work>>>);
-
-impl Future for Running {
-    type Output = RawResult;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The task has been dropped, and will be aborted soon.
-        let Some(work) = slot.as_mut() else {
-            return Poll::Pending;
-        };
-        let result = ready!(Pin::new(work).poll(context));
-        *slot = None;
-        Poll::Ready(result)
-    }
-}
-
-/// Checks the request before anything is sent.
-fn check(client: &Client, request: &Request) -> Result<(), Error> {
+/// Checks the request before anything is sent. Returns the current runtime.
+fn check(client: &Client, request: &Request) -> Result<Handle, Error> {
     if client.options.max_attempts == Some(0) {
         return Err(Error::invalid(
             "the number of attempts cannot be used: it must be at least 1",
@@ -129,9 +367,7 @@ fn check(client: &Client, request: &Request) -> Result<(), Error> {
             "it leads to another origin than the base URL's",
         ));
     }
-    Handle::try_current()
-        .map(drop)
-        .map_err(|_| cannot_run("there is no Tokio runtime"))
+    Handle::try_current().map_err(|_| cannot_run("there is no Tokio runtime"))
 }
 
 fn cannot_run(problem: &str) -> Error {

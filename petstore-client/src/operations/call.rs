@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::call::CallTask;
+use crate::call::RunningCall;
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::events::TARGET;
 use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
@@ -97,25 +97,80 @@ impl<T> IntoFuture for Call<T> {
 
 /// A running call: await it.
 ///
-/// It starts when it is first polled, and continues even if it is not polled again. It can be
-/// spawned, stored or used in `select!`. Dropping it cancels the call, but a sent request may still
-/// arrive. It needs a Tokio runtime with time and I/O. Key providers and event hooks do not have
-/// the caller's task-locals.
+/// It starts when it is first polled, and continues even if it is not polled again: then it moves to
+/// a task of its own within 10 ms. It can be spawned, stored, shared or used in `select!`. Dropping it
+/// cancels the call, but a sent request may still arrive. It needs a Tokio runtime with time and I/O.
+/// Key providers and event hooks may run with or without the caller's task-locals.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T> {
-    call: Work<(RawResult, Span)>,
+    state: Box<FutureState>,
     decode: Decode<T>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the future allocates it once, and most futures are polled"
+)]
+enum FutureState {
+    New(NewCall),
+    Running(RunningCall),
+    Ended,
+}
+
+struct NewCall {
+    client: Client,
+    request: Result<Request, Error>,
+}
+
 pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
-type RawResult = Result<Response<Bytes>, Error>;
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T> CallFuture<T> {
     pub(crate) fn new(client: Client, request: Result<Request, Error>, decode: Decode<T>) -> Self {
         Self {
-            call: Box::pin(run_in_span(client, request)),
+            state: Box::new(FutureState::New(NewCall { client, request })),
             decode,
+        }
+    }
+}
+
+impl NewCall {
+    /// Starts the call in a span.
+    fn start(self) -> Result<RunningCall, Error> {
+        let Self { client, request } = self;
+        let request = request?;
+        let span = tracing::info_span!(
+            target: TARGET,
+            "call",
+            otel.kind = "client",
+            otel.status_code = Empty,
+            operation = &*request.operation,
+            http.request.method = request.method.as_str(),
+            url.template = request.template,
+            server.address = client.base_url().host_str(),
+            http.response.status_code = Empty,
+            error.type = Empty,
+            http.request.resend_count = Empty,
+            petstore.attempts = Empty,
+            petstore.wait_ms = Empty,
+        );
+        RunningCall::start(client, request, span.clone()).inspect_err(|error| record(&span, error))
+    }
+}
+
+impl FutureState {
+    /// Starts a new call. Returns the running one.
+    fn start(&mut self) -> Result<&RunningCall, Error> {
+        if let Self::New(_) = self
+            && let Self::New(new) = std::mem::replace(self, Self::Ended)
+        {
+            *self = Self::Running(new.start()?);
+        }
+        match self {
+            Self::Running(running) => Ok(running),
+            Self::New(_) | Self::Ended => Err(Error::new(
+                ErrorKind::Runtime,
+                "the call was polled after its end",
+            )),
         }
     }
 }
@@ -124,46 +179,29 @@ impl<T> Future for CallFuture<T> {
     type Output = Result<Response<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (response, span) = ready!(self.call.as_mut().poll(context));
-        let result = response.and_then(self.decode);
+        let decode = self.decode;
+        let running = match self.state.start() {
+            Ok(running) => running,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        let response = ready!(running.poll(context));
+        let result = response.and_then(decode);
         if let Err(error) = &result {
-            span.record("otel.status_code", "ERROR");
-            span.record("error.type", tracing::field::display(error.kind()));
+            record(running.span(), error);
         }
+        *self.state = FutureState::Ended;
         Poll::Ready(result)
     }
+}
+
+/// Records in a call's span how it failed.
+fn record(span: &Span, error: &Error) {
+    span.record("otel.status_code", "ERROR");
+    span.record("error.type", tracing::field::display(error.kind()));
 }
 
 impl<T> fmt::Debug for CallFuture<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallFuture").finish_non_exhaustive()
     }
-}
-
-/// Runs a call. Also returns its span, in which the result of decoding is recorded.
-async fn run_in_span(client: Client, request: Result<Request, Error>) -> (RawResult, Span) {
-    let request = match request {
-        Ok(request) => request,
-        Err(error) => return (Err(error), Span::none()),
-    };
-    let span = tracing::info_span!(
-        target: TARGET,
-        "call",
-        otel.kind = "client",
-        otel.status_code = Empty,
-        operation = &*request.operation,
-        http.request.method = request.method.as_str(),
-        url.template = request.template,
-        server.address = client.base_url().host_str(),
-        http.response.status_code = Empty,
-        error.type = Empty,
-        http.request.resend_count = Empty,
-        petstore.attempts = Empty,
-        petstore.wait_ms = Empty,
-    );
-    let result = match CallTask::spawn(client, request, span.clone()) {
-        Ok(task) => task.result().await,
-        Err(error) => Err(error),
-    };
-    (result, span)
 }
