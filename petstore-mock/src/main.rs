@@ -1,6 +1,6 @@
 //! The `petstore-mock` binary: passes arguments, streams and variables to the library.
 
-use std::process::ExitCode;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use petstore_mock::cli::{self, Io};
 
@@ -9,11 +9,14 @@ use petstore_mock::cli::{self, Io};
     reason = "the entry point reads the process environment"
 )]
 fn main() -> ExitCode {
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    let is_terminal = out.is_terminal();
     let io = Io {
-        out: &mut std::io::stdout(),
-        err: &mut std::io::stderr(),
-        admin_token: std::env::var("PETSTORE_MOCK_ADMIN_TOKEN").ok(),
-        trusted: std::env::var_os("SSL_CERT_FILE").map(Into::into),
+        out: &mut out,
+        err: &mut err,
+        is_terminal,
+        is_verbose: false,
+        variable: &|name| std::env::var_os(name),
     };
     ExitCode::from(cli::run(std::env::args_os(), io))
 }

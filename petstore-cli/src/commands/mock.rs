@@ -34,8 +34,9 @@ impl Mock {
         let io = Io {
             out: &mut out,
             err: &mut err,
-            admin_token: system.var("PETSTORE_MOCK_ADMIN_TOKEN").map(str::to_owned),
-            trusted: system.raw_var("SSL_CERT_FILE").map(Into::into),
+            is_terminal: printer.screen().is_terminal(),
+            is_verbose: ui.verbosity() > 0,
+            variable: &|name| system.raw_var(name).cloned(),
         };
         let code = tokio::select! {
             code = self.args.run(io) => code,

@@ -1,26 +1,14 @@
 //! The arguments. The docs of the fields are the help texts.
 
-use std::{
-    collections::BTreeSet, ffi::OsString, fmt, net::IpAddr, path::PathBuf, str::FromStr,
-    time::Duration, time::SystemTime,
-};
+use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 
-use clap::{
-    Args, Subcommand, ValueEnum,
-    builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser},
-    value_parser,
-};
-use strum::VariantNames;
+use clap::{Args, Subcommand, ValueEnum, builder::FalseyValueParser};
 
-use super::{outcome::CliError, report::ReportArgs};
-use crate::{
-    clock::{self, Clock},
-    cors::Cors,
-    model::PetStatus,
-    quota::{Plan, RateHeaders, Window},
-    server::{Builder, Limits, MockServer},
-    state::BanPolicy,
+use super::{
+    flags::{ServeArgs, seconds},
+    gate::GateArgs,
 };
+use crate::quota::Plan;
 
 /// The arguments of the mock: a command, or the flags of `serve`.
 ///
@@ -52,10 +40,15 @@ pub(super) enum Command {
     ///
     /// Exit status: the status of the command, or 128 plus the number of the signal that ended it;
     /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
-    /// findings that --fail-on names: 3.
+    /// findings that --fail-on names, or fewer requests than --min-requests: 3.
     Exec(Box<ExecArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.
     Health(HealthArgs),
+    /// Print the compliance report of a running mock, and judge it.
+    ///
+    /// Exit status: 3 if the report has findings that --fail-on names, or fewer requests than
+    /// --min-requests; 1 if the mock does not answer.
+    Report(ReportArgs),
     /// Print the OpenAPI document of the service.
     #[command(name = "openapi")]
     OpenApi(OpenApiArgs),
@@ -65,7 +58,13 @@ pub(super) enum Command {
 #[command(after_help = "Example:\n  petstore-mock exec --fail-on warnings -- cargo test")]
 pub(super) struct ExecArgs {
     /// Plan of the command's key: free, pro, business, enterprise, or enterprise:MINUTE/DAY.
-    #[arg(long, value_name = "PLAN", default_value = "free")]
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_PLAN",
+        hide_env = true,
+        value_name = "PLAN",
+        default_value = "free"
+    )]
     pub(super) plan: Plan,
 
     /// The command and its arguments.
@@ -76,27 +75,81 @@ pub(super) struct ExecArgs {
     pub(super) serve: ServeArgs,
 }
 
+/// A running mock.
 #[derive(Args, Clone)]
-pub(super) struct HealthArgs {
+pub(super) struct TargetArgs {
     /// URL of the mock, with or without http://; only its scheme, host and port matter.
-    #[arg(value_name = "URL", default_value = "http://127.0.0.1:4010")]
+    #[arg(
+        value_name = "URL",
+        env = "PETSTORE_MOCK_URL",
+        hide_env = true,
+        default_value = "http://127.0.0.1:4010"
+    )]
     pub(super) url: String,
 
     /// File with the certificate authority to trust (PEM), for https.
     ///
     /// The flag of the same name of `serve` writes this file. SSL_CERT_FILE works too.
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_TLS_CA_FILE",
+        hide_env = true,
+        value_name = "FILE"
+    )]
     pub(super) tls_ca_file: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub(super) struct HealthArgs {
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+
+    /// Seconds to wait for the mock to be ready (default: asks once).
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_WAIT",
+        hide_env = true,
+        value_name = "SECONDS"
+    )]
+    #[arg(value_parser = seconds(), default_value = "0", hide_default_value = true)]
+    pub(super) wait: Duration,
+}
+
+#[derive(Args, Clone)]
+#[command(after_help = "Example:\n  petstore-mock report http://petstore:4010 --fail-on warnings")]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+
+    /// File with the token of the mock's administration, if it runs on another machine.
+    ///
+    /// The variable PETSTORE_MOCK_ADMIN_TOKEN also sets it.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_ADMIN_TOKEN_FILE",
+        hide_env = true,
+        value_name = "FILE"
+    )]
+    pub(super) admin_token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) gate: GateArgs,
 }
 
 #[derive(Args, Clone)]
 pub(super) struct OpenApiArgs {
     /// Output format.
-    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_FORMAT",
+        hide_env = true,
+        value_name = "FORMAT",
+        default_value = "yaml"
+    )]
     pub(super) format: DocumentFormat,
 
     /// Print the document of the mock's administration instead.
-    #[arg(long)]
+    #[arg(long, env = "PETSTORE_MOCK_ADMIN", hide_env = true, value_parser = FalseyValueParser::new())]
     pub(super) admin: bool,
 }
 
@@ -104,320 +157,4 @@ pub(super) struct OpenApiArgs {
 pub(super) enum DocumentFormat {
     Yaml,
     Json,
-}
-
-/// The flags of `serve`.
-#[derive(Args, Clone)]
-pub(super) struct ServeArgs {
-    #[command(flatten)]
-    pub(super) server: ServerArgs,
-    #[command(flatten)]
-    pub(super) service: ServiceArgs,
-    #[command(flatten)]
-    assumptions: AssumptionArgs,
-    #[command(flatten)]
-    limits: LimitArgs,
-    #[command(flatten)]
-    pub(super) report: ReportArgs,
-}
-
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Server")]
-pub(super) struct ServerArgs {
-    /// Address to listen on.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
-    addr: IpAddr,
-
-    /// Port to listen on; 0 for a free port (default: 4010; with exec, a free port).
-    #[arg(long, value_name = "PORT")]
-    pub(super) port: Option<u16>,
-
-    /// File to write the port to, before the ready line.
-    #[arg(long, value_name = "FILE")]
-    pub(super) port_file: Option<PathBuf>,
-
-    /// Serve over TLS, with a new certificate authority at each start.
-    ///
-    /// The certificate is for localhost, 127.0.0.1, ::1 and the listening address.
-    #[cfg(feature = "tls")]
-    #[arg(long)]
-    tls: bool,
-
-    /// File to write the authority's certificate to (PEM), before the ready line.
-    #[cfg(feature = "tls")]
-    #[arg(long, value_name = "FILE", requires = "tls")]
-    pub(super) tls_ca_file: Option<PathBuf>,
-
-    /// File with a token for administration from other machines.
-    ///
-    /// The variable PETSTORE_MOCK_ADMIN_TOKEN also sets it. Without a token, administration is
-    /// local only.
-    #[arg(long, value_name = "FILE")]
-    pub(super) admin_token_file: Option<PathBuf>,
-}
-
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Service")]
-pub(super) struct ServiceArgs {
-    /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
-    ///
-    /// NAME:KEY=PLAN gives the key a name for reports and the journal. Write :KEY=PLAN if a key
-    /// without a name contains a colon.
-    ///
-    /// Replaces the default keys: free-key=free, pro-key=pro, business-key=business,
-    /// enterprise-key=enterprise. Assumption: the specification shows neither how a key maps to a
-    /// plan nor the quotas of Enterprise (default: 1000000 per minute and 100000000 per day).
-    // Parsed later: clap would print an invalid value, which contains a key.
-    #[arg(long = "key", value_name = "[NAME:]KEY=PLAN")]
-    pub(super) keys: Vec<String>,
-
-    /// JSON file with the initial pets; `none` for an empty store.
-    ///
-    /// An array of pets, or {"pets": [...], "orders": [...]}. A pet without an id gets one. The
-    /// default is 25 pets, the same at each start.
-    #[arg(long, value_name = "FILE|none")]
-    pub(super) seed: Option<PathBuf>,
-
-    /// File that keeps pets, orders and ids; created if missing (default: keep nothing).
-    ///
-    /// A pet confirmed with 201 survives a kill of the process. The seed applies only to a new
-    /// or empty file. Only one petstore-mock at a time can use a file.
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
-
-    /// JSON file with an array of initial faults.
-    ///
-    /// The format of each is that of POST /_mock/faults, such as {"operation": "listPets",
-    /// "effect": {"status": 503}}.
-    #[arg(long, value_name = "FILE")]
-    pub(super) faults: Option<PathBuf>,
-
-    /// Start of the mock's clock, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
-    #[arg(long, value_name = "DATE", value_parser = clock::parse_date)]
-    start_at: Option<SystemTime>,
-}
-
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Assumptions")]
-struct AssumptionArgs {
-    /// Status of a pet that is created without one (assumption: none).
-    #[arg(long, value_name = "STATUS", value_parser = one_of::<PetStatus>())]
-    default_status: Option<PetStatus>,
-
-    /// Whether a page has a Link to the next page (assumption: on).
-    #[arg(long, value_name = "SWITCH", default_value = "on")]
-    paging: Switch,
-
-    /// Kind of quota window (assumption: fixed).
-    ///
-    /// Fixed windows are aligned to the minute and to the UTC day. Sliding windows are the last 60
-    /// and 86400 seconds.
-    #[arg(long, value_name = "KIND", default_value = "fixed", value_parser = one_of::<Window>())]
-    window: Window,
-
-    /// Origin whose web pages may use the service; `*` for all, `off` for none (assumption: all).
-    #[arg(long, value_name = "ORIGIN|*|off", default_value_t)]
-    cors: Cors,
-
-    /// Quota in the X-RateLimit headers (assumption: the one with the fewest requests left).
-    #[arg(
-        long,
-        value_name = "QUOTA",
-        default_value = "tightest",
-        value_parser = one_of::<RateHeaders>()
-    )]
-    rate_headers: RateHeaders,
-
-    /// Requests before the end of Retry-After that do not cause a ban (assumption: 10).
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = BanPolicy::default().after,
-        value_parser = value_parser!(u32).range(..=i64::from(BanPolicy::MAX_AFTER))
-    )]
-    ban_after: u32,
-
-    /// Seconds within which those requests are counted (assumption: 60).
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds())]
-    ban_within: Duration,
-
-    /// Duration of a ban in seconds; 0 disables bans (assumption: 300).
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds())]
-    ban_for: Duration,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Limits")]
-struct LimitArgs {
-    /// Maximum connections at once; others are answered 503.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "4096",
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
-    )]
-    max_connections: usize,
-
-    /// Maximum size in bytes of a body for the administration; larger ones are answered 413.
-    #[arg(long, value_name = "BYTES", default_value = "268435456")]
-    max_admin_body: usize,
-
-    /// Seconds for the head of a request, then it is answered 408; 0 for no limit.
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds())]
-    head_timeout: Duration,
-
-    /// Seconds for the body of a request, then it is answered 408; 0 for no limit.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
-    body_timeout: Duration,
-
-    /// Seconds that a connection may be idle, then it is closed; 0 for no limit.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds())]
-    idle_timeout: Duration,
-
-    /// Seconds that a client may not read its response, then the connection is reset; 0 for no
-    /// limit.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
-    write_timeout: Duration,
-
-    /// Seconds for requests in flight when the server stops; a second signal stops it immediately.
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds())]
-    grace: Duration,
-}
-
-/// Parses the name of an enum variant.
-fn one_of<T>() -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = strum::ParseError> + VariantNames + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
-}
-
-/// Parses whole seconds, up to ten years.
-fn seconds() -> impl TypedValueParser<Value = Duration> {
-    value_parser!(u64)
-        .range(..=10 * 366 * 86_400)
-        .map(Duration::from_secs)
-}
-
-impl ServeArgs {
-    /// Returns a builder for the flags, without the contents of files.
-    pub(super) fn builder(&self) -> Result<Builder, CliError> {
-        let Self {
-            server,
-            service,
-            assumptions,
-            limits,
-            report,
-        } = self;
-        let mut builder = MockServer::builder()
-            .addr(server.addr)
-            .paging(assumptions.paging == Switch::On)
-            .cors(assumptions.cors.clone())
-            .window(assumptions.window)
-            .rate_headers(assumptions.rate_headers)
-            .ban(BanPolicy {
-                after: assumptions.ban_after,
-                within: assumptions.ban_within,
-                length: assumptions.ban_for,
-            })
-            .limits(limits.limits())
-            .admin_body(limits.max_admin_body);
-        if let Some(start) = service.start_at {
-            builder = builder.clock(Clock::scaled(start, 1.0));
-        }
-        if let Some(status) = assumptions.default_status {
-            builder = builder.default_status(status);
-        }
-        #[cfg(feature = "tls")]
-        if server.tls {
-            builder = builder.tls();
-        }
-        if let Some(path) = &service.data {
-            builder = builder.data(path);
-        }
-        for (rule, severity) in &report.rules {
-            builder = builder.rule(*rule, *severity);
-        }
-        service.add_keys(builder)
-    }
-}
-
-impl ServiceArgs {
-    fn add_keys(&self, mut builder: Builder) -> Result<Builder, CliError> {
-        let mut seen = BTreeSet::new();
-        for text in &self.keys {
-            // From the right, because a key may contain an equals sign.
-            let (key, plan) = text.rsplit_once('=').ok_or_else(|| {
-                let message = "a --key has no `=`: give it as KEY=PLAN, such as --key my-key=free";
-                CliError::usage(message)
-            })?;
-            let plan: Plan = plan.parse().map_err(|error| {
-                CliError::usage(format!(
-                    "a --key has no known plan after its last `=`: {error}"
-                ))
-            })?;
-            let (name, key) = key.split_once(':').unwrap_or(("", key));
-            if !seen.insert(key) {
-                let message =
-                    "a --key names a key that another one names already: give each key once";
-                return Err(CliError::usage(message));
-            }
-            builder = match name {
-                "" => builder.key(key, plan),
-                name => builder.named_key(name, key, plan),
-            };
-        }
-        Ok(builder)
-    }
-}
-
-impl LimitArgs {
-    fn limits(&self) -> Limits {
-        Limits {
-            connections: self.max_connections,
-            head: self.head_timeout,
-            body: self.body_timeout,
-            idle: self.idle_timeout,
-            write: self.write_timeout,
-            grace: self.grace,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Flags {
-        #[command(flatten)]
-        serve: ServeArgs,
-    }
-
-    #[test]
-    fn the_flags_have_the_defaults_of_the_library() {
-        let ServeArgs {
-            assumptions,
-            limits,
-            ..
-        } = Flags::parse_from([""]).serve;
-        assert_eq!(limits.limits(), Limits::default());
-        assert_eq!(
-            limits.max_admin_body,
-            crate::state::Settings::default().admin_body
-        );
-        let BanPolicy { within, length, .. } = BanPolicy::default();
-        assert_eq!(
-            (assumptions.ban_within, assumptions.ban_for),
-            (within, length)
-        );
-    }
 }

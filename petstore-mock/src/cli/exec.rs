@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     hash::{BuildHasher as _, RandomState},
     io::ErrorKind,
+    path::PathBuf,
     process::ExitStatus,
 };
 
@@ -11,7 +12,9 @@ use tokio::process::{Child, Command};
 
 use super::{
     args::ExecArgs,
+    gate::{Origin, Written},
     outcome::{CliError, DONE, FAILED, Io, NOT_EXECUTABLE, NOT_FOUND},
+    request_log::RequestLog,
     serve::start,
     signals::{Signals, forward},
 };
@@ -34,7 +37,7 @@ const CA_VARIABLES: [&str; 5] = [
 pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     // Before the command starts, so that a signal cannot end this process without the command.
     let mut signals = Signals::listen()?;
-    args.serve.report.format()?;
+    args.serve.gate.check()?;
     let key = fresh_key();
     let mut builder = args
         .serve
@@ -51,7 +54,10 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let mut command = command(args, &server, &key);
     #[cfg(feature = "tls")]
     let _file = match server.ca_certificate() {
-        Some(authority) => Some(trust(&mut command, authority, io.trusted.as_deref())?),
+        Some(authority) => Some({
+            let trusted = (io.variable)("SSL_CERT_FILE").map(PathBuf::from);
+            trust(&mut command, authority, trusted.as_deref())?
+        }),
         None => None,
     };
     let mut child = command.spawn().map_err(|error| {
@@ -69,11 +75,14 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
             },
         }
     })?;
-    let ended = wait(&mut child, &mut signals).await?;
     let journal = server.journal();
+    let mut log = RequestLog::new(server.journal(), io);
+    let ended = wait(&mut child, &mut signals, &mut log, io).await?;
     server.stop().await;
+    log.print(io);
     let status = status(ended);
-    match args.serve.report.finish(&journal.report(), io) {
+    let report = Written::from(&journal.report());
+    match args.serve.gate.finish(&report, Origin::Exec, io) {
         verdict if status == DONE => verdict,
         Ok(_) => Ok(status),
         Err(error) => Err(CliError { status, ..error }),
@@ -95,11 +104,17 @@ fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {
     command
 }
 
-/// Waits for the command, and passes signals on to it.
-async fn wait(child: &mut Child, signals: &mut Signals) -> std::io::Result<ExitStatus> {
+/// Waits for the command, passes signals on to it, and logs requests.
+async fn wait(
+    child: &mut Child,
+    signals: &mut Signals,
+    log: &mut RequestLog,
+    io: &mut Io<'_>,
+) -> std::io::Result<ExitStatus> {
     loop {
         tokio::select! {
             ended = child.wait() => return ended,
+            () = log.changed() => log.print(io),
             signal = signals.next() => {
                 if let Some(id) = child.id() {
                     forward(signal, id);

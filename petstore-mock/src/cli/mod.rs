@@ -5,10 +5,15 @@
 //! else goes to standard error.
 
 mod args;
+mod client;
 mod exec;
+mod flags;
+mod gate;
+mod greeting;
 mod health;
 mod outcome;
 mod report;
+mod request_log;
 mod run;
 mod serve;
 mod signals;

@@ -1,6 +1,6 @@
 //! The input and output of a command, its exit statuses and its error.
 
-use std::{fmt, io, path::Path, path::PathBuf};
+use std::{ffi::OsString, fmt, io, path::Path};
 
 use crate::server::StartError;
 
@@ -10,17 +10,20 @@ pub struct Io<'a> {
     pub out: &'a mut dyn io::Write,
     /// The stream for messages.
     pub err: &'a mut dyn io::Write,
-    /// The value of `PETSTORE_MOCK_ADMIN_TOKEN`, if it is set.
-    pub admin_token: Option<String>,
-    /// The value of `SSL_CERT_FILE`, if it is set: a file with the trusted authorities.
-    pub trusted: Option<PathBuf>,
+    /// Whether `out` is a terminal, where `serve` says more than in a pipe.
+    pub is_terminal: bool,
+    /// Whether `serve` and `exec` log each request on `err`.
+    pub is_verbose: bool,
+    /// Looks up a variable of the environment: `PETSTORE_MOCK_ADMIN_TOKEN`, `SSL_CERT_FILE`,
+    /// `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY`. The variables of flags are read by `clap`.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl fmt::Debug for Io<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the token.
         f.debug_struct("Io")
-            .field("trusted", &self.trusted)
+            .field("is_terminal", &self.is_terminal)
+            .field("is_verbose", &self.is_verbose)
             .finish_non_exhaustive()
     }
 }
@@ -31,7 +34,7 @@ pub(super) const DONE: u8 = 0;
 pub(super) const FAILED: u8 = 1;
 /// The command line is wrong.
 pub(super) const USAGE: u8 = 2;
-/// The compliance report has findings that `--fail-on` names.
+/// The compliance report has findings that `--fail-on` names, or too few requests.
 pub(super) const FINDINGS: u8 = 3;
 /// The command of `exec` cannot be run; as in shells.
 pub(super) const NOT_EXECUTABLE: u8 = 126;
@@ -42,7 +45,7 @@ pub(super) const NOT_FOUND: u8 = 127;
 #[cfg(unix)]
 pub(super) const SIGNALLED: u8 = 128;
 
-/// The error of `serve` or `exec`. The message is one line without keys.
+/// The error of a command. The message is one line without keys.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CliError {

@@ -2,16 +2,22 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand, builder::FalseyValueParser};
 use clap_complete::Shell;
 
 use super::{
-    args::{Command, DocumentFormat, MockArgs, OpenApiArgs, ServeArgs},
-    exec, health,
+    args::{Command, DocumentFormat, MockArgs, OpenApiArgs},
+    exec,
+    flags::ServeArgs,
+    health,
     outcome::{DONE, FAILED, Io, USAGE},
-    serve,
+    report, serve,
 };
 use crate::openapi::OpenApi;
+
+const VARIABLES: &str = "Each flag has a variable, which the flag overrides: PETSTORE_MOCK_ and the \
+                         flag's name, such as\nPETSTORE_MOCK_START_AT=2030-12-04. Several keys or rules \
+                         are separated by spaces.";
 
 /// A mock server that implements the whole Pet Store service.
 ///
@@ -24,11 +30,16 @@ use crate::openapi::OpenApi;
     name = "petstore-mock",
     version,
     args_conflicts_with_subcommands = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = VARIABLES
 )]
 struct Program {
     #[command(subcommand)]
     command: Option<ProgramCommand>,
+    /// Log each request on stderr: method, path, key, status, duration and faults.
+    #[arg(short, long, global = true)]
+    #[arg(env = "PETSTORE_MOCK_VERBOSE", hide_env = true, value_parser = FalseyValueParser::new())]
+    verbose: bool,
     #[command(flatten)]
     serve: ServeArgs,
 }
@@ -49,7 +60,11 @@ enum ProgramCommand {
 ///
 /// It creates a tokio runtime, so it must not be called within one.
 pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
-    let Program { command, serve } = match Program::try_parse_from(args) {
+    let Program {
+        command,
+        verbose,
+        serve,
+    } = match Program::try_parse_from(args) {
         Ok(program) => program,
         Err(error) => {
             let to = if error.use_stderr() { io.err } else { io.out };
@@ -58,6 +73,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(USAGE);
         }
     };
+    io.is_verbose |= verbose;
     let command = match command {
         Some(ProgramCommand::Completions { shell }) => {
             let mut script = Vec::new();
@@ -90,6 +106,7 @@ impl MockArgs {
             Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
             Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
             Some(Command::Health(args)) => health::run(&args, &mut io).await,
+            Some(Command::Report(args)) => report::run(&args, &mut io).await,
             Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),
         };
         done.unwrap_or_else(|error| {
@@ -119,5 +136,38 @@ fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
             FAILED
         }
         _ => DONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    /// Adds the flags of a command and its subcommands that have no variable of their name.
+    fn without_variable(command: &Command, found: &mut Vec<String>) {
+        for flag in command.get_arguments() {
+            let Some(name) = flag
+                .get_long()
+                .filter(|name| !matches!(*name, "help" | "version"))
+            else {
+                continue;
+            };
+            let expected = format!("PETSTORE_MOCK_{}", name.replace('-', "_").to_uppercase());
+            if flag.get_env().is_none_or(|variable| *variable != *expected) {
+                found.push(format!("{} --{name}", command.get_name()));
+            }
+        }
+        for subcommand in command.get_subcommands() {
+            without_variable(subcommand, found);
+        }
+    }
+
+    #[test]
+    fn each_flag_has_a_variable_of_its_name() {
+        let mut found = Vec::new();
+        without_variable(&Program::command(), &mut found);
+        assert_eq!(found, [""; 0]);
     }
 }

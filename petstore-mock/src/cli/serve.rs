@@ -3,8 +3,12 @@
 use std::{ffi::OsString, fs, io, path::Path};
 
 use super::{
-    args::ServeArgs,
+    client::admin_token,
+    flags::ServeArgs,
+    gate::{Origin, Written},
+    greeting::{greeting, ready_line},
     outcome::{CliError, Io},
+    request_log::RequestLog,
     signals::Signals,
 };
 use crate::{
@@ -20,20 +24,35 @@ const DEFAULT_PORT: u16 = 4010;
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     // Before the ready line, after which a signal must stop the server gracefully.
     let mut signals = Signals::listen()?;
-    args.report.format()?;
+    args.gate.check()?;
     let builder = args
         .builder()?
         .port(args.server.port.unwrap_or(DEFAULT_PORT));
     let server = start(args, builder, io).await?;
+    let text = match io.is_terminal {
+        true => greeting(&server, args.server.ca_file()),
+        false => ready_line(&server),
+    };
     // The server works even if the stream is closed.
-    let _ = writeln!(io.out, "listening on {}", server.url()).and_then(|()| io.out.flush());
+    let _ = io
+        .out
+        .write_all(text.as_bytes())
+        .and_then(|()| io.out.flush());
     let journal = server.journal();
-    signals.next().await;
+    let mut log = RequestLog::new(server.journal(), io);
+    loop {
+        tokio::select! {
+            _ = signals.next() => break,
+            () = log.changed() => log.print(io),
+        }
+    }
     tokio::select! {
         () = server.stop() => {}
         _ = signals.next() => {}
     }
-    args.report.finish(&journal.report(), io)
+    log.print(io);
+    args.gate
+        .finish(&Written::from(&journal.report()), Origin::Serve, io)
 }
 
 /// Starts a server with the files that the flags name, and writes the port and certificate files.
@@ -47,12 +66,7 @@ pub(super) async fn start(
         service,
         ..
     } = args;
-    let token = match &flags.admin_token_file {
-        Some(path) => fs::read_to_string(path)
-            .map(|text| Some(text.trim_end_matches(['\r', '\n']).to_owned()))
-            .map_err(|error| CliError::file("read the admin token", path, &error))?,
-        None => io.admin_token.clone(),
-    };
+    let token = admin_token(flags.admin_token_file.as_deref(), io)?;
     if let Some(token) = token {
         builder = builder.admin_token(token);
     }

@@ -144,7 +144,10 @@ pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
     let path = host.map_or(uri.path(), Authority::as_str);
     let all =
         Operation::ALL.map(|operation| format!("{} {}", operation.method(), operation.path()));
-    let overview = format!("the operations are {}", all.join(", "));
+    let overview = format!(
+        "the operations are {}; the mock's own pages are under /_mock",
+        all.join(", ")
+    );
     let paths = Operation::ALL.map(Operation::path);
     ApiError::route_not_found(&method, path, &paths, &overview)
 }

@@ -21,6 +21,10 @@ mod deprecation;
 mod documents;
 mod durable;
 mod faults;
+#[cfg(unix)]
+mod first_minute;
+#[cfg(unix)]
+mod gate;
 mod handles;
 mod help;
 mod journal;

@@ -1,0 +1,125 @@
+//! GitHub Actions: annotations of a run, and the summary of its job.
+
+use std::{fs::OpenOptions, io::Write as _, path::Path};
+
+use super::verdict::{FoundRule, Judgement};
+use crate::{
+    cli::outcome::{CliError, Io},
+    report::Severity,
+};
+
+/// GitHub shows no more annotations of a step and a level.
+const MAX_ANNOTATIONS: usize = 10;
+
+/// GitHub refuses summaries of more than 1 MiB.
+const MAX_SUMMARY_BYTES: usize = 1_000_000;
+
+/// Writes annotations on stderr, and the report into the job's summary, if a workflow runs this.
+pub(super) fn write(verdict: &Judgement, markdown: &str, io: &mut Io<'_>) -> Result<(), CliError> {
+    if (io.variable)("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+        return Ok(());
+    }
+    for finding in verdict.findings.iter().take(MAX_ANNOTATIONS) {
+        if let Some(line) = annotation(finding) {
+            let _ = writeln!(io.err, "{line}");
+        }
+    }
+    let Some(path) = (io.variable)("GITHUB_STEP_SUMMARY") else {
+        return Ok(());
+    };
+    let path = Path::new(&path);
+    let written = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(shortened(markdown).as_bytes()));
+    written.map_err(|error| CliError::file("write the summary", path, &error))
+}
+
+/// Returns the annotation of a finding: a workflow command. A notice has none.
+fn annotation(finding: &FoundRule) -> Option<String> {
+    let level = match finding.severity {
+        Severity::Violation => "error",
+        Severity::Warning => "warning",
+        Severity::Notice => return None,
+    };
+    let FoundRule {
+        rule,
+        scope,
+        count,
+        reason,
+        advice,
+        evidence,
+        ..
+    } = finding;
+    let first = match evidence.first() {
+        Some(evidence) if !evidence.text.is_empty() => &evidence.text,
+        _ => reason,
+    };
+    let title = escaped_property(&format!("petstore-mock: {rule}"));
+    let message = escaped(&format!("{scope}: {count} × {rule}. {first}\n{advice}"));
+    Some(format!("::{level} title={title}::{message}"))
+}
+
+/// Escapes the message of a workflow command.
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// Escapes a property of a workflow command, where colons and commas have a meaning too.
+fn escaped_property(text: &str) -> String {
+    escaped(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Returns as many whole lines of the report as the summary can hold.
+fn shortened(markdown: &str) -> String {
+    if markdown.len() <= MAX_SUMMARY_BYTES {
+        return format!("{markdown}\n");
+    }
+    let mut text = String::new();
+    for line in markdown.lines() {
+        if text.len() + line.len() > MAX_SUMMARY_BYTES {
+            break;
+        }
+        text += line;
+        text.push('\n');
+    }
+    // The cut may be inside a block.
+    text + "```\n\nThe report is longer than a summary can be.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(severity: Severity) -> FoundRule {
+        serde_json::from_value(serde_json::json!({
+            "rule": "back-off", "severity": severity, "scope": "a, b: 100 %", "count": 2,
+            "reason": "because", "advice": "wait", "evidence": [{"text": "sent\r\n::error::again"}],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_annotation_is_one_command_whatever_is_in_it() {
+        assert_eq!(
+            annotation(&finding(Severity::Violation)).unwrap(),
+            "::error title=petstore-mock%3A back-off::a, b: 100 %25: 2 × back-off. \
+             sent%0D%0A::error::again%0Await"
+        );
+        let warning = annotation(&finding(Severity::Warning)).unwrap();
+        assert!(warning.starts_with("::warning title="), "{warning}");
+        assert_eq!(annotation(&finding(Severity::Notice)), None);
+    }
+
+    #[test]
+    fn a_long_report_is_cut_at_a_line() {
+        let long = format!("```text\n{}", "a line\n".repeat(200_000));
+        let text = shortened(&long);
+        assert!(text.len() <= MAX_SUMMARY_BYTES + 100, "{}", text.len());
+        assert!(text.ends_with("a line\n```\n\nThe report is longer than a summary can be.\n"));
+        assert_eq!(shortened("# short"), "# short\n");
+    }
+}

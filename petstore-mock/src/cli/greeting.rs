@@ -1,0 +1,48 @@
+//! What `serve` prints when it is ready.
+
+use std::path::Path;
+
+use crate::{handle::Key, server::MockServer, state::DEFAULT_KEYS};
+
+/// The maximum number of keys in the greeting.
+const MAX_KEYS: usize = 6;
+
+/// Returns the line for a pipe: exactly this one.
+pub(super) fn ready_line(server: &MockServer) -> String {
+    format!("listening on {}\n", server.url())
+}
+
+/// Returns at most six lines for a person: where the mock serves, its keys, and what to try.
+pub(super) fn greeting(server: &MockServer, authority: Option<&Path>) -> String {
+    let (url, origin) = (server.url(), server.origin());
+    let keys = server.keys().all();
+    let shown: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(described).collect();
+    let more = match keys.len().saturating_sub(MAX_KEYS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let trust = match authority {
+        Some(path) => format!("--cacert '{}' ", path.display()),
+        None if origin.starts_with("https:") => "--insecure ".to_owned(),
+        None => String::new(),
+    };
+    let is_default = |key: &&Key| DEFAULT_KEYS.iter().any(|(known, _)| **known == ***key);
+    let key = match keys.iter().find(is_default) {
+        Some(key) => key.as_str(),
+        None => "$PETSTORE_API_KEY",
+    };
+    format!(
+        "{ready}  keys: {keys}{more}\n  \
+         inspector: {origin}/_mock\n  \
+         try: curl {trust}-H \"Authorization: Bearer {key}\" \"{url}/pets?limit=2\"\n  \
+         -v logs each request; Ctrl-C stops the mock and prints what its report found\n",
+        ready = ready_line(server),
+        keys = shown.join(", "),
+    )
+}
+
+/// Returns the name and the plan of a key. Only public keys are their own names.
+fn described(key: &Key) -> Option<String> {
+    let label = key.usage()?.label;
+    Some(format!("{} ({})", label.name(), label.plan()))
+}

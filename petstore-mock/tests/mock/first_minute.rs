@@ -1,0 +1,161 @@
+//! Tests of what a person sees first: the greeting, the log of requests, the variables of flags, and the
+//! messages of unknown paths.
+
+use std::{io::Read as _, process::Stdio};
+
+use super::{
+    process::{Running, ask, command, ended, run},
+    support::start,
+};
+
+/// Runs `petstore-mock` on a terminal for a moment, and returns what it printed.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(args: &[&str]) -> String {
+    use rustix::{
+        fs::{Mode, OFlags, open},
+        pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    };
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let side = open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let mut child = command(args).stdout(Stdio::from(side)).spawn().unwrap();
+    let mut screen = std::fs::File::from(terminal);
+    let mut shown = Vec::new();
+    let mut buffer = [0; 1024];
+    while !shown.ends_with(b"found\r\n") {
+        let read = screen.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..read]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_is_greeted_in_six_lines_with_a_command_that_works() {
+    let args = [
+        "--port",
+        "0",
+        "--key",
+        "free-key=free",
+        "--key",
+        "s3cr3t=enterprise:5/9",
+    ];
+    let shown = on_a_terminal(&args);
+    let url = shown.lines().next().unwrap();
+    let url = url.strip_prefix("listening on ").unwrap().to_owned();
+    let origin = url.strip_suffix("/v1").unwrap();
+    assert!(shown.lines().count() <= 6, "{shown}");
+    for part in [
+        "keys: free-key (free), #2 (enterprise:5/9)\n",
+        &format!("inspector: {origin}/_mock\n"),
+        &format!("try: curl -H \"Authorization: Bearer free-key\" \"{url}/pets?limit=2\"\n"),
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("s3cr3t"), "{shown}");
+    let shown = on_a_terminal(&["--port", "0", "--tls", "--key", "s3cr3t=free"]);
+    let curl = "try: curl --insecure -H \"Authorization: Bearer $PETSTORE_API_KEY\" \"https://";
+    assert!(shown.contains(curl) && !shown.contains("s3cr3t"), "{shown}");
+    let many: Vec<_> = (0..9)
+        .flat_map(|n| ["--key".to_owned(), format!("k{n}=pro")])
+        .collect();
+    let many: Vec<_> = ["--port", "0"]
+        .into_iter()
+        .chain(many.iter().map(|it| &**it))
+        .collect();
+    assert!(on_a_terminal(&many).contains("#6 (pro) and 3 more\n"));
+}
+
+#[test]
+fn a_pipe_gets_one_line() {
+    let server = Running::start(&["--port", "0"]);
+    assert!(server.ready.starts_with("listening on http://127.0.0.1:"));
+    assert_eq!(server.stop("TERM").1, "");
+}
+
+#[test]
+fn verbose_logs_each_request_in_a_line_without_keys() {
+    let faults = super::process::scratch("faults.json");
+    let fault = r#"[{"name": "busy", "operation": "listOrders", "effect": {"status": 503}}]"#;
+    std::fs::write(&faults, fault).unwrap();
+    let server = Running::start(&[
+        "--port",
+        "0",
+        "-v",
+        "--key",
+        "ci:s3cr3t=free",
+        "--faults",
+        faults.to_str().unwrap(),
+    ]);
+    server.get("/v1/pets?limit=1&key=s3cr3t", "s3cr3t");
+    server.get("/v1/store/orders", "s3cr3t");
+    ask(server.addr(), "DELETE /v1/pets", "unknown", "").unwrap();
+    let (_, _, err) = server.stop("TERM");
+    let lines: Vec<_> = err.lines().collect();
+    assert_eq!(lines.len(), 4, "{err}");
+    for (line, start, end) in [
+        (lines[0], "GET /v1/pets?limit=1&key=*** ci 200 ", "ms"),
+        (lines[1], "GET /v1/store/orders ci 503 ", "ms fault=busy"),
+        (lines[2], "DELETE /v1/pets - 405 ", "ms"),
+    ] {
+        assert!(line.starts_with(start) && line.ends_with(end), "{line}");
+    }
+    assert!(!err.contains("s3cr3t"), "{err}");
+    let script = r"exec 3<>/dev/tcp/127.0.0.1/${PETSTORE_MOCK_URL##*:}
+        printf 'GET /v1 HTTP/1.0\r\n\r\n' >&3
+        cat <&3";
+    let (status, out, err) = ended(&mut command(&["exec", "-v", "--", "bash", "-c", script]));
+    assert_eq!(status, 0, "{out}{err}");
+    assert!(err.starts_with("GET /v1 - 404 "), "{err}");
+}
+
+#[test]
+fn a_flag_has_a_variable_that_it_overrides() {
+    let mut with_variables = command(&[]);
+    with_variables
+        .env("PETSTORE_MOCK_PORT", "0")
+        .env("PETSTORE_MOCK_KEY", "a=enterprise:9/99 b=pro")
+        .env("PETSTORE_MOCK_TLS", "0")
+        .env("PETSTORE_MOCK_RULE", "keep-alive=off user-agent=warning")
+        .env("PETSTORE_MOCK_SEED", "none");
+    let server = Running::spawn(&mut with_variables);
+    let answer = server.get("/v1/pets", "a");
+    assert!(
+        answer.contains("x-ratelimit-limit: 9\r\n") && answer.ends_with("[]"),
+        "{answer}"
+    );
+    assert!(
+        server
+            .get("/v1/pets", "b")
+            .contains("x-ratelimit-limit: 300\r\n")
+    );
+    server.stop("TERM");
+    let mut overridden = command(&["--port", "0", "--key", "c=free"]);
+    overridden
+        .env("PETSTORE_MOCK_PORT", "no port")
+        .env("PETSTORE_MOCK_KEY", "a=pro");
+    let server = Running::spawn(&mut overridden);
+    assert!(server.get("/v1/pets", "a").starts_with("HTTP/1.1 401 "));
+    server.stop("TERM");
+    let (status, _, err) = ended(command(&[]).env("PETSTORE_MOCK_BAN_FOR", "soon"));
+    assert!(status == 2 && err.contains("--ban-for"), "{err}");
+}
+
+#[test]
+fn the_help_says_how_the_variables_are_named() {
+    let (_, help, _) = run(&["--help"]);
+    assert!(help.contains("PETSTORE_MOCK_START_AT=2030-12-04"), "{help}");
+}
+
+#[tokio::test]
+async fn an_unknown_path_names_the_mocks_own_pages() {
+    let mock = start().await;
+    for path in ["/", "/v1", "/v1/dogs", "/metrics"] {
+        let message = mock.get(path).await.message();
+        assert!(message.contains("/_mock"), "{path}: {message}");
+    }
+}
