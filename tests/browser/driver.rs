@@ -56,7 +56,12 @@ pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&st
     page.goto(&format!("{}/_mock/", server.origin()))
         .await
         .unwrap();
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut http = reqwest::Client::builder().no_proxy();
+    if let Some(authority) = server.ca_certificate() {
+        let authority = reqwest::Certificate::from_pem(authority.as_bytes()).unwrap();
+        http = http.tls_certs_merge([authority]);
+    }
+    let http = http.build().unwrap();
     let browser = Browser {
         server: Some(server),
         page,

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use fantoccini::key::Key;
 use serde_json::json;
 
-use super::driver::{NOW, open};
+use super::driver::{NOW, open, open_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shows_requests_as_they_come_and_filters_them() {
@@ -16,6 +16,7 @@ async fn shows_requests_as_they_come_and_filters_them() {
     assert_eq!(browser.get("/dogs").await, 404);
     browser.sees("#rows tr:first-child", "GET /v1/dogs").await;
 
+    browser.sees("#filter [name=operation]", "listPets").await;
     browser
         .find("#filter [name=operation]")
         .await
@@ -66,20 +67,19 @@ async fn gauges_a_quota_and_counts_a_ban_down() {
         assert_eq!(browser.get("/pets?limit=1").await, 429);
     }
     browser.sees("#key-list", "banned for 5:00").await;
-    browser
-        .sees("#chart-text", "#1 free-key (free): 72 requests")
-        .await;
+    browser.sees("#chart-text", "free-key: 72 requests").await;
     browser
         .sees("#chart-text", "12 refused; at most 60 of 60 in one minute")
         .await;
     let key = browser.find("#timeline-key").await;
-    key.select_by_label("#2 pro-key (pro)").await.unwrap();
-    browser
-        .sees("#chart-text", "#2 pro-key (pro): 0 requests")
-        .await;
-    browser.sees("#verdict", "not compliant").await;
+    key.select_by_label("pro-key").await.unwrap();
+    browser.sees("#chart-text", "pro-key: 0 requests").await;
+    browser.sees("#verdict", "violation").await;
     browser.click("#findings summary").await;
     browser.sees("#findings", "#62").await;
+    // A finding leads to its requests.
+    browser.click("#findings .evidence button").await;
+    browser.sees("#exchange", "GET /v1/pets?limit=1").await;
     browser.close().await;
 }
 
@@ -88,6 +88,7 @@ async fn moves_freezes_and_resumes_the_clock() {
     let browser = open().await;
     let at = |seconds| UNIX_EPOCH + Duration::from_secs(NOW + seconds);
     browser.sees("#now", "2026-01-01 00:00:10 UTC").await;
+    browser.click("#clock summary").await;
     browser.click("[data-advance='60']").await;
     browser.sees("#now", "2026-01-01 00:01:10 UTC").await;
     assert_eq!(browser.server().clock().now(), at(60));
@@ -120,6 +121,7 @@ async fn sets_a_fault_shows_its_hits_and_clears_it() {
         .send_keys("503")
         .await
         .unwrap();
+    browser.sees("#fault [name=operation]", "listPets").await;
     browser
         .find("#fault [name=operation]")
         .await
@@ -186,4 +188,69 @@ async fn loads_nothing_from_elsewhere() {
                      .filter((name) => !name.startsWith(location.origin))";
     assert_eq!(browser.script(elsewhere).await, json!([]));
     browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_the_mock_over_tls() {
+    let ignore_authority = ["--ignore-certificate-errors"];
+    let browser = open_with(petstore_mock::Builder::tls, &ignore_authority).await;
+    let protocol = "return performance.getEntriesByType('navigation')[0].nextHopProtocol";
+    assert_eq!(browser.script(protocol).await, json!("h2"));
+    browser.click("#clock summary").await;
+    browser.click("[data-advance='60']").await;
+    browser.sees("#now", "2026-01-01 00:01:10 UTC").await;
+    browser.click("#fault button").await;
+    browser.sees("#fault-list", "hit 0 times").await;
+    assert_eq!(browser.get("/pets").await, 503);
+    browser.click("#clear-faults").await;
+    browser.sees_no("#fault-list", "hit").await;
+    browser.sees("#rows", "GET /v1/pets").await;
+    // A script: an event may redraw the row between finding and clicking it.
+    browser
+        .script("document.querySelector('#rows button').click()")
+        .await;
+    browser.click("#copy-curl").await;
+    browser
+        .sees(
+            "#curl",
+            "curl --insecure -H \"Authorization: Bearer $PETSTORE_API_KEY\"",
+        )
+        .await;
+    browser.sees_no("#curl", "free-key").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_names_and_numbers_as_a_person_reads_them() {
+    let set = |builder: petstore_mock::Builder| {
+        let large = petstore_mock::Plan::enterprise(1_000_000, 2_000_000);
+        builder
+            .key("unnamed", large)
+            .named_key("ci", "another", petstore_mock::Plan::Free)
+    };
+    let browser = open_with(set, &[]).await;
+    browser.sees("#key-list", "key 1").await;
+    browser.sees("#key-list", "1,000,000/min").await;
+    browser.sees("#key-list", "ci").await;
+    browser.sees("#verdict", "compliant").await;
+    let broken = "return [...document.querySelectorAll('.whole')].filter((one) => one.getClientRects().length > 1).length";
+    assert_eq!(browser.script(broken).await, json!(0));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_and_findings_come_first_on_a_desk_and_on_a_phone() {
+    for (width, most) in [(1_280, [250, 250]), (500, [320, 800])] {
+        let browser = open().await;
+        browser.page.set_window_size(width, 900).await.unwrap();
+        browser.page.refresh().await.unwrap();
+        browser.sees("#link", "live").await;
+        let tops = "return ['#requests', '#report'].map((one) => document.querySelector(one).getBoundingClientRect().top)";
+        let tops = browser.script(tops).await;
+        for (place, most) in most.into_iter().enumerate() {
+            let top = tops[place].as_f64().unwrap();
+            assert!(top < f64::from(most), "{width}: {tops}");
+        }
+        browser.close().await;
+    }
 }

@@ -88,22 +88,11 @@ fn the_contract_has_exactly_the_existing_operations() {
     described.sort_by_key(Value::to_string);
     there.sort_by_key(Value::to_string);
     assert_eq!(described, there);
-    // Two filters of the administration, in its document and in the inspector.
-    let page = include_str!("../../src/http/admin/inspector/page.html");
+    // Two filters of the administration. The inspector reads the operations from the document.
     for operation in Operation::ALL {
-        let (name, option) = (
-            format!("{operation}, "),
-            format!("<option>{operation}</option>"),
-        );
-        let listed = Administration
-            .yaml()
-            .replace(']', ", ")
-            .matches(&name)
-            .count();
-        assert!(
-            listed >= 2 && page.matches(&option).count() == 2,
-            "{operation}"
-        );
+        let name = format!("{operation}, ");
+        let document = Administration.yaml().replace(']', ", ");
+        assert!(document.matches(&name).count() >= 2, "{operation}");
     }
 }
 

@@ -13,6 +13,8 @@ use super::support::{Mock, Reply, start};
 struct Http2 {
     requests: SendRequest<std::io::Cursor<Vec<u8>>>,
     connection: JoinHandle<Result<(), h2::Error>>,
+    /// The host and port that requests name.
+    authority: String,
 }
 
 impl Http2 {
@@ -22,13 +24,14 @@ impl Http2 {
         Self {
             requests,
             connection: tokio::spawn(connection),
+            authority: "mock".to_owned(),
         }
     }
 
     async fn ask(&self, method: &str, path: &str, headers: HeaderMap, body: Option<&str>) -> Reply {
         let mut request = http::Request::builder()
             .method(method)
-            .uri(format!("http://mock{path}"))
+            .uri(format!("http://{}{path}", self.authority))
             .header("authorization", "Bearer enterprise-key");
         request.headers_mut().unwrap().extend(headers);
         let mut requests = self.requests.clone().ready().await.unwrap();
@@ -55,6 +58,42 @@ impl Http2 {
 
     async fn get(&self, path: &str) -> Reply {
         self.ask("GET", path, HeaderMap::new(), None).await
+    }
+}
+
+#[tokio::test]
+async fn the_mocks_own_page_can_change_it_over_http_2_and_no_other_page() {
+    let mock = start().await;
+    let own = mock.server.addr().to_string();
+    for (method, path, body, status) in [
+        (
+            "POST",
+            "/_mock/clock/advance",
+            Some(r#"{"seconds": 1}"#),
+            200,
+        ),
+        ("PUT", "/_mock/keys/1/ban", Some(r#"{"seconds": 1}"#), 204),
+        ("PATCH", "/_mock/keys/1", Some(r#"{"plan": "pro"}"#), 204),
+        ("DELETE", "/_mock/faults", None, 204),
+    ] {
+        for (authority, origin, status) in [
+            (&*own, format!("http://{own}"), status),
+            (&own, "https://evil.example".to_owned(), 404),
+            ("evil.example", "https://evil.example".to_owned(), 404),
+            ("evil.example", format!("http://{own}"), 404),
+        ] {
+            let mut http2 = Http2::connect(&mock).await;
+            authority.clone_into(&mut http2.authority);
+            let header = ("origin".parse().unwrap(), origin.parse().unwrap());
+            let reply = http2
+                .ask(method, path, HeaderMap::from_iter([header]), body)
+                .await;
+            assert_eq!(
+                reply.status, status,
+                "{method} {authority} {origin}: {}",
+                reply.body
+            );
+        }
     }
 }
 

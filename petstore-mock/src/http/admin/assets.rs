@@ -18,11 +18,12 @@ const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Each file's name, media type and text.
-const FILES: [(&str, &str, &str); 12] = [
+const FILES: &[(&str, &str, &str)] = &[
     ("page.css", STYLE, include_str!("inspector/page.css")),
     ("main.js", SCRIPT, include_str!("inspector/main.js")),
     ("api.js", SCRIPT, include_str!("inspector/api.js")),
     ("clock.js", SCRIPT, include_str!("inspector/clock.js")),
+    ("curl.js", SCRIPT, include_str!("inspector/curl.js")),
     ("dom.js", SCRIPT, include_str!("inspector/dom.js")),
     ("faults.js", SCRIPT, include_str!("inspector/faults.js")),
     ("keys.js", SCRIPT, include_str!("inspector/keys.js")),

@@ -9,7 +9,6 @@ use axum::{
     response::Response,
 };
 use http::{
-    HeaderMap, HeaderValue,
     header::{HOST, ORIGIN},
     uri::Authority,
 };
@@ -33,11 +32,10 @@ pub(super) async fn guard(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let headers = request.headers();
     let token = app.settings.admin_token.as_deref();
-    let has_token = |token| bearer(headers).is_ok_and(|sent| token_matches(token, sent));
+    let has_token = |token| bearer(request.headers()).is_ok_and(|sent| token_matches(token, sent));
     let is_local = context.peer.to_canonical().is_loopback();
-    if (is_local && names_this_machine(headers) && is_same_origin(headers))
+    if (is_local && names_this_machine(&request) && is_same_origin(&request))
         || token.is_some_and(has_token)
     {
         return Ok(next.run(request).await);
@@ -64,44 +62,56 @@ fn token_matches(token: &str, sent: &str) -> bool {
     token.len() == sent.len() && differences == 0
 }
 
+/// Returns the host and port that a request names: in its target, as in HTTP/2, or else in `Host`.
+fn authority(request: &Request) -> Option<Authority> {
+    if let Some(authority) = request.uri().authority() {
+        return Some(authority.clone());
+    }
+    let host = request.headers().get(HOST)?;
+    Authority::try_from(host.as_bytes()).ok()
+}
+
 /// A web page can point its own host name to this machine (DNS rebinding). Its requests then have
-/// no `Origin`, but they still have this name as `Host`.
-fn names_this_machine(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(HOST) else {
-        // HTTP/2 has it in the target. Browsers use HTTP/2 only with TLS.
-        return true;
+/// no `Origin`, but they still name this host.
+fn names_this_machine(request: &Request) -> bool {
+    let Some(authority) = authority(request) else {
+        return false;
     };
-    host.to_str()
-        .unwrap_or("")
-        .parse::<Authority>()
-        .is_ok_and(|host| {
-            let name = host.host();
-            let bare = name.trim_start_matches('[').trim_end_matches(']');
-            name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
-        })
+    let name = authority.host();
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
 }
 
 /// Only browsers send `Origin`. Without this check, any web page could move the clock of a mock on
 /// the visitor's machine.
-fn is_same_origin(headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(ORIGIN).map(HeaderValue::as_bytes) else {
+fn is_same_origin(request: &Request) -> bool {
+    let Some(origin) = request.headers().get(ORIGIN) else {
         return true;
     };
-    let origin = origin
-        .strip_prefix(b"http://")
-        .or_else(|| origin.strip_prefix(b"https://"));
-    origin.is_some() && origin == headers.get(HOST).map(HeaderValue::as_bytes)
+    let Ok(origin) = origin.to_str() else {
+        return false;
+    };
+    let place = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"));
+    place.is_some_and(|place| authority(request).is_some_and(|own| own.as_str() == place))
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+
     use super::*;
 
-    fn with(pairs: &[(http::HeaderName, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)))
-            .collect()
+    /// A request for a target, with a `Host` and an `Origin` where they are given.
+    fn request(target: &str, host: Option<&str>, origin: Option<&str>) -> Request {
+        let mut request = http::Request::builder().uri(target);
+        for (name, value) in [(HOST, host), (ORIGIN, origin)] {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
+        }
+        request.body(Body::empty()).unwrap()
     }
 
     #[test]
@@ -113,7 +123,12 @@ mod tests {
             "[::1]:4010",
             "192.0.2.1",
         ] {
-            assert!(names_this_machine(&with(&[(HOST, host)])), "{host}");
+            assert!(
+                names_this_machine(&request("/", Some(host), None)),
+                "{host}"
+            );
+            let target = format!("https://{host}/");
+            assert!(names_this_machine(&request(&target, None, None)), "{host}");
         }
         for host in [
             "evil.example",
@@ -123,27 +138,43 @@ mod tests {
             "a b",
             "127.0.0.1.x",
         ] {
-            assert!(!names_this_machine(&with(&[(HOST, host)])), "{host}");
+            assert!(
+                !names_this_machine(&request("/", Some(host), None)),
+                "{host}"
+            );
         }
+        let target = "https://evil.example/";
+        assert!(!names_this_machine(&request(
+            target,
+            Some("localhost"),
+            None
+        )));
+        assert!(!names_this_machine(&request("/", None, None)));
     }
 
     #[test]
     fn an_origin_must_be_the_host_itself() {
-        let host = (HOST, "localhost:4010");
-        assert!(is_same_origin(&with(std::slice::from_ref(&host))));
-        for (origin, same) in [
-            ("http://localhost:4010", true),
-            ("https://localhost:4010", true),
-            ("http://localhost", false),
-            ("http://evil.example", false),
-            ("null", false),
+        for (target, host) in [
+            ("/", Some("localhost:4010")),
+            ("https://localhost:4010/", None),
         ] {
-            assert_eq!(
-                is_same_origin(&with(&[host.clone(), (ORIGIN, origin)])),
-                same,
-                "{origin}"
-            );
+            assert!(is_same_origin(&request(target, host, None)));
+            for (origin, same) in [
+                ("http://localhost:4010", true),
+                ("https://localhost:4010", true),
+                ("http://localhost", false),
+                ("http://evil.example", false),
+                ("null", false),
+            ] {
+                let request = request(target, host, Some(origin));
+                assert_eq!(is_same_origin(&request), same, "{target} {origin}");
+            }
         }
+        assert!(!is_same_origin(&request(
+            "/",
+            None,
+            Some("http://localhost")
+        )));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // The pets of the store, a page at a time.
 
-import { get, post } from "./api.js";
+import { get } from "./api.js";
 import { attempt, find, make } from "./dom.js";
 
 const PAGE = 50;
@@ -18,14 +18,9 @@ export async function refresh() {
       make("td", {}, status ?? "–"))));
 }
 
-export function start(refreshAll) {
+export function start() {
   find("#more-pets").addEventListener("click", attempt(async () => {
     shown += PAGE;
     await refresh();
-  }));
-  find("#reset").addEventListener("click", attempt(async () => {
-    if (!confirm("Reset pets, quotas, bans, faults and requests to what the mock started with?")) return;
-    await post("/reset");
-    await refreshAll();
   }));
 }

@@ -8,9 +8,19 @@ const LOOK = { violation: "bad", warning: "wrong", notice: "" };
 export async function refresh() {
   const report = await get("/report");
   const verdict = find("#verdict");
-  verdict.textContent = report.compliant ? "compliant" : "not compliant";
-  verdict.className = `tag ${report.compliant ? "ok" : "bad"}`;
+  const [text, look] = summary(report);
+  verdict.textContent = text;
+  verdict.className = `tag ${look}`;
+  find("#no-finding").hidden = report.findings.length > 0;
   find("#findings").replaceChildren(...report.findings.map((finding) => card(finding, report.rules[finding.rule])));
+}
+
+/** The most severe of what was found, as a number. */
+function summary({ violations, warnings }) {
+  const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+  if (violations > 0) return [counted(violations, "violation"), "bad"];
+  if (warnings > 0) return [counted(warnings, "warning"), "wrong"];
+  return ["compliant", "ok"];
 }
 
 function card(finding, about) {
@@ -28,7 +38,12 @@ function card(finding, about) {
 
 function evidence({ requests = [], text, told }) {
   const concerned = requests.filter(({ role }) => role === "cause" || role === "offence");
-  const numbers = concerned.map(({ number }) => `#${number}`).join(", ");
-  const sentence = told === null ? text : `${text} (told: ${told})`;
-  return make("li", {}, numbers === "" ? sentence : `${numbers}: ${sentence}`);
+  const links = concerned.flatMap(({ number }) => [
+    make("button", { type: "button", title: "Show the request", click: () => open(number) }, `#${number}`), " "]);
+  return make("li", { class: "evidence" }, ...links, told ? `${text} (told: ${told})` : text);
 }
+
+/** Shows a request by its number. */
+let open = () => {};
+
+export const start = (openRequest) => (open = openRequest);

@@ -1,7 +1,9 @@
 // The requests, live: the last of them as a table with filters, each with all its details.
 
 import { get } from "./api.js";
-import { find, make } from "./dom.js";
+import { copyButton } from "./curl.js";
+import { complain, find, make } from "./dom.js";
+import { nameOf } from "./keys.js";
 import * as time from "./time.js";
 
 /** As many are kept here; the mock's own journal may hold more. */
@@ -59,7 +61,7 @@ export function look({ status }) {
   return status >= 200 && status < 400 ? "ok" : "wrong";
 }
 
-const header = (exchange, wanted) => exchange.replyHeaders.find(([name]) => name === wanted)?.[1];
+const value = (fields, wanted) => fields.find(([name]) => name === wanted)?.[1];
 
 function row(exchange) {
   const name = `${exchange.method} ${exchange.target}`;
@@ -67,10 +69,19 @@ function row(exchange) {
     make("td", { class: "num" }, String(exchange.number)),
     make("td", { class: `num ${look(exchange)}` }, exchange.status === null ? "none" : String(exchange.status)),
     make("td", { class: "path" }, make("button", { type: "button", title: name, click: () => show(exchange) }, name)),
-    make("td", {}, exchange.key ?? "–"),
-    make("td", { class: "num" }, header(exchange, "x-ratelimit-remaining") ?? "–"),
+    make("td", {}, exchange.key ? nameOf(exchange.key) : "–"),
+    make("td", { class: "num" }, value(exchange.replyHeaders, "x-ratelimit-remaining") ?? "–"),
+    make("td", { class: "num" }, time.short(exchange.endedAt - exchange.at)),
     make("td", {}, make("time", {}, time.timeOfDay(exchange.at))),
-    make("td", {}, exchange.faults.join(", ")));
+    make("td", {}, exchange.faults.join(", ")),
+    make("td", { class: "agent" }, value(exchange.headers, "user-agent") ?? "–"));
+}
+
+/** Opens the request with this number. */
+export function open(number) {
+  const exchange = exchanges.find((one) => one.number === number);
+  if (exchange) show(exchange);
+  else complain(new Error(`the journal no longer has request ${number}`));
 }
 
 function show(exchange) {
@@ -81,8 +92,9 @@ function show(exchange) {
       `${time.instant(exchange.at)} · connection ${exchange.connection}, request ${exchange.nthOnConnection} on it · `,
       `${exchange.operation ?? "no operation"} · ${exchange.admission}`,
       exchange.faults.length > 0 ? ` · faults: ${exchange.faults.join(", ")}` : ""),
+    copyButton(exchange),
     make("h4", {}, "Request"), fields(exchange.headers), body(exchange.body, exchange.bodyLength),
-    make("h4", {}, "Answer"), fields(exchange.replyHeaders), body(exchange.replyBody, exchange.replyBodyLength));
+    make("h4", {}, "Response"), fields(exchange.replyHeaders), body(exchange.replyBody, exchange.replyBodyLength));
   find("#exchange").showModal();
 }
 
@@ -103,11 +115,13 @@ function body(text, length) {
 export function offerKeys(keys) {
   const choice = find("#filter").elements.key;
   const chosen = choice.value;
-  choice.replaceChildren(make("option", { value: "" }, "all"), ...keys.map(({ label }) => make("option", {}, label)));
+  choice.replaceChildren(make("option", { value: "" }, "all"), ...keys.map(({ label }) => make("option", { value: label }, nameOf(label))));
   choice.value = keys.some(({ label }) => label === chosen) ? chosen : "";
 }
 
 export function start() {
+  // A phone shows the requests first.
+  find("#filters").open = matchMedia("(min-width: 700px)").matches;
   for (const event of ["input", "change"]) find("#filter").addEventListener(event, render);
   find("#filter").addEventListener("submit", (event) => event.preventDefault());
   find("#base").textContent = `${location.origin}/v1`;

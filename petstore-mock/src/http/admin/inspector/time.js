@@ -25,3 +25,7 @@ export function length(seconds) {
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(whole % 60)}` : `${minutes}:${pad(whole % 60)}`;
 }
+
+/** Writes a short length of time, such as `0.3 ms` or `2.5 s`. */
+export const short = (seconds) =>
+  seconds >= 1 ? `${seconds.toFixed(1)} s` : `${(seconds * 1000).toFixed(1)} ms`;

@@ -1,6 +1,7 @@
 // The requests of one key in the last five minutes, drawn against the quota of the clock's minute.
 
 import { draw, find, make } from "./dom.js";
+import { nameOf } from "./keys.js";
 import { look } from "./requests.js";
 import * as time from "./time.js";
 
@@ -15,7 +16,7 @@ let chosen = "";
 export function learnKeys(known) {
   keys = known;
   const choice = find("#timeline-key");
-  choice.replaceChildren(...keys.map(({ id, label }) => make("option", { value: id }, label)));
+  choice.replaceChildren(...keys.map(({ id, label }) => make("option", { value: id }, nameOf(label))));
   render();
 }
 
@@ -50,7 +51,7 @@ export function render() {
       draw("circle", { class: kind, cx: x(at), cy: y(Math.min(used, scale)), r: 2.5 })));
   const refused = own.filter(({ status }) => status === 429).length;
   find("#chart-text").textContent =
-    `${key.label}: ${own.length} requests in the last five minutes, ${refused} refused; ` +
+    `${nameOf(key.label)}: ${own.length} requests in the last five minutes, ${refused} refused; ` +
     `at most ${counted.length === 0 ? 0 : most} of ${limit} in one minute.`;
 }
 
