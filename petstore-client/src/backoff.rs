@@ -83,6 +83,7 @@ pub(crate) fn jitter(max: Duration) -> Duration {
 }
 
 /// Returns a random number between 0 and 1.
+#[cfg(feature = "shared-limits")]
 pub(crate) fn random_part() -> f64 {
     jitter(Duration::from_secs(1)).as_secs_f64().min(1.0)
 }

@@ -16,8 +16,8 @@ use crate::options::{RequestOptions, option_setters};
 #[cfg(feature = "shared-limits")]
 use crate::rate_limit::LimitStore;
 #[cfg(feature = "test-util")]
-use crate::rate_limit::TestClock;
-use crate::rate_limit::{AnyStore, ClientLimiters, Plan, Policy};
+use crate::rate_limit::TimeSource;
+use crate::rate_limit::{ClientLimiters, MaxInFlight, Plan, Policy, SharedStore};
 use crate::request::additional_header;
 use crate::retry::{Classifier, FailedAttempt, Retries, RetryAdvice, RetryBudget};
 use crate::transport::{Connection, DynTransport, Network, Proxy, Route, Tls, Transport};
@@ -52,12 +52,12 @@ pub struct ClientBuilder {
     budget: RetryBudget,
     classifier: Option<Classifier>,
     policy: Policy,
-    store: Option<Arc<dyn AnyStore>>,
+    store: Option<SharedStore>,
     events: Events,
     #[cfg(feature = "test-util")]
     isolated: bool,
     #[cfg(feature = "test-util")]
-    test_clock: Option<TestClock>,
+    test_clock: Option<TimeSource>,
 }
 
 impl Client {
@@ -233,7 +233,7 @@ impl ClientBuilder {
     /// 4,096. It is 5 while neither the service nor a [`plan`](Self::plan) shows the quota per
     /// minute.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
-        self.policy.max_in_flight = Some(requests);
+        self.policy.max_in_flight = Some(MaxInFlight::new(requests));
         self
     }
 
@@ -294,7 +294,7 @@ impl ClientBuilder {
         now: impl Fn() -> std::time::SystemTime + Send + Sync + 'static,
     ) -> Self {
         self.isolated = true;
-        self.test_clock = Some(TestClock::new(now));
+        self.test_clock = Some(TimeSource::of_service(now));
         self
     }
 
@@ -357,7 +357,7 @@ impl ClientBuilder {
             let problem = format!("it is {share}, and must be above 0 and at most 1");
             return fail("quota share", &problem);
         }
-        if max_in_flight == Some(0) {
+        if max_in_flight.is_some_and(|limit| limit.most() == 0) {
             return fail("number of requests in flight", "it must be at least 1");
         }
         if plan.is_some_and(|plan| plan.per_minute == Some(0) || plan.per_day == Some(0)) {

@@ -30,6 +30,30 @@ pub(crate) fn on_runtime(machine_time: Duration) -> Duration {
     }
 }
 
+/// Returns for how long the machine has been suspended since it was started.
+#[cfg(target_os = "linux")]
+pub(crate) fn suspended() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let [boot, monotonic] = [ClockId::Boottime, ClockId::Monotonic]
+        .map(|id| Duration::try_from(clock_gettime(id)).unwrap_or_default());
+    boot.saturating_sub(monotonic)
+}
+
+/// Returns how far the wall clock is ahead of the monotonic clock, which stands still while the machine
+/// is suspended. A wall clock that is set forward looks like a suspension.
+#[cfg(not(target_os = "linux"))]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no other clock goes on while the machine is suspended"
+)]
+pub(crate) fn suspended() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    let wall = wall().duration_since(SystemTime::UNIX_EPOCH);
+    wall.unwrap_or_default().saturating_sub(START.elapsed())
+}
+
 /// Returns the time of the wall clock.
 #[expect(clippy::disallowed_methods, reason = "the only use of the wall clock")]
 pub(crate) fn wall() -> SystemTime {

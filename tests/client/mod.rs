@@ -14,6 +14,7 @@ mod futures;
 mod hostile;
 mod keys;
 mod messages;
+mod networks;
 mod not_sent;
 mod pace;
 mod paging;

@@ -1,13 +1,15 @@
 //! Tests of the module `test_util`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::test_util::{self, ErrorBuilder, FakeService, problem};
 use petstore_client::transport::TransportError;
 use petstore_client::{
-    Client, Error, ErrorKind, HeaderMap, NewPet, Page, Pet, Response, ResponseMeta, StatusCode,
+    Client, Error, ErrorKind, HeaderMap, NewPet, Page, Pet, RequestOptions, Response, ResponseMeta,
+    StatusCode,
 };
 use petstore_mock::{Clock, MockServer, Plan};
 
@@ -144,4 +146,31 @@ async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
         .shared_limits(shared);
     let error = both.service_clock(|| at(START)).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_waiting_calls_read_the_services_clock_hardly_more_often_than_one() {
+    let server = mock("test-key", Plan::Free).start().await.unwrap();
+    let reads = Arc::new(AtomicUsize::new(0));
+    let (clock, count) = (server.clock().clone(), Arc::clone(&reads));
+    let client = Client::builder(server.url())
+        .api_key("test-key")
+        .options(
+            &RequestOptions::new()
+                .max_wait(secs(3_600))
+                .timeout(secs(3_600)),
+        )
+        .service_clock(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            clock.now()
+        })
+        .build()
+        .unwrap();
+    let calls = (0..200).map(|_| client.pets().list().limit(1).send());
+    for result in futures_util::future::join_all(calls).await {
+        result.unwrap();
+    }
+    // Three minutes pass, in which one waiter reads it each 10 ms.
+    let reads = reads.load(Ordering::Relaxed);
+    assert!((1_000..50_000).contains(&reads), "{reads}");
 }

@@ -131,3 +131,34 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
     timeout(secs(30), get(&client)).await.unwrap().unwrap();
     hanging.abort();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_with_one_request_in_flight_is_not_held_up_by_a_busy_one() {
+    let server = service::start_with(key(), 1_000, millis(100)).await;
+    let busy = patient(server.url()).build().unwrap();
+    get(&busy).await.unwrap();
+    let modest = patient(server.url()).max_in_flight(1).build().unwrap();
+    let work = (0..8).map(|_| {
+        let busy = busy.clone();
+        tokio::spawn(async move {
+            for _ in 0..60 {
+                get(&busy).await.unwrap();
+            }
+        })
+    });
+    let work: Vec<_> = work.collect();
+    sleep(millis(50)).await;
+    let began = Instant::now();
+    for _ in 0..20 {
+        get(&modest).await.unwrap();
+    }
+    assert!(began.elapsed() < secs(3), "{:?}", began.elapsed());
+    // It has one in flight, whatever the other has.
+    let began = Instant::now();
+    join_all((0..10).map(|_| get(&modest))).await;
+    assert!(began.elapsed() >= secs(1), "{:?}", began.elapsed());
+    for task in work {
+        task.await.unwrap();
+    }
+    assert_eq!(refused(&server), 0);
+}

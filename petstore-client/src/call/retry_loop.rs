@@ -156,7 +156,7 @@ impl<'c> Progress<'c> {
         let acquired = timeout_at(limits.deadline(), acquired).await;
         observer.check_store(limiter);
         let waited = match &acquired {
-            Ok(Ok(permit)) if !permit.has_waited => Duration::ZERO,
+            Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
             _ => clock::now().saturating_duration_since(began),
         };
         observer.waited(waited);
@@ -165,7 +165,7 @@ impl<'c> Progress<'c> {
         }
         match acquired {
             Ok(Ok(permit)) => {
-                self.place = Some(permit.place);
+                self.place = Some(permit.place());
                 Ok((permit, waited))
             }
             Ok(Err(blocked)) => {

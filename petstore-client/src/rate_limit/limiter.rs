@@ -1,10 +1,10 @@
 //! The limiter of one key: calls acquire a permit, send, and observe the response.
 //!
-//! The ledger decides. Every change of the ledger also grants permits, so no waiter depends on another
-//! one being polled. A grant lapses if its waiter is not polled in time. Where members share the
-//! ledger, any caller that finds an update due starts it.
+//! The engine decides. Every change of the engine also grants permits, so no waiter depends on another
+//! one being polled. A grant lapses if its waiter is not polled in time. Where members share a record,
+//! any caller that finds an update due starts it.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 #[cfg(not(shuttle))]
 use std::sync::{Mutex, MutexGuard};
@@ -18,14 +18,16 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::queue::{Place, Queue};
-use super::quota::clock::{LocalTime, micros};
-use super::quota::decision::{Decision, Policy};
+use super::quota::clock::{LocalTime, ServiceTime};
+use super::quota::decision::Decision;
 use super::quota::outstanding::Reservation;
+use super::quota::policy::Policy;
 use super::quota::reading::{Block, ResponseHead};
-use super::shared::member::Member;
-use super::shared::slot::MemberId;
-use super::shared::store::{SharedRecord, StoreError};
-use super::view::{Blocked, Priority, QuotaWindow, RateLimits, WaitReason};
+use super::shared::engine::Engine;
+use super::shared::exchange::{Exchange, ExchangeState};
+use super::shared::store::StoreError;
+use super::time::{Clock, TimeSource};
+use super::view::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, WaitReason};
 use crate::backoff::jitter;
 use crate::clock;
 
@@ -33,6 +35,9 @@ use crate::clock;
 /// polled. In a long queue, the others check less often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
+/// How often the first in line checks whether the machine was suspended. The runtime's timers do not go
+/// on meanwhile.
+const SUSPENSION_INTERVAL: Duration = Duration::from_secs(5);
 /// How soon a call that may wait no longer checks whether an update of the shared record has brought a
 /// grant.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
@@ -61,36 +66,26 @@ pub(crate) struct Wait {
 
 /// The limiter of one key at one origin.
 pub(crate) struct Limiter {
-    pub(super) this: Weak<Self>,
-    start: Instant,
-    /// How far the store's clock is ahead of this process's, in microseconds.
-    pub(super) ahead: AtomicI64,
+    this: Weak<Self>,
+    clock: Clock,
     state: Mutex<State>,
     /// Wakes all waiters when the block changes, which may be too long for some, or a plan is lost.
-    pub(super) changed: Notify,
-    pub(super) shared: Option<SharedRecord>,
-    #[cfg(feature = "test-util")]
-    test_clock: Option<super::time::TestClock>,
+    changed: Notify,
+    /// The record that processes share, if any.
+    exchange: Option<Arc<Exchange>>,
 }
 
-/// The ledger and the queue.
-#[derive(Default)]
-pub(crate) struct State {
-    pub(super) member: Member,
-    pub(super) queue: Queue,
+struct State {
+    engine: Engine,
+    queue: Queue,
     /// The last block that waiters were woken for.
     announced: Option<Block>,
     /// The policy of the last call.
-    pub(super) policy: Policy,
-    /// When the update in progress began, and when the next one is planned.
-    pub(super) updating: Option<LocalTime>,
-    pub(super) planned: Option<LocalTime>,
-    /// The store's problem, and how often it has changed.
-    pub(super) problem: Option<String>,
-    pub(super) changes: u64,
+    policy: Policy,
+    progress: ExchangeState,
 }
 
-pub(crate) type StateGuard<'s> = MutexGuard<'s, State>;
+type StateGuard<'s> = MutexGuard<'s, State>;
 
 /// Numbers the places in all queues: a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
@@ -100,10 +95,8 @@ static PLACES: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Permit<'l> {
     limiter: &'l Limiter,
     reservation: Option<Reservation>,
-    /// The call's place in the queue, which a retry keeps.
-    pub(crate) place: u64,
-    /// Whether the call waited in the queue.
-    pub(crate) has_waited: bool,
+    place: Place,
+    has_waited: bool,
 }
 
 /// A place in the queue, left when dropped.
@@ -115,39 +108,32 @@ struct InLine<'l> {
 }
 
 impl Limiter {
-    pub(crate) fn new(shared: Option<SharedRecord>) -> Arc<Self> {
-        let (id, wall) = (MemberId::random(), clock::wall().into());
-        let member = Member::new(id, LocalTime(0), wall, shared.is_some());
-        let state = State {
-            member,
-            ..State::default()
-        };
-        Arc::new_cyclic(|this| Self {
-            this: Weak::clone(this),
-            start: clock::now(),
-            ahead: AtomicI64::new(0),
-            state: Mutex::new(state),
-            changed: Notify::new(),
-            shared,
-            #[cfg(feature = "test-util")]
-            test_clock: None,
-        })
+    /// Creates the limiter of a process alone.
+    pub(crate) fn new(source: TimeSource) -> Arc<Self> {
+        Self::with_engine_of(source, None, Engine::new)
     }
 
-    /// Creates a limiter on a test's clock.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn on_test_clock(clock: super::time::TestClock) -> Arc<Self> {
-        let limiter = Self::new(None);
-        let mut limiter = Arc::into_inner(limiter).expect("nobody else has it yet");
-        let state = limiter
-            .state
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let wall = clock.wall().into();
-        state.member = Member::new(MemberId::random(), LocalTime(0), wall, false);
-        limiter.test_clock = Some(clock);
-        // Without a shared record, nothing needs `this`.
-        Arc::new(limiter)
+    /// Creates a limiter that decides by the engine of `create`.
+    pub(crate) fn with_engine_of(
+        source: TimeSource,
+        exchange: Option<Arc<Exchange>>,
+        create: impl FnOnce(LocalTime, ServiceTime) -> Engine,
+    ) -> Arc<Self> {
+        let clock = Clock::start(source);
+        let engine = create(LocalTime(0), clock.wall().into());
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            clock,
+            state: Mutex::new(State {
+                engine,
+                queue: Queue::default(),
+                announced: None,
+                policy: Policy::default(),
+                progress: ExchangeState::default(),
+            }),
+            changed: Notify::new(),
+            exchange,
+        })
     }
 
     /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
@@ -169,17 +155,15 @@ impl Limiter {
         loop {
             let changed = self.changed.notified();
             let (wait, is_first, wake) = self.look(&line)?;
-            #[cfg(feature = "test-util")]
-            let wake = self
-                .test_clock
-                .as_ref()
-                .map_or(wake, |clock| clock.look(wake));
-            let is_reported = |wait: &Wait| match wait.blocked {
-                Some(_) => is_first || is_first_look,
+            let is_reported = match wait {
+                None => false,
+                Some(wait) if wait.blocked.is_some() => is_first || is_first_look,
                 // Most responses come soon.
-                None => is_first && !is_first_look,
+                Some(_) => is_first && !is_first_look,
             };
-            if let Some(wait) = wait.filter(is_reported) {
+            if let Some(wait) = wait
+                && is_reported
+            {
                 let key = (wait.reason, wait.blocked.map(|blocked| blocked.until));
                 if reported != Some(key) {
                     reported = Some(key);
@@ -201,29 +185,29 @@ impl Limiter {
                 },
                 () = changed => {}
                 () = sleep_until(wake) => {}
+                () = self.clock.moved() => self.changed.notify_waiters(),
             }
         }
     }
 
     /// Returns what is known, for programs and people.
     pub(crate) fn view(&self, policy: &Policy) -> RateLimits {
-        if self.shared.is_some() && !self.lock().1.member.has_read_record() {
-            self.start_update();
-        }
+        self.read_record();
         let (now, state) = self.lock();
-        let (member, service_now) = (&state.member, state.member.service_time(now));
-        let open = member
-            .ledger
-            .windows
+        let engine = &state.engine;
+        let (local, ledger) = (engine.local(), engine.local().ledger());
+        let service_now = ledger.service_time(now);
+        let open = ledger
+            .windows()
             .iter()
-            .filter(|window| window.reset > service_now);
+            .filter(|window| window.reset() > service_now);
         let windows = open.map(|window| QuotaWindow {
-            quota: window.quota,
-            limit: window.limit,
-            remaining: member.left_in(window),
-            reset: window.reset.system(),
+            quota: window.quota(),
+            limit: window.limit(),
+            remaining: engine.left_in(window),
+            reset: window.reset().system(),
         });
-        let (wait_reason, blocked) = match member.decide(now, policy) {
+        let (wait_reason, blocked) = match engine.decide(now, policy) {
             // A call would get reservations by an update.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
@@ -234,51 +218,51 @@ impl Limiter {
             service_time: Some(service_now.system()),
             blocked,
             wait_reason,
-            in_flight: u32::try_from(member.in_flight()).unwrap_or(u32::MAX),
-            unresolved: u32::try_from(member.unresolved()).unwrap_or(u32::MAX),
+            in_flight: u32::try_from(local.in_flight()).unwrap_or(u32::MAX),
+            unresolved: u32::try_from(local.unresolved()).unwrap_or(u32::MAX),
             waiting: state.queue.waiting(),
-            throttled: member.throttled,
-            age: member.ledger.seen_at.map(|at| now.since(at)),
-            shared: self.shared_status(&state, now),
+            throttled: local.throttled(),
+            age: ledger.age(now),
+            shared: self.status(&state, now),
         }
     }
 
     /// Records that the last 429 was a ban.
     pub(crate) fn record_ban(&self) {
-        self.change(|member, _| member.ledger.record_ban());
+        self.change(|engine, _| engine.record_ban());
     }
 
     /// Forgets all that is known, in the shared record too.
     pub(crate) async fn forget(&self) -> Result<(), StoreError> {
-        self.change(|member, now| member.forget(now, clock::wall().into()));
-        match &self.shared {
-            Some(SharedRecord { store, key }) => store.forget(Some(key)).await,
+        self.change(|engine, now| engine.forget(now, clock::wall().into()));
+        match &self.exchange {
+            Some(exchange) => exchange.forget().await,
             None => Ok(()),
         }
     }
 
     /// Returns when nothing known here matters any more.
     pub(super) fn idle_from(&self) -> Instant {
-        let at = self.lock().1.member.idle_from();
-        self.instant(at)
+        let at = self.lock().1.engine.local().idle_from();
+        self.clock.instant(at)
     }
 
     /// Acquires a permit at once, if one is free and nobody waits for it.
     fn try_acquire(&self, request: Acquire, place: Place) -> Option<Permit<'_>> {
-        let (now, mut state) = self.lock();
+        let (now, mut state) = self.lock_awake(false);
         state.policy = request.policy;
-        let State { member, queue, .. } = &mut *state;
-        let probe = match member.decide(now, &request.policy) {
-            _ if request.forced && !member.is_probing(now) => Some(true),
+        let State { engine, queue, .. } = &mut *state;
+        let probe = match engine.decide(now, &request.policy) {
+            _ if request.forced && !engine.is_probing(now) => Some(true),
             Decision::Send { probe } if queue.find(&request.policy, place).1 => Some(probe),
             _ => None,
         };
         let reservation = probe.map(|probe| {
-            let reservation = member.reserve(now, probe);
-            member.start(reservation, now, request.lease);
+            let reservation = engine.reserve(now, probe, &request.policy);
+            engine.start(reservation, now, request.lease);
             reservation
         });
-        self.plan_update(now, state);
+        self.follow(now, state);
         reservation.map(|reservation| self.permit(reservation, place, false))
     }
 
@@ -295,20 +279,19 @@ impl Limiter {
     /// Grants what may be sent. Returns what a waiting call waits for, whether it is the first, and when
     /// to check again.
     fn look(&self, line: &InLine<'_>) -> Result<(Option<Wait>, bool, Instant), Blocked> {
-        let (now, mut state) = self.lock();
-        state.member.expire(now);
+        let (now, mut state) = self.lock_awake(true);
+        state.engine.expire(now);
         self.grant(&mut state, now);
-        let waiters = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
         let InLine { request, place, .. } = line;
         let (waits, is_first) = state.queue.find(&request.policy, *place);
         let instant = clock::now();
         let mut wake = instant + POLL_INTERVAL;
         let mut wait = None;
         // A call that is no longer in the queue has a grant.
-        match state.member.decide(now, &request.policy) {
+        match state.engine.decide(now, &request.policy) {
             Decision::WaitUntil(block) if waits => {
                 let blocked = blocked(&block, now);
-                wake = self.instant(block.until);
+                wake = self.clock.instant(block.until);
                 if wake > request.latest {
                     return Err(blocked);
                 }
@@ -319,7 +302,7 @@ impl Limiter {
             }
             Decision::WaitForResponse(reason) if waits => {
                 if reason == WaitReason::Members {
-                    match state.member.blocked_by_members(now) {
+                    match state.engine.blocked_by_members(now) {
                         Some(block) if request.latest <= instant => {
                             return Err(blocked(&block, now));
                         }
@@ -333,39 +316,43 @@ impl Limiter {
             }
             _ => {}
         }
-        if !is_first {
+        if is_first {
+            wake = wake.min(instant + SUSPENSION_INTERVAL);
+            if let Some(end) = state.engine.local().first_lease_end() {
+                wake = wake.min(self.clock.instant(end));
+            }
+        } else {
+            let waiters = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
             wake += POLL_INTERVAL_PER_WAITER * waiters;
-        } else if let Some(end) = state.member.requests.first_end() {
-            wake = wake.min(self.instant(end));
         }
-        self.plan_update(now, state);
+        self.follow(now, state);
         Ok((wait, is_first, wake))
     }
 
     /// Changes what is known, and grants what may be sent then.
-    fn change<T>(&self, change: impl FnOnce(&mut Member, LocalTime) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Engine, LocalTime) -> T) -> T {
         let (now, mut state) = self.lock();
-        let result = change(&mut state.member, now);
+        let result = change(&mut state.engine, now);
         self.after_change(now, state);
         result
     }
 
-    pub(super) fn after_change(&self, now: LocalTime, mut state: StateGuard<'_>) {
+    fn after_change(&self, now: LocalTime, mut state: StateGuard<'_>) {
         if !state.queue.is_empty() {
-            state.member.expire(now);
+            state.engine.expire(now);
             self.grant(&mut state, now);
         }
-        self.plan_update(now, state);
+        self.follow(now, state);
     }
 
     fn grant(&self, state: &mut State, now: LocalTime) {
         let State {
-            member,
+            engine,
             queue,
             announced,
             ..
         } = state;
-        if let Some(Decision::WaitUntil(block)) = queue.grant(member, now)
+        if let Some(Decision::WaitUntil(block)) = queue.grant(engine, now)
             && *announced != Some(block)
         {
             *announced = Some(block);
@@ -374,39 +361,122 @@ impl Limiter {
     }
 
     fn start(&self, reservation: Reservation, lease: Duration) -> bool {
-        self.change(|member, now| member.start(reservation, now, lease))
+        self.change(|engine, now| engine.start(reservation, now, lease))
     }
 
     fn permit(&self, reservation: Reservation, place: Place, has_waited: bool) -> Permit<'_> {
         Permit {
             limiter: self,
             reservation: Some(reservation),
-            place: place.1,
+            place,
             has_waited,
         }
     }
 
-    pub(super) fn lock(&self) -> (LocalTime, StateGuard<'_>) {
+    fn lock(&self) -> (LocalTime, StateGuard<'_>) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.now(), state)
+        (self.clock.now(), state)
     }
 
-    pub(super) fn now(&self) -> LocalTime {
-        #[cfg(feature = "test-util")]
-        if let Some(clock) = &self.test_clock {
-            return clock.local();
+    /// Locks the state, and notices whether the machine was suspended: now if it `must`.
+    fn lock_awake(&self, must: bool) -> (LocalTime, StateGuard<'_>) {
+        let (now, mut state) = self.lock();
+        if !self.clock.notice_suspension(must) {
+            return (now, state);
         }
-        let since = micros(clock::now().saturating_duration_since(self.start));
-        LocalTime(since).moved(self.ahead.load(Ordering::Relaxed))
+        let now = self.clock.now();
+        state.engine.resume();
+        state.engine.expire(now);
+        (now, state)
+    }
+}
+
+/// The record that processes share.
+impl Limiter {
+    /// Updates the record now, both ways, for a process that may end.
+    pub(crate) async fn synchronize(&self) {
+        if let Some(exchange) = &self.exchange {
+            exchange.synchronize(self).await;
+        }
     }
 
-    pub(super) fn instant(&self, at: LocalTime) -> Instant {
-        #[cfg(feature = "test-util")]
-        if let Some(clock) = &self.test_clock {
-            return clock.instant(at);
+    /// Returns the store's status if it has changed since `seen`.
+    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+        let exchange = self.exchange.as_ref()?;
+        let (now, state) = self.lock();
+        if exchange.has_changed(&state.progress, seen) {
+            self.status(&state, now)
+        } else {
+            None
         }
-        let since = at.since(LocalTime(self.ahead.load(Ordering::Relaxed)));
-        clock::after(self.start, since)
+    }
+
+    /// Starts the first update, if the record has not been read yet.
+    fn read_record(&self) {
+        let Some(exchange) = &self.exchange else {
+            return;
+        };
+        let has_read = exchange.has_read(&self.lock().1.engine);
+        if !has_read {
+            exchange.start(&self.this);
+        }
+    }
+
+    /// Lets an update follow a change, if one is due.
+    fn follow(&self, now: LocalTime, mut state: StateGuard<'_>) {
+        let Some(exchange) = &self.exchange else {
+            return;
+        };
+        let State {
+            engine,
+            queue,
+            progress,
+            ..
+        } = &mut *state;
+        let due = exchange.plan(engine, progress, queue.wanted(engine), now);
+        drop(state);
+        exchange.run(&self.this, due);
+    }
+
+    fn status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
+        let exchange = self.exchange.as_ref()?;
+        exchange.status(&state.engine, &state.progress, now)
+    }
+}
+
+/// What an exchange with a store needs.
+#[cfg(feature = "shared-limits")]
+impl Limiter {
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Gives access to the engine at a time, and to the progress of the exchange.
+    pub(super) fn with_engine<T>(
+        &self,
+        access: impl FnOnce(&mut Engine, &mut ExchangeState, LocalTime) -> T,
+    ) -> T {
+        let (now, mut state) = self.lock();
+        let State {
+            engine, progress, ..
+        } = &mut *state;
+        access(engine, progress, now)
+    }
+
+    /// Returns how many calls wait for the record, and the policy of the last call.
+    pub(super) fn demand(&self) -> (u64, Policy) {
+        let (_, state) = self.lock();
+        (state.queue.wanted(&state.engine), state.policy)
+    }
+
+    /// Grants what may be sent after an update.
+    pub(super) fn after_update(&self) {
+        let (now, state) = self.lock();
+        self.after_change(now, state);
+    }
+
+    pub(super) fn wake_all(&self) {
+        self.changed.notify_waiters();
     }
 }
 
@@ -424,12 +494,23 @@ fn blocked(block: &Block, now: LocalTime) -> Blocked {
 }
 
 impl Permit<'_> {
+    /// Returns the call's place in the queue, which a retry keeps.
+    pub(crate) fn place(&self) -> u64 {
+        self.place.1
+    }
+
+    /// Returns whether the call waited in the queue.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.has_waited
+    }
+
     /// Records the head of the response. Returns the block if it is a 429.
     pub(crate) fn observe(mut self, status: StatusCode, headers: &HeaderMap) -> Option<Blocked> {
         let reservation = self.reservation.take()?;
-        self.limiter.change(|member, now| {
-            let head = ResponseHead::read(status, headers, member.service_time(now));
-            let block = member.record_response(reservation, now, &head, jitter)?;
+        self.limiter.change(|engine, now| {
+            let service_now = engine.local().ledger().service_time(now);
+            let head = ResponseHead::read(status, headers, service_now);
+            let block = engine.record_response(reservation, now, &head, jitter)?;
             Some(blocked(&block, now))
         })
     }
@@ -437,7 +518,7 @@ impl Permit<'_> {
     /// Records that the request cannot have reached the service.
     pub(crate) fn not_sent(mut self) {
         if let Some(reservation) = self.reservation.take() {
-            self.limiter.change(|member, _| member.release(reservation));
+            self.limiter.change(|engine, _| engine.release(reservation));
         }
     }
 }
@@ -446,7 +527,7 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if let Some(reservation) = self.reservation.take() {
             self.limiter
-                .change(|member, now| member.record_lost(reservation, now));
+                .change(|engine, now| engine.record_lost(reservation, now));
         }
     }
 }
@@ -461,9 +542,13 @@ impl Drop for InLine<'_> {
             return;
         }
         if let Ok(reservation) = unused {
-            state.member.release(reservation);
+            state.engine.release(reservation);
         }
         self.limiter.grant(&mut state, now);
-        self.limiter.plan_update(now, state);
+        self.limiter.follow(now, state);
+        // It may have watched a test's clock for the others.
+        if self.limiter.clock.is_of_service() {
+            self.limiter.changed.notify_waiters();
+        }
     }
 }

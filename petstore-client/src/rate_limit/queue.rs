@@ -5,42 +5,50 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 use super::quota::clock::LocalTime;
-use super::quota::decision::{Decision, Policy};
+use super::quota::decision::Decision;
 use super::quota::outstanding::Reservation;
-use super::shared::member::Member;
+use super::quota::policy::Policy;
+use super::shared::engine::Engine;
 use super::view::Priority;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub(super) Priority, pub(super) u64);
 
-type Line = BTreeMap<Place, oneshot::Sender<Reservation>>;
-
 /// A line for each policy, so that one client's settings do not hold up another's calls.
 #[derive(Debug, Default)]
-pub(super) struct Queue(Vec<(Policy, Line)>);
+pub(super) struct Queue(Vec<Line>);
+
+#[derive(Debug)]
+struct Line {
+    policy: Policy,
+    calls: BTreeMap<Place, oneshot::Sender<Reservation>>,
+}
 
 impl Queue {
     pub(super) fn join(&mut self, policy: &Policy, place: Place) -> oneshot::Receiver<Reservation> {
         let (sender, grant) = oneshot::channel();
-        match self.0.iter_mut().find(|(held, _)| held == policy) {
-            Some((_, line)) => drop(line.insert(place, sender)),
-            None => self.0.push((*policy, BTreeMap::from([(place, sender)]))),
+        match self.0.iter_mut().find(|line| line.policy == *policy) {
+            Some(line) => drop(line.calls.insert(place, sender)),
+            None => self.0.push(Line {
+                policy: *policy,
+                calls: BTreeMap::from([(place, sender)]),
+            }),
         }
         grant
     }
 
     /// Returns whether the place was in the queue.
     pub(super) fn leave(&mut self, policy: &Policy, place: Place) -> bool {
-        let line = self.0.iter_mut().find(|(held, _)| held == policy);
-        line.is_some_and(|(_, line)| line.remove(&place).is_some())
+        let line = self.0.iter_mut().find(|line| line.policy == *policy);
+        line.is_some_and(|line| line.calls.remove(&place).is_some())
     }
 
     /// Returns whether a place is in line, and whether it is the first.
     pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
-        match self.0.iter().find(|(held, _)| held == policy) {
-            Some((_, line)) => (
-                line.contains_key(&place),
-                line.range(..place).next().is_none(),
+        match self.0.iter().find(|line| line.policy == *policy) {
+            Some(line) => (
+                line.calls.contains_key(&place),
+                line.calls.range(..place).next().is_none(),
             ),
             None => (false, true),
         }
@@ -51,44 +59,93 @@ impl Queue {
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.0.iter().map(|(_, line)| line.len()).sum()
+        self.0.iter().map(|line| line.calls.len()).sum()
     }
 
-    /// Grants the requests that may be sent. Returns what the first queue waits for.
-    pub(super) fn grant(&mut self, member: &mut Member, now: LocalTime) -> Option<Decision> {
+    /// Returns how many waiting calls could be sent at once, as far as their clients limit that.
+    pub(super) fn wanted(&self, engine: &Engine) -> u64 {
+        self.0.iter().map(|line| line.wanted(engine)).sum()
+    }
+
+    /// Grants the requests that may be sent. Returns what the first line waits for.
+    pub(super) fn grant(&mut self, engine: &mut Engine, now: LocalTime) -> Option<Decision> {
         loop {
-            self.0.retain(|(_, line)| !line.is_empty());
-            let may_go =
-                self.0
-                    .iter_mut()
-                    .filter_map(|(policy, line)| match member.decide(now, policy) {
-                        Decision::Send { probe } => Some((line.first_entry()?, probe)),
-                        _ => None,
-                    });
-            let Some((first, probe)) = may_go.min_by_key(|(first, _)| *first.key()) else {
+            self.0.retain(|line| !line.calls.is_empty());
+            let may_go = self.0.iter_mut().filter_map(|line| {
+                let Decision::Send { probe } = engine.decide(now, &line.policy) else {
+                    return None;
+                };
+                let place = *line.calls.keys().next()?;
+                Some((place, line, probe))
+            });
+            let Some((_, line, probe)) = may_go.min_by_key(|(place, ..)| *place) else {
                 break;
             };
-            let reservation = member.reserve(now, probe);
-            if first.remove().send(reservation).is_err() {
-                member.release(reservation);
+            let Some((_, call)) = line.calls.pop_first() else {
+                break;
+            };
+            let reservation = engine.reserve(now, probe, &line.policy);
+            if call.send(reservation).is_err() {
+                engine.release(reservation);
             }
         }
-        self.0.first().map(|(policy, _)| member.decide(now, policy))
+        let first = self.0.first()?;
+        Some(engine.decide(now, &first.policy))
+    }
+}
+
+impl Line {
+    fn wanted(&self, engine: &Engine) -> u64 {
+        let waiting = self.calls.len() as u64;
+        match self.policy.max_in_flight {
+            Some(limit) => {
+                let in_flight = engine.local().in_flight_of(&self.policy);
+                waiting.min(limit.most().saturating_sub(in_flight))
+            }
+            None => waiting,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::rules::{at, new};
+    use super::super::quota::policy::MaxInFlight;
+    use super::super::tests::rules::{at, service, with_window};
     use super::*;
 
     #[test]
     fn what_a_call_that_has_gone_was_to_get_is_released_and_its_line_is_removed() {
-        let (mut queue, mut member) = (Queue::default(), new());
+        let (mut queue, mut engine) = (Queue::default(), Engine::new(at(0), service(0)));
         drop(queue.join(&Policy::default(), Place(Priority::default(), 1)));
         assert_eq!((queue.waiting(), queue.is_empty()), (1, false));
-        assert_eq!(queue.grant(&mut member, at(0)), None);
+        assert_eq!(queue.grant(&mut engine, at(0)), None);
         assert_eq!((queue.waiting(), queue.is_empty()), (0, true));
-        assert_eq!(member.in_flight(), 0);
+        assert_eq!(engine.local().in_flight(), 0);
+    }
+
+    #[test]
+    fn a_client_that_limits_its_requests_in_flight_does_not_hold_up_others() {
+        let mut queue = Queue::default();
+        let mut engine = Engine::Local(with_window(1_000, 999));
+        let one_of = || Policy {
+            max_in_flight: Some(MaxInFlight::new(1)),
+            ..Policy::default()
+        };
+        let (first, second) = (one_of(), one_of());
+        let mut calls = Vec::new();
+        for number in 0..3 {
+            for policy in [&first, &second, &Policy::default()] {
+                let place = Place(Priority::default(), number);
+                calls.push(queue.join(policy, place));
+            }
+        }
+        assert_eq!(queue.wanted(&engine), 1 + 1 + 3);
+        let wait = queue.grant(&mut engine, at(1));
+        assert!(matches!(wait, Some(Decision::WaitForResponse(_))));
+        let in_flight = [first, second].map(|policy| engine.local().in_flight_of(&policy));
+        assert_eq!((in_flight, engine.local().in_flight()), ([1, 1], 5));
+        assert_eq!((queue.wanted(&engine), queue.waiting()), (0, 4));
+        engine.release(calls[0].try_recv().unwrap());
+        assert_eq!(queue.wanted(&engine), 1);
     }
 }

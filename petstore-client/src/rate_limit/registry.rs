@@ -9,21 +9,22 @@ use http::HeaderValue;
 use url::Url;
 
 use super::limiter::Limiter;
-use super::shared::store::{AnyStore, RecordKey, SharedRecord};
+use super::shared::host;
+use super::shared::store::SharedStore;
+use super::time::TimeSource;
 use crate::clock;
 
 /// The maximum number of unused limiters.
 const MAX_KEPT: usize = 1_024;
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new(TimeSource::default()));
 
 /// The limiters, by a digest of key and origin that is seeded per process. The key itself is not
 /// stored.
 struct Registry {
     seeds: [RandomState; 2],
     limiters: Mutex<Limiters>,
-    #[cfg(feature = "test-util")]
-    test_clock: Option<super::time::TestClock>,
+    time: TimeSource,
 }
 
 #[derive(Default)]
@@ -37,43 +38,34 @@ struct Limiters {
 pub(crate) struct ClientLimiters {
     base: Url,
     /// The store through which processes share limits, if any.
-    store: Option<Arc<dyn AnyStore>>,
+    store: Option<SharedStore>,
     /// The limiters of an isolated client.
-    #[cfg(feature = "test-util")]
     isolated: Option<Registry>,
     /// The limiter of the last key.
     last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
 }
 
 impl ClientLimiters {
-    pub(crate) fn new(base: Url, store: Option<Arc<dyn AnyStore>>) -> Self {
+    pub(crate) fn new(base: Url, store: Option<SharedStore>) -> Self {
         Self {
             base,
             store,
-            #[cfg(feature = "test-util")]
             isolated: None,
             last: Mutex::default(),
         }
     }
 
-    /// Isolates the limiters from other clients. They use a test's clock, if given.
+    /// Isolates the limiters from other clients. Their time is that of a test, if given.
     #[cfg(feature = "test-util")]
-    pub(crate) fn isolated(self, test_clock: Option<super::time::TestClock>) -> Self {
+    pub(crate) fn isolated(self, time: Option<TimeSource>) -> Self {
         Self {
-            isolated: Some(Registry {
-                test_clock,
-                ..Registry::new()
-            }),
+            isolated: Some(Registry::new(time.unwrap_or_default())),
             ..self
         }
     }
 
     fn registry(&self) -> &Registry {
-        #[cfg(feature = "test-util")]
-        if let Some(isolated) = &self.isolated {
-            return isolated;
-        }
-        &REGISTRY
+        self.isolated.as_ref().unwrap_or(&REGISTRY)
     }
 
     /// Returns the limiter of a key.
@@ -99,19 +91,18 @@ impl ClientLimiters {
 }
 
 impl Registry {
-    fn new() -> Self {
+    fn new(time: TimeSource) -> Self {
         Self {
             seeds: [RandomState::new(), RandomState::new()],
             limiters: Mutex::default(),
-            #[cfg(feature = "test-util")]
-            test_clock: None,
+            time,
         }
     }
 
     fn limiter(
         &self,
         base: &Url,
-        store: Option<&Arc<dyn AnyStore>>,
+        store: Option<&SharedStore>,
         authorization: &HeaderValue,
     ) -> Arc<Limiter> {
         let origin = base.origin().ascii_serialization();
@@ -124,17 +115,10 @@ impl Registry {
             return Arc::clone(limiter);
         }
         limiters.sweep();
-        let shared = store.map(|store| SharedRecord {
-            store: Arc::clone(store),
-            key: record_key(&origin, authorization),
-        });
-        #[cfg(feature = "test-util")]
-        let limiter = match &self.test_clock {
-            Some(clock) => Limiter::on_test_clock(clock.clone()),
-            None => Limiter::new(shared),
+        let limiter = match store {
+            Some(store) => host::limiter(self.time.clone(), store, &origin, authorization),
+            None => Limiter::new(self.time.clone()),
         };
-        #[cfg(not(feature = "test-util"))]
-        let limiter = Limiter::new(shared);
         limiters.by_digest.insert(digest, Arc::clone(&limiter));
         limiter
     }
@@ -168,32 +152,6 @@ impl Limiters {
     }
 }
 
-/// Returns the name of a key's record. Checking a guessed key takes a thousand hashes.
-#[cfg(feature = "shared-limits")]
-fn record_key(origin: &str, authorization: &HeaderValue) -> RecordKey {
-    use sha2::{Digest as _, Sha256};
-
-    let begin = || Sha256::new().chain_update(authorization.as_bytes());
-    let first = begin()
-        .chain_update(b"\npetstore limits\n")
-        .chain_update(origin)
-        .finalize();
-    let digest = (0..1_000).fold(first, |digest, _| begin().chain_update(digest).finalize());
-    RecordKey(
-        digest
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    )
-}
-
-/// Without the feature, no client has a store.
-#[cfg(not(feature = "shared-limits"))]
-fn record_key(_: &str, _: &HeaderValue) -> RecordKey {
-    RecordKey(String::new())
-}
-
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
@@ -202,7 +160,7 @@ mod tests {
     use http::{HeaderMap, StatusCode};
 
     use super::super::shared::slot::MemberId;
-    use super::super::shared::store::{Change, LimitStore, StoreError};
+    use super::super::shared::store::{Change, LimitStore, RecordKey, StoreError};
     use super::super::tests::waiting::acquire;
     use super::*;
 
@@ -228,7 +186,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_block_is_known_after_the_last_client_is_gone_until_it_is_over() {
-        let registry = Registry::new();
+        let registry = Registry::new(TimeSource::default());
         block(&get(&registry, "Bearer one"), 30).await;
         for other in 0..100 {
             get(&registry, &format!("Bearer other {other}"));
@@ -254,7 +212,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn memory_is_bounded_and_the_blocks_that_end_first_are_forgotten_first() {
-        let registry = Registry::new();
+        let registry = Registry::new(TimeSource::default());
         let held = get(&registry, "Bearer held");
         block(&get(&registry, "Bearer long"), 80_000).await;
         for key in 0..5_000 {
@@ -281,23 +239,13 @@ mod tests {
 
     #[test]
     fn each_key_and_origin_has_its_own_limiter() {
-        let registry = Registry::new();
+        let registry = Registry::new(TimeSource::default());
         let one = get(&registry, "Bearer one");
         assert!(Arc::ptr_eq(&one, &get(&registry, "Bearer one")));
         assert!(!Arc::ptr_eq(&one, &get(&registry, "Bearer two")));
         let elsewhere = Url::parse("https://petstore.example:444/v1").unwrap();
         let elsewhere = registry.limiter(&elsewhere, None, &HeaderValue::from_static("Bearer one"));
         assert!(!Arc::ptr_eq(&one, &elsewhere));
-    }
-
-    #[cfg(feature = "shared-limits")]
-    #[test]
-    fn programs_of_all_versions_call_a_record_the_same() {
-        let key = record_key(
-            "https://petstore.example",
-            &HeaderValue::from_static("Bearer one"),
-        );
-        assert_eq!(key.as_str(), "af23697551975d2525d1877625970e9f");
     }
 
     #[test]
@@ -338,8 +286,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_clients_share_is_asked_for_everything() {
-        let store: Arc<dyn AnyStore> = Arc::new(Arc::new(Failing));
-        let key = RecordKey(String::new());
+        let store: SharedStore = Arc::new(Arc::new(Failing));
+        let key = RecordKey::of("", &HeaderValue::from_static("x"));
         let mut apply = |_: Option<&[u8]>, _| Vec::new();
         let updated = store
             .update(&key, Change::new(MemberId(1), &mut apply))

@@ -12,9 +12,10 @@ use crate::http::headers::retry_after;
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::Decision;
 use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Reading, ResponseHead};
-use crate::rate_limit::shared::member::Member;
-use crate::rate_limit::{MemberId, Policy, QuotaWindow};
+use crate::rate_limit::shared::engine::Engine;
+use crate::rate_limit::{MemberId, QuotaWindow};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Contender {
@@ -27,7 +28,7 @@ pub(super) enum Contender {
 
 pub(super) struct SimulatedClient {
     pub(super) contender: Contender,
-    pub(super) member: Member,
+    pub(super) member: Engine,
     pub(super) policy: Policy,
     /// How far the member's clock, which is the store's, is ahead.
     pub(super) ahead: i64,
@@ -56,7 +57,12 @@ impl SimulatedClient {
         policy: Policy,
         (id, shared): (u64, bool),
     ) -> Self {
-        let member = Member::new(MemberId(id), LocalTime(0), ServiceTime(wall), shared);
+        let (now, wall) = (LocalTime(0), ServiceTime(wall));
+        let member = if shared {
+            Engine::of_member(MemberId(id), now, wall)
+        } else {
+            Engine::new(now, wall)
+        };
         Self {
             contender,
             member,
@@ -66,6 +72,11 @@ impl SimulatedClient {
             pause: i64::MIN,
             told: i64::MIN,
         }
+    }
+
+    /// Returns when a member updates the record next.
+    pub(super) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
+        self.member.member()?.update_at(waiting)
     }
 
     pub(super) fn local(&self, now: i64) -> LocalTime {
@@ -78,7 +89,10 @@ impl SimulatedClient {
                 let now = self.local(now);
                 self.member.expire(now);
                 match self.member.decide(now, &self.policy) {
-                    Decision::Send { probe } => Turn::Send(Some(self.member.reserve(now, probe))),
+                    Decision::Send { probe } => {
+                        let reservation = self.member.reserve(now, probe, &self.policy);
+                        Turn::Send(Some(reservation))
+                    }
                     Decision::WaitUntil(block) => Turn::At(block.until.0 - self.ahead),
                     Decision::WaitForResponse(_) => Turn::Busy,
                 }
@@ -107,9 +121,9 @@ impl SimulatedClient {
         self.member.expire(later);
         let Decision::Send { probe } = self.member.decide(later, &self.policy) else {
             // The service named a reset that is years away.
-            return self.member.in_flight();
+            return self.member.local().in_flight();
         };
-        let request = self.member.reserve(later, probe);
+        let request = self.member.reserve(later, probe, &self.policy);
         assert!(self.member.start(request, later, LEASE));
         let head = ResponseHead {
             status: 200,
@@ -119,7 +133,8 @@ impl SimulatedClient {
         };
         self.member
             .record_response(request, later, &head, |_| Duration::ZERO);
-        self.member.in_flight() + self.member.unresolved()
+        let local = self.member.local();
+        local.in_flight() + local.unresolved()
     }
 
     /// Records a response; returns how long the task that was refused waits by itself.
@@ -140,7 +155,8 @@ impl SimulatedClient {
         match self.contender {
             Contender::Limiter => {
                 let now = self.local(now);
-                let head = head(reply, self.member.service_time(now));
+                let service_now = self.member.local().ledger().service_time(now);
+                let head = head(reply, service_now);
                 self.member
                     .record_response(reservation.unwrap(), now, &head, |max| {
                         max.mul_f64(rng.below(1_000_000) as f64 / 1e6)

@@ -8,6 +8,7 @@ use super::service::Model;
 use super::setup::{NOON, Outcome, Setup};
 use super::window::{MINUTE, SECOND};
 use super::world::run;
+use crate::rate_limit::MaxInFlight;
 
 const RATES: [u64; 3] = [60, 300, 1_000];
 const TASKS: [usize; 3] = [1, 16, 256];
@@ -161,7 +162,7 @@ fn a_cold_key_costs_exactly_one_round_trip() {
     let mut setup = Setup::new(Contender::Limiter, Model::new(60), 256, 60, 1);
     setup.start = NOON;
     setup.network = Network::List(vec![trip]);
-    setup.policy.max_in_flight = Some(60);
+    setup.policy.max_in_flight = Some(MaxInFlight::new(60));
     let limiter = run(&setup);
     setup.contender = Contender::Oracle;
     assert_eq!(limiter.finished - run(&setup).finished, 100_000);

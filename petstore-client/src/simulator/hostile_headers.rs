@@ -11,7 +11,7 @@ use proptest::sample::select;
 use super::scenarios::check;
 use crate::clock;
 use crate::http::headers::retry_after;
-use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow};
+use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow, TimeSource};
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
@@ -75,7 +75,7 @@ async fn all_waits_end_in_time(
     answers: Vec<(u16, HeaderMap)>,
     policy: Policy,
 ) -> Result<(), TestCaseError> {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     for (status, headers) in answers {
         let start = clock::now();
         let latest = start + MAX_WAIT;

@@ -15,10 +15,10 @@ use super::window::{MINUTE, SECOND};
 use crate::clock;
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::Decision;
+use crate::rate_limit::quota::local::Local;
 use crate::rate_limit::quota::outstanding::Reservation;
 use crate::rate_limit::quota::reading::{Reading, ResponseHead};
-use crate::rate_limit::shared::member::Member;
-use crate::rate_limit::{Acquire, Limiter, MemberId, Policy, Priority};
+use crate::rate_limit::{Acquire, Limiter, MaxInFlight, Policy, Priority, TimeSource};
 
 const CASES: (u32, u64) = (200, 3);
 
@@ -59,10 +59,10 @@ fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
 /// Records responses to requests that were in flight together; returns all that can be seen after.
 fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     let policy = Policy {
-        max_in_flight: Some(100),
+        max_in_flight: Some(MaxInFlight::new(100)),
         ..Policy::default()
     };
-    let mut member = Member::new(MemberId::random(), LocalTime(0), ServiceTime(NOON), false);
+    let mut member = Local::new(LocalTime(0), ServiceTime(NOON));
     let head = |status, remaining, reset, wait: Option<u64>| ResponseHead {
         status,
         date: Some(ServiceTime(NOON + MINUTE - SECOND)),
@@ -75,9 +75,9 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     };
     // In the last second of the first window.
     let (start, now) = (LocalTime(0), LocalTime(SECOND / 10));
-    let send = |member: &mut Member| match member.decide(start, &policy) {
+    let send = |member: &mut Local| match member.decide(start, &policy) {
         Decision::Send { probe } => {
-            let request = member.reserve(start, probe);
+            let request = member.reserve(start, probe, &policy);
             assert!(member.start(request, start, Duration::from_secs(30)));
             request
         }
@@ -92,16 +92,16 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
         member.record_response(requests[said.request], now, &head, no_jitter);
     }
     let windows = member
-        .ledger
-        .windows
+        .ledger()
+        .windows()
         .iter()
-        .map(|w| (w.limit, w.remaining, w.reset))
+        .map(|w| (w.limit(), w.remaining(), w.reset()))
         .collect();
     (
         windows,
         member.decide(now, &policy),
         member.in_flight(),
-        member.throttled,
+        member.throttled(),
     )
 }
 
@@ -154,9 +154,9 @@ fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
         .build()
         .unwrap();
     let _entered = runtime.enter();
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let policy = Policy {
-        max_in_flight: Some(1),
+        max_in_flight: Some(MaxInFlight::new(1)),
         ..Policy::default()
     };
     let acquire = |priority| {

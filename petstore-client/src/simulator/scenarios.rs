@@ -12,7 +12,7 @@ use super::network::{End, Network, Trip};
 use super::service::{Model, Shows, Wait};
 use super::setup::{NOON, Setup};
 use super::window::{DAY, MINUTE, SECOND};
-use crate::rate_limit::Plan;
+use crate::rate_limit::{MaxInFlight, Plan};
 
 const MILLI: i64 = 1_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -155,7 +155,7 @@ fn setup(trips: impl Strategy<Value = Vec<Trip>>) -> impl Strategy<Value = Setup
         |((tasks, jobs, most), trips, wall, start, seed)| {
             let mut setup = Setup::new(Contender::Limiter, Model::new(60), tasks, jobs, seed);
             (setup.network, setup.wall, setup.start) = (Network::List(trips), wall, NOON + start);
-            setup.policy.max_in_flight = most;
+            setup.policy.max_in_flight = most.map(MaxInFlight::new);
             setup
         },
     )

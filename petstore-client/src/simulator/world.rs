@@ -13,7 +13,7 @@ use super::setup::{Outcome, Setup};
 use crate::rate_limit::StoreTime;
 use crate::rate_limit::quota::clock::ServiceTime;
 use crate::rate_limit::quota::outstanding::Reservation;
-use crate::rate_limit::shared::store::update_record;
+use crate::rate_limit::shared::update::Update;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
@@ -194,7 +194,7 @@ impl<'s> World<'s> {
     fn update(&mut self, p: usize) -> bool {
         let now = self.processes[p].client.local(self.now);
         let waiting = self.processes[p].line.len() as u64;
-        let due = self.processes[p].client.member.update_at(waiting);
+        let due = self.processes[p].client.update_at(waiting);
         if due.is_none_or(|at| at > now) {
             return false;
         }
@@ -202,30 +202,34 @@ impl<'s> World<'s> {
         let killed = self.is_killed(0);
         let (at, wall) = self.clocks();
         let client = &mut self.processes[p].client;
-        let report = client.member.report(now, waiting, spread);
+        let member = client.member.member_mut().unwrap();
+        let report = member.report(now, waiting, spread);
         if self.setup.outage.contains(&self.now) {
-            client.member.update_failed(now, None);
+            member.update_failed(now, None);
             return true;
         }
-        let shift = at.since.0 - now.0;
-        let (id, report) = (client.member.id, report.moved(shift));
-        let (record, ledger, granted) = update_record(
-            self.record.as_deref(),
-            (at, at.since, wall),
-            (id, &report),
-            &client.policy,
-            |member| member.get() != 0 || !killed,
-            || None,
-        )
-        .unwrap();
-        self.out.largest_record = self.out.largest_record.max(record.len());
+        let shift = at.since().0 - now.0;
+        let (id, report) = (member.id(), report.moved(shift));
+        let applied = Update::new(id, &report, &client.policy, at.since())
+            .apply_to_stored(
+                self.record.as_deref(),
+                at,
+                wall,
+                |member| member.get() != 0 || !killed,
+                || None,
+            )
+            .unwrap();
+        self.out.largest_record = self.out.largest_record.max(applied.bytes.len());
         self.out.updates += 1;
-        self.record = Some(record);
+        self.record = Some(applied.bytes);
         client.ahead += shift;
-        client.member.shift(shift);
-        client
-            .member
-            .updated(at.since, ledger, report.given_back, granted);
+        member.shift(shift);
+        member.updated(
+            at.since(),
+            applied.record,
+            report.given_back,
+            applied.granted,
+        );
         true
     }
 
@@ -253,10 +257,7 @@ impl<'s> World<'s> {
             if !self.update(p) {
                 let waiting = self.processes[p].line.len() as u64;
                 let client = &self.processes[p].client;
-                let update = client
-                    .member
-                    .update_at(waiting)
-                    .map(|at| at.0 - client.ahead);
+                let update = client.update_at(waiting).map(|at| at.0 - client.ahead);
                 if let Some(at) = wake.into_iter().chain(update).min() {
                     self.wake(p, at);
                 }
@@ -310,7 +311,7 @@ impl<'s> World<'s> {
         }
         process.in_flight += 1;
         self.out.defied += u64::from(self.now < process.client.told);
-        if process.client.member.ledger.windows.is_empty() {
+        if process.client.member.local().ledger().windows().is_empty() {
             self.out.most_while_unknown = self.out.most_while_unknown.max(process.in_flight);
         }
         self.out.times.push(self.now);

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
 use super::outstanding::{LostRequests, MAX_COUNT};
-use super::plan::PlanUsage;
+use super::plan::{PlanLeft, PlanUsage};
+use super::policy::Policy;
 use super::reading::{Block, Outcome, Reading, ResponseHead};
-use super::window::Window;
-use crate::rate_limit::shared::slot::{MemberId, Slot};
-use crate::rate_limit::view::{BlockReason, Quota};
+use super::window::{ASSUMED_SHARE, Window};
+use crate::rate_limit::view::{BlockReason, Plan, Quota};
 
 /// The block of a 429 without `Retry-After` and reset: quotas are counted by the minute
 /// (specification, section 8).
@@ -29,59 +29,61 @@ const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
 const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
 /// How much later than announced a window is expected to open, once one did.
-pub(crate) const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
+const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
 /// How long other clients are remembered after their last request.
 const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
 /// The weight of the mean latency against one response.
 const LATENCY_WEIGHT: u32 = 16;
-/// The most members in a record.
-const MAX_MEMBERS: usize = 64;
 /// The most windows kept: a service has two quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
+/// Above this own share, no other client uses the key.
+const SOLE_USER_SHARE: f64 = 0.95;
+/// While this much is left, and half of the quota, other clients cannot use it up between two readings.
+const PLENTY: u64 = 2_048;
 
-/// The only request in flight while the quota is unknown.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Probe {
-    pub(crate) member: MemberId,
-    pub(crate) granted: LocalTime,
-    pub(crate) until: LocalTime,
-}
-
+/// What is known of a key's limits.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    pub(crate) clock: ServiceClock,
-    pub(crate) windows: Vec<Window>,
+    clock: ServiceClock,
+    windows: Vec<Window>,
     /// The block of the last 429. It is kept past its end, until a later response is not a 429.
-    pub(crate) blocked: Option<Block>,
+    blocked: Option<Block>,
     /// Whether a response has shown whether the service describes its quotas.
-    pub(crate) described: bool,
+    described: bool,
     /// Whether the minute's quota has been shown before it ran out, without an unforeseen 429 since.
-    pub(crate) shows_minute: bool,
+    shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
     /// 429s in a row. Those of requests that were in flight together count once.
     throttled_in_a_row: u32,
     /// The end of the last block that no known reading predicted. Then a quota is hidden.
-    pub(crate) unforeseen: Option<LocalTime>,
-    /// The members, oldest first.
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) probe: Option<Probe>,
-    pub(crate) lost: LostRequests,
-    pub(crate) usage: PlanUsage,
+    unforeseen: Option<LocalTime>,
+    lost: LostRequests,
+    usage: PlanUsage,
     /// How much later than announced windows open, as observed.
-    pub(crate) reset_margin: Duration,
+    reset_margin: Duration,
     /// The own share of the requests in the last window.
-    pub(crate) own_share: Option<f64>,
+    own_share: Option<f64>,
     /// Until when other clients are assumed to use the key.
-    pub(crate) other_clients_until: Option<ServiceTime>,
+    other_clients_until: Option<ServiceTime>,
     /// When the service wrote the last reading, at the latest.
-    pub(crate) seen_at: Option<LocalTime>,
+    seen_at: Option<LocalTime>,
     /// The running mean of the time from sending a request to the head of its response.
-    pub(crate) latency: Duration,
-    /// Whether the store is unreachable, so that members may be active that cannot be seen.
+    latency: Duration,
+    /// Whether others may use the key now, even if no reading has shown any.
     #[serde(skip)]
-    pub(crate) is_alone: bool,
+    assumes_others: bool,
+}
+
+/// What recording an outcome has changed.
+#[derive(Debug, Clone, Copy, Default)]
+#[must_use]
+pub(crate) struct Recorded {
+    /// The block, if it was a 429.
+    pub(crate) block: Option<Block>,
+    /// Whether it has opened the next window of a quota.
+    pub(crate) opened_window: bool,
 }
 
 impl Ledger {
@@ -94,63 +96,35 @@ impl Ledger {
 
     /// Returns whether members can have written it: a store may hold anything.
     pub(crate) fn is_plausible(&self) -> bool {
-        self.slots.len() <= MAX_MEMBERS
-            && self.slots.iter().all(Slot::is_plausible)
-            && self.windows.iter().all(Window::is_plausible)
+        self.windows.iter().all(Window::is_plausible)
             && self.usage.is_plausible()
             && self.latency.max(self.reset_margin).as_secs() < MAX_COUNT
             && self.throttled_in_a_row < u32::MAX
     }
 
-    /// Records the outcome of a member's request. Returns the block if it is a 429. `jitter` draws the
-    /// extra wait after repeated 429s, up to its argument.
+    /// Records the outcome of a request. `reserved` is the number of other requests that are reserved or
+    /// in flight. `jitter` draws the extra wait after repeated 429s, up to its argument.
     pub(crate) fn record(
         &mut self,
-        member: MemberId,
         outcome: &Outcome,
+        reserved: u64,
         jitter: impl FnOnce(Duration) -> Duration,
-    ) -> Option<Block> {
-        let Outcome {
-            sent,
-            ended: now,
-            probe,
-            requests,
-            head,
-        } = *outcome;
-        let slot = self.slot(member);
-        slot.reserved = slot.reserved.saturating_sub(requests.into());
-        if probe {
-            self.end_probe(member);
-        }
-        let Some(head) = head else {
+    ) -> Recorded {
+        let (sent, now, requests) = (outcome.sent(), outcome.ended(), outcome.requests());
+        let Some(head) = outcome.head() else {
             self.lost.add(requests, sent, now);
-            return None;
+            return Recorded::default();
         };
         let expected = self.clock.earliest(now);
-        match head {
-            ResponseHead {
-                date: Some(date), ..
-            } => self.clock.observe_date(sent, now, date),
-            ResponseHead {
-                reading: Some(reading),
-                retry_after,
-                ..
-            } => {
-                self.clock.observe_reset(now, reading.reset, retry_after);
-            }
-            _ => {}
+        self.observe_clock(sent, now, head);
+        // Without a lease, it is not known when the request was sent.
+        if requests > 0 {
+            self.observe_latency(now.since(sent));
         }
-        let latency = now.since(sent);
-        self.latency = match self.latency {
-            // When it was sent is not known: its lease had ended before.
-            mean if requests == 0 => mean,
-            Duration::ZERO => latency,
-            mean => (mean * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT,
-        };
         if head.status >= 500 && head.reading.is_none() {
             // A proxy in front of the service may have failed.
             self.lost.add(requests, sent, now);
-            return None;
+            return Recorded::default();
         }
         self.settle(sent);
         let counted = if head.status == 429 {
@@ -161,78 +135,58 @@ impl Ledger {
         let earliest = self.clock.earliest(now);
         self.usage.count(counted, earliest);
         if head.status == 401 {
-            return None;
+            return Recorded::default();
         }
         let reading = head.reading.map(|reading| Reading {
             reset: reading.reset.min(earliest.plus(MAX_BLOCK)),
             ..reading
         });
-        if probe
-            && reading.is_some_and(|reading| self.opened_late(&reading, earliest.max(expected)))
+        if let Some(reading) = &reading
+            && outcome.is_probe()
+            && self.opened_late(reading, earliest.max(expected))
         {
             self.reset_margin = (self.reset_margin + RESET_MARGIN_STEP).min(MAX_RESET_MARGIN);
         }
         let current = reading.filter(|reading| reading.reset >= earliest);
-        self.learn(current, counted, (sent, now, earliest));
-        self.seen_at = self.seen_at.max(current.map(|_| now));
+        let outstanding = reserved + self.lost.count();
+        let opened_window = self.learn(current, (outstanding, counted), (sent, now, earliest));
+        if current.is_some() {
+            self.seen_at = self.seen_at.max(Some(now));
+        }
         self.described |= current.is_some() || reading.is_none();
-        // 429s of requests that were in flight together count once.
-        let is_later = self
-            .throttled_at
-            .is_none_or(|at| sent > at || probe && sent == at);
-        if head.status == 429 {
-            self.throttled_in_a_row += u32::from(is_later);
-            self.throttled_at = Some(now);
-            return Some(self.block(current, now, &head, jitter));
+        let block = self.record_status(outcome, head, current, jitter);
+        Recorded {
+            block,
+            opened_window,
         }
-        self.shows_minute |= self
-            .windows
-            .iter()
-            .any(|window| window.quota == Quota::Minute);
-        // A forced request that succeeds ends the block.
-        if is_later && (probe || self.blocked_at(now).is_none()) {
-            self.blocked = None;
-            self.throttled_in_a_row = 0;
+    }
+
+    /// Returns the requests that the service may have counted that its readings do not show, without
+    /// those in flight.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.count()
+    }
+
+    /// Counts requests as lost that are reserved by somebody who is gone.
+    pub(crate) fn lose(&mut self, requests: u64, now: LocalTime) {
+        if requests > 0 {
+            let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+            self.lost.add(requests, now, now);
         }
-        None
     }
 
-    /// Returns a member's slot, and adds one for a new member.
-    pub(crate) fn slot(&mut self, id: MemberId) -> &mut Slot {
-        let place = self
-            .slots
-            .iter()
-            .position(|slot| slot.id == id)
-            .unwrap_or_else(|| {
-                let weighted_use = self
-                    .slots
-                    .iter()
-                    .map(|slot| slot.weighted_use)
-                    .max()
-                    .unwrap_or(0);
-                self.slots.push(Slot::new(id, weighted_use));
-                self.slots.len() - 1
-            });
-        &mut self.slots[place]
+    /// Returns how many lost requests were sent after a time of the service.
+    pub(crate) fn lost_since(&self, at: ServiceTime) -> u64 {
+        self.lost.since(self.clock.local(at))
     }
 
-    /// Returns how many members are alive.
-    pub(crate) fn members(&self, now: LocalTime) -> usize {
-        self.slots.iter().filter(|slot| now < slot.until).count()
+    /// Returns whether a lost request may still be on its way to the service.
+    pub(crate) fn has_lost_on_the_way(&self, now: LocalTime) -> bool {
+        self.lost.is_on_the_way(now)
     }
 
-    /// Returns whether there is room for a member. Dead members are removed if there is not.
-    pub(crate) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
-        let is_known = self.slots.iter().any(|slot| slot.id == id);
-        if self.slots.len() >= MAX_MEMBERS && !is_known {
-            self.slots.retain(|slot| now < slot.until);
-        }
-        self.slots.len() < MAX_MEMBERS || is_known
-    }
-
-    /// Ends the probe, if it is this member's.
-    pub(crate) fn end_probe(&mut self, member: MemberId) {
-        self.probe = self.probe.filter(|probe| probe.member != member);
+    pub(crate) fn windows(&self) -> &[Window] {
+        &self.windows
     }
 
     /// Returns the block of a 429, if it is in force.
@@ -240,14 +194,109 @@ impl Ledger {
         self.blocked.filter(|block| now < block.until)
     }
 
-    /// Returns how many requests all members have reserved or in flight.
-    pub(crate) fn reserved(&self) -> u64 {
-        self.slots.iter().map(|slot| slot.reserved).sum()
+    /// Returns the block of the last 429, until a later response is not a 429.
+    pub(crate) fn last_block(&self) -> Option<Block> {
+        self.blocked
     }
 
-    /// Returns how many requests the service may have counted that its readings do not show.
-    pub(crate) fn outstanding(&self) -> u64 {
-        self.reserved() + self.lost.count()
+    /// Replaces the block of the last 429.
+    pub(crate) fn set_block(&mut self, block: Option<Block>) {
+        self.blocked = block;
+    }
+
+    /// Returns whether one request must go first: while nothing is known, and after a 429.
+    pub(crate) fn must_probe(&self) -> bool {
+        !self.described || self.blocked.is_some()
+    }
+
+    /// Requires a probe: what is known may be out of date.
+    pub(crate) fn doubt(&mut self) {
+        self.described = false;
+    }
+
+    /// Returns whether the minute's quota is known.
+    pub(crate) fn knows_minute(&self) -> bool {
+        let is_minute = |window: &Window| window.quota() == Quota::Minute;
+        self.shows_minute || self.windows.iter().any(is_minute)
+    }
+
+    /// Returns what each quota of a client's plan leaves.
+    pub(crate) fn plan_left(
+        &self,
+        plan: Plan,
+        now: LocalTime,
+        policy: &Policy,
+    ) -> impl Iterator<Item = PlanLeft> {
+        let now = self.clock.earliest(now);
+        self.usage.left(plan, now, |limit| policy.part_of(limit))
+    }
+
+    /// Returns for how long the last unforeseen 429 is over.
+    pub(crate) fn since_unforeseen(&self, now: LocalTime) -> Option<Duration> {
+        self.unforeseen.map(|end| now.since(end))
+    }
+
+    /// Returns the mean latency of responses.
+    pub(crate) fn latency(&self) -> Duration {
+        self.latency
+    }
+
+    /// Returns the time since the last reading, if there was one.
+    pub(crate) fn age(&self, now: LocalTime) -> Option<Duration> {
+        self.seen_at.map(|at| now.since(at))
+    }
+
+    /// Returns the earliest time that the service's clock may show.
+    pub(crate) fn service_time(&self, now: LocalTime) -> ServiceTime {
+        self.clock.earliest(now)
+    }
+
+    /// Returns when the service's clock has certainly reached a time.
+    pub(crate) fn local_time(&self, at: ServiceTime) -> LocalTime {
+        self.clock.local(at)
+    }
+
+    /// Sets whether others may use the key now, even if no reading has shown any.
+    pub(crate) fn assume_others(&mut self, assumes_others: bool) {
+        self.assumes_others = assumes_others;
+    }
+
+    /// Returns how much later than announced a window is assumed to open. Other clients may wait for
+    /// whole seconds, rounded up. A request before that is too early for the whole key, and counts
+    /// towards its ban.
+    pub(crate) fn reset_margin(&self, now: ServiceTime) -> Duration {
+        let beside_others =
+            self.assumes_others || self.other_clients_until.is_some_and(|until| now < until);
+        if beside_others {
+            self.reset_margin.max(RESET_MARGIN_STEP)
+        } else {
+            self.reset_margin
+        }
+    }
+
+    pub(crate) fn has_passed(&self, window: &Window, now: ServiceTime) -> bool {
+        now >= window.reset().plus(self.reset_margin(now))
+    }
+
+    /// Returns the own share of the quota, if other clients use the key.
+    pub(crate) fn shared_use(&self) -> Option<f64> {
+        let assumed = if self.assumes_others {
+            ASSUMED_SHARE
+        } else {
+            1.0
+        };
+        let share = self.own_share.map_or(assumed, |share| share.min(assumed));
+        (share < SOLE_USER_SHARE).then_some(share)
+    }
+
+    /// Returns the own share, if other clients could use up the rest between two readings.
+    pub(crate) fn contested_share(&self) -> Option<f64> {
+        let is_scarce = |window: &Window| window.remaining() <= PLENTY.max(window.limit() / 2);
+        if self.windows.iter().any(is_scarce) {
+            self.shared_use()
+        } else {
+            None
+        }
     }
 
     /// Records that the last 429 was a ban; only its body says so.
@@ -262,20 +311,37 @@ impl Ledger {
         let resets = self
             .windows
             .iter()
-            .map(|window| self.clock.local(window.reset));
+            .map(|window| self.clock.local(window.reset()));
         resets
             .chain(self.blocked.map(|block| block.until))
             .max()
             .unwrap_or(LocalTime(0))
     }
 
+    fn observe_clock(&mut self, sent: LocalTime, now: LocalTime, head: &ResponseHead) {
+        if let Some(date) = head.date {
+            self.clock.observe_date(sent, now, date);
+        } else if let Some(reading) = &head.reading {
+            self.clock
+                .observe_reset(now, reading.reset, head.retry_after);
+        }
+    }
+
+    fn observe_latency(&mut self, latency: Duration) {
+        self.latency = if self.latency.is_zero() {
+            latency
+        } else {
+            (self.latency * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT
+        };
+    }
+
     /// Counts the lost requests that the response to a request sent at `sent` settles.
     fn settle(&mut self, sent: LocalTime) {
         for (count, at) in self.lost.settle(sent) {
             // The reading may include them: they are not the requests of other clients.
-            self.windows
-                .iter_mut()
-                .for_each(|window| window.count_own(count));
+            for window in &mut self.windows {
+                window.count_own(count);
+            }
             self.usage.count(count, self.clock.earliest(at));
         }
     }
@@ -285,25 +351,24 @@ impl Ledger {
     fn opened_late(&self, reading: &Reading, now: ServiceTime) -> bool {
         reading.remaining == 0
             && self.windows.iter().any(|window| {
-                window.limit == reading.limit
+                window.limit() == reading.limit
                     && window.compare(reading) == Ordering::Equal
                     && self.has_passed(window, now)
             })
     }
 
-    /// Records the reading of a response.
+    /// Records the reading of a response. Returns whether it has opened the next window of a quota.
     fn learn(
         &mut self,
         reading: Option<Reading>,
-        counted: u32,
+        (outstanding, counted): (u64, u32),
         (sent, at, now): (LocalTime, LocalTime, ServiceTime),
-    ) {
-        let outstanding = self.outstanding();
+    ) -> bool {
         let mut share = self.own_share;
         let (mut described, mut reopened) = (false, false);
-        let reset_margin = self.reset_margin(now);
+        let margin = self.reset_margin(now);
         self.windows.retain_mut(|window| {
-            let passed = now >= window.reset.plus(reset_margin);
+            let passed = now >= window.reset().plus(margin);
             let Some(reading) = reading.filter(|reading| window.describes(reading, now)) else {
                 // Not described: a window is forgotten after its reset, and counted down before.
                 window.count_unreported(counted);
@@ -313,7 +378,7 @@ impl Ledger {
             match window.compare(&reading) {
                 // A late response, unless its request was sent after this window was opened: then the
                 // service's clock was set back.
-                Ordering::Less if !passed && sent <= window.opened_at => {}
+                Ordering::Less if !passed && sent <= window.opened_at() => {}
                 Ordering::Equal => {
                     window.lower(&reading);
                     window.count_own(counted);
@@ -326,23 +391,54 @@ impl Ledger {
             share = window.own_share(outstanding).or(share);
             true
         });
-        if let Some(reading) = reading.filter(|_| !described) {
+        if let Some(reading) = reading
+            && !described
+        {
             let window = Window::open(reading, (outstanding, counted), share, (at, now));
             share = window.own_share(outstanding).or(share);
-            self.windows.push(window);
-            if self.windows.len() > MAX_WINDOWS {
-                // Those with the least remaining matter.
-                self.windows.sort_by_key(|window| window.remaining);
-                self.windows.truncate(MAX_WINDOWS);
-            }
+            self.add_window(window);
         }
         self.own_share = share;
         if self.shared_use().is_some() {
             self.other_clients_until = Some(now.plus(OTHER_CLIENTS_REMEMBERED));
         }
-        if reopened {
-            self.slots.retain_mut(Slot::open_window);
+        reopened
+    }
+
+    fn add_window(&mut self, window: Window) {
+        self.windows.push(window);
+        if self.windows.len() > MAX_WINDOWS {
+            // Those with the least remaining matter.
+            self.windows.sort_by_key(Window::remaining);
+            self.windows.truncate(MAX_WINDOWS);
         }
+    }
+
+    /// Records whether a response was a 429. Returns its block.
+    fn record_status(
+        &mut self,
+        outcome: &Outcome,
+        head: &ResponseHead,
+        reading: Option<Reading>,
+        jitter: impl FnOnce(Duration) -> Duration,
+    ) -> Option<Block> {
+        let (sent, now) = (outcome.sent(), outcome.ended());
+        // 429s of requests that were in flight together count once.
+        let is_later = self
+            .throttled_at
+            .is_none_or(|at| sent > at || outcome.is_probe() && sent == at);
+        if head.status == 429 {
+            self.throttled_in_a_row += u32::from(is_later);
+            self.throttled_at = Some(now);
+            return Some(self.block(reading, now, head, jitter));
+        }
+        self.shows_minute = self.knows_minute();
+        // A forced request that succeeds ends the block.
+        if is_later && (outcome.is_probe() || self.blocked_at(now).is_none()) {
+            self.blocked = None;
+            self.throttled_in_a_row = 0;
+        }
+        None
     }
 
     fn block(
@@ -394,39 +490,42 @@ fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
     }
 }
 
+/// For tests: what no response tells.
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rate_limit::tests::rules::with_window;
+impl Ledger {
+    /// Creates a ledger that a response has described.
+    pub(crate) fn with_window(now: LocalTime, service: ServiceTime, window: Window) -> Self {
+        Self {
+            windows: vec![window],
+            described: true,
+            seen_at: Some(now),
+            ..Self::new(now, service)
+        }
+    }
 
-    #[test]
-    fn a_record_with_a_count_that_no_member_reaches_is_refused() {
-        let most = i64::from(u32::MAX) << 16 | 0xFFFF;
-        let mut ledger = with_window(100, 90).ledger;
-        for member in 0..63 {
-            ledger.slot(MemberId(100 + member));
-        }
-        assert!(ledger.is_plausible(), "64 members");
-        for (place, most) in [
-            ("/slots/63/reserved", most),
-            ("/slots/0/want", most),
-            ("/slots/0/weighted_use", most * 1_024 + 1_023),
-            ("/windows/0/own", most),
-            ("/windows/0/remaining", 100),
-            ("/usage/minute/used", most),
-            ("/usage/day/window", most),
-            ("/latency/secs", most),
-            ("/reset_margin/secs", most),
-            ("/throttled_in_a_row", i64::from(u32::MAX) - 1),
-        ] {
-            for (count, is_plausible) in [(most, true), (most + 1, false)] {
-                let mut record = serde_json::to_value(&ledger).unwrap();
-                *record.pointer_mut(place).expect(place) = count.into();
-                let ledger: Ledger = serde_json::from_value(record).unwrap();
-                assert_eq!(ledger.is_plausible(), is_plausible, "{place} {count}");
-            }
-        }
-        ledger.slot(MemberId(1_000));
-        assert!(!ledger.is_plausible(), "65 members");
+    pub(crate) fn own_share(&self) -> Option<f64> {
+        self.own_share
+    }
+
+    /// Sets the own share, as readings of a time have shown it.
+    pub(crate) fn set_own_share(&mut self, share: f64, seen_at: LocalTime) {
+        (self.own_share, self.seen_at) = (Some(share), Some(seen_at));
+    }
+
+    /// Sets until when other clients are remembered.
+    pub(crate) fn remember_others(&mut self, until: ServiceTime) {
+        self.other_clients_until = Some(until);
+    }
+
+    pub(crate) fn set_latency(&mut self, latency: Duration) {
+        self.latency = latency;
+    }
+
+    pub(crate) fn set_unforeseen(&mut self, end: LocalTime) {
+        self.unforeseen = Some(end);
+    }
+
+    pub(crate) fn assumes_others(&self) -> bool {
+        self.assumes_others
     }
 }

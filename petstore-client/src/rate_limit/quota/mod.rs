@@ -1,11 +1,15 @@
-//! The quotas of one key, as one process knows them: pure rules without a clock, a lock or a socket.
+//! The quotas of one key, as one process knows them: pure rules without a clock, a lock or a socket. Read
+//! `window`, `ledger`, `decision` and `local` in this order.
 
 pub(crate) mod clock;
 pub(crate) mod outstanding;
 pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod reading;
 pub(crate) mod window;
 
 pub(crate) mod ledger;
 
 pub(crate) mod decision;
+
+pub(crate) mod local;

@@ -1,11 +1,13 @@
 //! Requests without a response: in flight, or lost.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 
 use super::clock::{LocalTime, SECOND, micros};
+use super::policy::ClientId;
 
 /// An unused reservation lapses after this time: the task that holds it is not polled.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
@@ -27,16 +29,35 @@ pub(crate) struct Reservation {
     /// Where its lease is, and the number by which to know it: keys are used again.
     key: usize,
     id: u64,
-    pub(crate) probe: bool,
+    is_probe: bool,
+}
+
+impl Reservation {
+    pub(crate) fn is_probe(self) -> bool {
+        self.is_probe
+    }
 }
 
 /// A reserved request. When the lease ends, its task is taken for dead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lease {
     id: u64,
-    pub(crate) end: LocalTime,
-    pub(crate) sent: Option<LocalTime>,
-    pub(crate) probe: bool,
+    end: LocalTime,
+    sent: Option<LocalTime>,
+    is_probe: bool,
+    /// The client, if it limits its requests in flight.
+    client: Option<ClientId>,
+}
+
+impl Lease {
+    /// Returns when the request was sent, if it was.
+    pub(crate) fn sent(&self) -> Option<LocalTime> {
+        self.sent
+    }
+
+    pub(crate) fn is_probe(&self) -> bool {
+        self.is_probe
+    }
 }
 
 /// This process's reserved requests and requests in flight.
@@ -46,46 +67,84 @@ pub(crate) struct Requests {
     leases: Slab<Lease>,
     /// When the first lease ends, or earlier.
     first_end: Option<LocalTime>,
+    /// The last probe that is in flight, and when its lease ends.
+    probe: Option<(u64, LocalTime)>,
+    /// How many are in flight of each client that limits them.
+    limited: HashMap<ClientId, u64>,
 }
 
 impl Requests {
-    pub(crate) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
+    pub(crate) fn reserve(
+        &mut self,
+        now: LocalTime,
+        is_probe: bool,
+        client: Option<ClientId>,
+    ) -> Reservation {
         self.last_id += 1;
         let end = now.plus(UNUSED_LEASE);
         self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
         let id = self.last_id;
+        if is_probe {
+            self.probe = Some((id, end));
+        }
+        if let Some(client) = client {
+            *self.limited.entry(client).or_default() += 1;
+        }
         let key = self.leases.insert(Lease {
             id,
             end,
             sent: None,
-            probe,
+            is_probe,
+            client,
         });
-        Reservation { key, id, probe }
+        Reservation { key, id, is_probe }
     }
 
-    /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
-    /// the reservation has lapsed.
+    /// Records that the request is sent now and lasts no longer than `lease`. Returns false if the
+    /// reservation has lapsed.
     pub(crate) fn start(
         &mut self,
         reservation: Reservation,
         now: LocalTime,
         lease: Duration,
     ) -> bool {
+        let end = now.plus(lease.min(MAX_LEASE));
         let Some(found) = self.find(reservation) else {
             return false;
         };
-        (found.sent, found.end) = (Some(now), now.plus(lease.min(MAX_LEASE)));
+        (found.sent, found.end) = (Some(now), end);
+        if let Some((id, probe_end)) = &mut self.probe
+            && *id == reservation.id
+        {
+            *probe_end = end;
+        }
         true
     }
 
     /// Ends a request. Returns `None` if its lease had already ended.
     pub(crate) fn end(&mut self, reservation: Reservation) -> Option<Lease> {
         self.find(reservation)?;
-        self.leases.try_remove(reservation.key)
+        let lease = self.leases.try_remove(reservation.key)?;
+        self.forget(&lease);
+        Some(lease)
     }
 
     fn find(&mut self, Reservation { key, id, .. }: Reservation) -> Option<&mut Lease> {
         self.leases.get_mut(key).filter(|lease| lease.id == id)
+    }
+
+    /// Takes a lease that was removed out of the counts.
+    fn forget(&mut self, lease: &Lease) {
+        if self.probe.is_some_and(|(id, _)| id == lease.id) {
+            self.probe = None;
+        }
+        let Some(client) = lease.client else { return };
+        if let Some(count) = self.limited.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                self.limited.remove(&client);
+            }
+        }
     }
 
     /// Removes and returns the leases that have ended.
@@ -100,19 +159,29 @@ impl Requests {
             !is_over
         });
         self.first_end = self.leases.iter().map(|(_, lease)| lease.end).min();
+        for lease in &ended {
+            self.forget(lease);
+        }
         ended
     }
 
-    /// Returns the lease of the probe, if there is one.
-    pub(crate) fn probe(&self) -> Option<&Lease> {
-        self.leases
-            .iter()
-            .map(|(_, lease)| lease)
-            .find(|lease| lease.probe)
+    /// Returns when the lease of the probe ends, if one is in flight.
+    pub(crate) fn probe_end(&self) -> Option<LocalTime> {
+        self.probe.map(|(_, end)| end)
+    }
+
+    /// Lets another probe go while one is in flight.
+    pub(crate) fn forget_probe(&mut self) {
+        self.probe = None;
     }
 
     pub(crate) fn count(&self) -> u64 {
         self.leases.len() as u64
+    }
+
+    /// Returns how many requests of a client are in flight that limits them.
+    pub(crate) fn count_of(&self, client: ClientId) -> u64 {
+        self.limited.get(&client).copied().unwrap_or(0)
     }
 
     pub(crate) fn first_end(&self) -> Option<LocalTime> {
@@ -130,6 +199,7 @@ impl Requests {
     /// Moves all times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.first_end = self.first_end.map(|end| end.moved(by));
+        self.probe = self.probe.map(|(id, end)| (id, end.moved(by)));
         for (_, lease) in &mut self.leases {
             lease.end = lease.end.moved(by);
             lease.sent = lease.sent.map(|sent| sent.moved(by));
@@ -216,8 +286,8 @@ mod tests {
     fn a_reservation_lapses_after_a_second_and_a_request_after_ten_minutes() {
         let mut requests = Requests::default();
         let (unused, sent) = (
-            requests.reserve(at(0), false),
-            requests.reserve(at(0), true),
+            requests.reserve(at(0), false, None),
+            requests.reserve(at(0), true, None),
         );
         assert!(requests.start(sent, at(500), Duration::from_secs(3_600)));
         assert_eq!(
@@ -231,6 +301,24 @@ mod tests {
         assert_eq!(requests.first_end(), Some(at(601_500)));
         let lease = requests.end(sent).unwrap();
         assert_eq!((lease.end, lease.sent), (at(601_500), Some(at(1_500))));
+    }
+
+    #[test]
+    fn the_probe_and_the_requests_of_a_client_are_counted_until_they_end() {
+        let (client, mut requests) = (ClientId::new(), Requests::default());
+        let probe = requests.reserve(at(0), true, Some(client));
+        let other = requests.reserve(at(0), false, Some(client));
+        let _unlimited = requests.reserve(at(0), false, None);
+        assert_eq!(requests.probe_end(), Some(at(1_000)));
+        assert!(requests.start(probe, at(0), Duration::from_secs(5)));
+        assert_eq!(requests.probe_end(), Some(at(5_000)));
+        assert_eq!((requests.count(), requests.count_of(client)), (3, 2));
+        assert!(requests.end(probe).is_some() && requests.end(probe).is_none());
+        assert_eq!((requests.probe_end(), requests.count_of(client)), (None, 1));
+        assert_eq!(requests.expire(at(1_000)).len(), 2);
+        assert!(requests.end(other).is_none());
+        assert_eq!((requests.count(), requests.count_of(client)), (0, 0));
+        assert!(requests.limited.is_empty());
     }
 
     #[test]

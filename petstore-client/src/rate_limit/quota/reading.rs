@@ -1,6 +1,6 @@
 //! What responses and lost requests say about limits.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,22 @@ pub(crate) struct Reading {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
+}
+
+impl Reading {
+    /// Reads the quota that a response describes, if its reset is plausible.
+    fn read(headers: &HeaderMap, service_now: SystemTime) -> Option<Self> {
+        let window = QuotaWindow::read_at(headers, service_now)?;
+        let left = window.reset.duration_since(service_now).unwrap_or_default();
+        if left > MAX_WINDOW {
+            return None;
+        }
+        Some(Self {
+            limit: window.limit,
+            remaining: window.remaining,
+            reset: window.reset.into(),
+        })
+    }
 }
 
 /// A block: no request may be sent before an instant.
@@ -52,13 +68,13 @@ pub(crate) struct ResponseHead {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     /// When the last of them was sent, and when it ended.
-    pub(crate) sent: LocalTime,
-    pub(crate) ended: LocalTime,
-    pub(crate) probe: bool,
+    sent: LocalTime,
+    ended: LocalTime,
+    is_probe: bool,
     /// The number of reservations that it ends; 0 if its lease had already ended.
-    pub(crate) requests: u32,
+    requests: u32,
     /// `None` if no response came.
-    pub(crate) head: Option<ResponseHead>,
+    head: Option<ResponseHead>,
 }
 
 impl ResponseHead {
@@ -67,30 +83,64 @@ impl ResponseHead {
     pub(crate) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
         let date = headers::date(headers);
         let service_now = date.unwrap_or_else(|| believed.system());
-        let window = QuotaWindow::read_at(headers, service_now).filter(|window| {
-            window.reset.duration_since(service_now).unwrap_or_default() <= MAX_WINDOW
-        });
         Self {
             status: status.as_u16(),
             date: date.map(ServiceTime::from),
-            reading: window.map(
-                |QuotaWindow {
-                     limit,
-                     remaining,
-                     reset,
-                     ..
-                 }| Reading {
-                    limit,
-                    remaining,
-                    reset: reset.into(),
-                },
-            ),
+            reading: Reading::read(headers, service_now),
             retry_after: headers::retry_after(headers, service_now),
         }
     }
 }
 
 impl Outcome {
+    /// Creates the outcome of a request that ended without a usable response.
+    pub(crate) fn lost(sent: LocalTime, ended: LocalTime, is_probe: bool) -> Self {
+        Self {
+            sent,
+            ended,
+            is_probe,
+            requests: 1,
+            head: None,
+        }
+    }
+
+    /// Creates the outcome of an answered request. `requests` is 0 if its lease had already ended.
+    pub(crate) fn answered(
+        sent: LocalTime,
+        ended: LocalTime,
+        is_probe: bool,
+        requests: u32,
+        head: ResponseHead,
+    ) -> Self {
+        Self {
+            sent,
+            ended,
+            is_probe,
+            requests,
+            head: Some(head),
+        }
+    }
+
+    pub(crate) fn sent(&self) -> LocalTime {
+        self.sent
+    }
+
+    pub(crate) fn ended(&self) -> LocalTime {
+        self.ended
+    }
+
+    pub(crate) fn is_probe(&self) -> bool {
+        self.is_probe
+    }
+
+    pub(crate) fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    pub(crate) fn head(&self) -> Option<&ResponseHead> {
+        self.head.as_ref()
+    }
+
     pub(crate) fn moved(&self, by: i64) -> Self {
         Self {
             sent: self.sent.moved(by),
@@ -101,13 +151,18 @@ impl Outcome {
 
     /// Returns whether two outcomes differ only in what is left of the same window.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let plain = |outcome: &Self| {
-            let head = outcome
-                .head
-                .filter(|head| head.status < 300 && !outcome.probe)?;
-            head.reading.map(|reading| (reading.limit, reading.reset))
-        };
-        plain(self).is_some() && plain(self) == plain(other)
+        let window = self.plain_window();
+        window.is_some() && window == other.plain_window()
+    }
+
+    /// Returns the limit and the reset in a success that was no probe.
+    fn plain_window(&self) -> Option<(u64, ServiceTime)> {
+        let head = self.head?;
+        if head.status >= 300 || self.is_probe {
+            return None;
+        }
+        let reading = head.reading?;
+        Some((reading.limit, reading.reset))
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -153,7 +208,7 @@ mod tests {
         Outcome {
             sent,
             ended: sent,
-            probe: false,
+            is_probe: false,
             requests: 2,
             head: Some(head),
         }
@@ -168,7 +223,13 @@ mod tests {
             (outcome(6, 200, reading(61, 7, 100)), false),
             (outcome(6, 200, reading(60, 7, 101)), false),
             (outcome(6, 200, None), false),
-            (Outcome { probe: true, ..one }, false),
+            (
+                Outcome {
+                    is_probe: true,
+                    ..one
+                },
+                false,
+            ),
             (Outcome { head: None, ..one }, false),
         ] {
             assert_eq!(one.is_like(&other), is_like, "{other:?}");

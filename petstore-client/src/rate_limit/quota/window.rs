@@ -21,14 +21,14 @@ pub(crate) const ASSUMED_SHARE: f64 = 0.25;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Window {
-    pub(crate) quota: Quota,
-    pub(crate) limit: u64,
+    quota: Quota,
+    limit: u64,
     /// The lowest reading seen: within a window the service's reading only falls.
-    pub(crate) remaining: u64,
-    pub(crate) reset: ServiceTime,
+    remaining: u64,
+    reset: ServiceTime,
     /// The reset when the window was opened.
     anchor: ServiceTime,
-    pub(crate) opened_at: LocalTime,
+    opened_at: LocalTime,
     opened_with: u64,
     /// Own answered requests in this window, besides the one that opened it.
     own: u64,
@@ -89,6 +89,28 @@ impl Window {
         }
     }
 
+    pub(crate) fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Returns the lowest reading of what is left.
+    pub(crate) fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    pub(crate) fn reset(&self) -> ServiceTime {
+        self.reset
+    }
+
+    pub(crate) fn opened_at(&self) -> LocalTime {
+        self.opened_at
+    }
+
+    /// Returns whether members can have written it: a store may hold anything.
     pub(crate) fn is_plausible(&self) -> bool {
         self.own < MAX_COUNT && self.remaining <= self.limit
     }

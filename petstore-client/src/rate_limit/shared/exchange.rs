@@ -1,20 +1,24 @@
-//! Updates of the shared record. Any caller of the limiter that finds one due starts it.
+//! When and how a member updates its record in the store. Any caller of the limiter that finds an update
+//! due starts it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::division::Report;
+use super::engine::Engine;
 use super::member::Member;
-use super::store::{Change, StoreTime, update_record};
+use super::record::Record;
+use super::store::{Change, RecordKey, SharedStore, StoreError, StoreTime};
+use super::update::{Granted, Report, Update};
 use crate::backoff::random_part;
 use crate::clock;
-use crate::rate_limit::limiter::{Limiter, State, StateGuard};
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::time::Clock;
 use crate::rate_limit::view::SharedStatus;
 
 /// The tolerance when clocks are compared, in microseconds.
@@ -23,94 +27,115 @@ const MAX_ROUNDING: u64 = 1_000;
 const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
 /// An update that is older than this is abandoned: its runtime is blocked.
 const STALE_UPDATE: Duration = Duration::from_secs(2);
+/// How often a process that may end checks whether another update has ended.
+const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A planned update. If its runtime ends before, another one can be planned.
-struct Planned {
-    limiter: Arc<Limiter>,
-    at: LocalTime,
+/// The limiter, for the exchange with its store.
+pub(crate) trait Host: Send + Sync + 'static {
+    fn clock(&self) -> &Clock;
+
+    /// Gives access to the member at a time, under the limiter's lock.
+    fn access<T>(&self, access: impl FnOnce(&mut Member, &mut ExchangeState, LocalTime) -> T) -> T;
+
+    /// Returns how many calls wait for reservations, and the policy of the last call.
+    fn demand(&self) -> (u64, Policy);
+
+    /// Grants what may be sent after an update, and plans the next one.
+    fn updated(&self);
+
+    /// Wakes all waiters: the next update must be planned again.
+    fn wake(&self);
 }
 
-impl Planned {
-    /// Ends the plan, unless an earlier update has been planned since.
-    fn take(&self) -> Option<(LocalTime, StateGuard<'_>)> {
-        let (now, mut state) = self.limiter.lock();
-        (state.planned == Some(self.at)).then(|| {
-            state.planned = None;
-            (now, state)
-        })
+/// The record of a key in a store.
+pub(crate) struct Exchange {
+    store: SharedStore,
+    key: RecordKey,
+}
+
+/// How far the exchange is. The limiter keeps it beside the member.
+#[derive(Default)]
+pub(crate) struct ExchangeState {
+    /// When the update in progress began, and when the next one is planned.
+    updating: Option<LocalTime>,
+    planned: Option<LocalTime>,
+    /// The store's problem, and how often it has changed.
+    problem: Option<String>,
+    changes: u64,
+}
+
+/// When the next update is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Now,
+    At(LocalTime),
+    /// Later than one that is planned, or never.
+    NotYet,
+}
+
+impl Exchange {
+    pub(crate) fn new(store: SharedStore, key: RecordKey) -> Arc<Self> {
+        Arc::new(Self { store, key })
     }
-}
 
-impl Drop for Planned {
-    fn drop(&mut self) {
-        if self.take().is_some() {
-            self.limiter.changed.notify_waiters();
+    /// Plans the next update, for so many calls that wait.
+    pub(crate) fn plan(
+        &self,
+        engine: &Engine,
+        progress: &mut ExchangeState,
+        waiting: u64,
+        now: LocalTime,
+    ) -> Due {
+        let Some(at) = engine.member().and_then(|member| member.update_at(waiting)) else {
+            return Due::NotYet;
+        };
+        if at <= now {
+            return Due::Now;
+        }
+        let is_first = progress
+            .planned
+            .is_none_or(|planned| at < planned || planned < now);
+        if !is_first || Handle::try_current().is_err() {
+            return Due::NotYet;
+        }
+        progress.planned = Some(at);
+        Due::At(at)
+    }
+
+    /// Starts an update that is due, or waits for it in a task of its own.
+    pub(crate) fn run<H: Host>(self: &Arc<Self>, host: &Weak<H>, due: Due) {
+        match due {
+            Due::Now => self.start(host),
+            Due::At(at) => self.wait(host, at),
+            Due::NotYet => {}
         }
     }
-}
 
-/// An update in progress. If its runtime ends, another one can begin.
-struct Updating<'l> {
-    limiter: &'l Limiter,
-    since: LocalTime,
-}
-
-impl Drop for Updating<'_> {
-    fn drop(&mut self) {
-        let (_, mut state) = self.limiter.lock();
-        if state.updating == Some(self.since) {
-            state.updating = None;
-            self.limiter.changed.notify_waiters();
-        }
-    }
-}
-
-/// The shared record.
-impl Limiter {
-    /// Starts an update that is due, or plans the next one.
-    pub(crate) fn plan_update(&self, now: LocalTime, mut state: StateGuard<'_>) {
-        if self.shared.is_none() {
+    fn wait<H: Host>(self: &Arc<Self>, host: &Weak<H>, at: LocalTime) {
+        let (Some(host), Ok(runtime)) = (host.upgrade(), Handle::try_current()) else {
             return;
-        }
-        match state.member.update_at(state.queue.waiting() as u64) {
-            Some(at) if at <= now => {
-                drop(state);
-                self.start_update();
+        };
+        let wake = host.clock().instant(at);
+        let planned = Planned { host, at };
+        runtime.spawn(async move {
+            sleep_until(wake).await;
+            if planned.take() {
+                planned.host.updated();
             }
-            Some(at)
-                if state
-                    .planned
-                    .is_none_or(|planned| at < planned || planned < now) =>
-            {
-                let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current())
-                else {
-                    return;
-                };
-                state.planned = Some(at);
-                drop(state);
-                let wake = self.instant(at);
-                let planned = Planned { limiter, at };
-                runtime.spawn(async move {
-                    sleep_until(wake).await;
-                    if let Some((now, state)) = planned.take() {
-                        planned.limiter.plan_update(now, state);
-                    }
-                });
-            }
-            _ => {}
-        }
+        });
     }
 
     /// Updates the record, unless an update is in progress. A store on this machine has finished when
     /// this returns.
-    pub(crate) fn start_update(&self) {
-        let (Some(limiter), Ok(runtime)) = (self.this.upgrade(), Handle::try_current()) else {
+    pub(crate) fn start<H: Host>(self: &Arc<Self>, host: &Weak<H>) {
+        let (Some(host), Ok(runtime)) = (host.upgrade(), Handle::try_current()) else {
             return;
         };
-        if !self.begin_update() {
-            return;
-        }
-        let mut updating = Box::pin(async move { limiter.update(Member::report).await });
+        let Some(since) = begin(&*host) else { return };
+        let exchange = Arc::clone(self);
+        let mut updating = Box::pin(async move {
+            exchange.update(&*host, since, Member::report).await;
+        });
         let mut context = Context::from_waker(Waker::noop());
         if updating.as_mut().poll(&mut context).is_pending() {
             runtime.spawn(updating);
@@ -118,61 +143,77 @@ impl Limiter {
     }
 
     /// Updates the record now, both ways, for a process that may end.
-    pub(crate) async fn synchronize(&self) {
-        while !self.begin_update() {
-            sleep(Duration::from_millis(5)).await;
-        }
-        self.update(Member::last_report).await;
-    }
-
-    /// Returns whether no other update is in progress.
-    fn begin_update(&self) -> bool {
-        let (now, mut state) = self.lock();
-        let is_free = state
-            .updating
-            .is_none_or(|since| now >= since.plus(STALE_UPDATE));
-        if is_free {
-            state.updating = Some(now);
-        }
-        is_free
-    }
-
-    async fn update(&self, report: fn(&mut Member, LocalTime, u64, f64) -> Report) {
-        let Some(shared) = &self.shared else { return };
-        let (report, me, policy, _updating) = {
-            let (now, mut state) = self.lock();
-            let updating = state.updating.map(|since| Updating {
-                limiter: self,
-                since,
-            });
-            let waiting = state.queue.waiting() as u64;
-            let report = report(&mut state.member, now, waiting, random_part());
-            (report, state.member.id, state.policy, updating)
+    pub(crate) async fn synchronize<H: Host>(&self, host: &H) {
+        let since = loop {
+            if let Some(since) = begin(host) {
+                break since;
+            }
+            sleep(BUSY_INTERVAL).await;
         };
+        self.update(host, since, Member::last_report).await;
+    }
+
+    /// Removes the record.
+    pub(crate) async fn forget(&self) -> Result<(), StoreError> {
+        self.store.forget(Some(&self.key)).await
+    }
+
+    /// Returns whether the store's problem has begun or ended since `seen`, which becomes up to date.
+    pub(crate) fn has_changed(&self, progress: &ExchangeState, seen: &AtomicU64) -> bool {
+        seen.swap(progress.changes, Ordering::Relaxed) != progress.changes
+    }
+
+    /// Returns whether the record has been read.
+    pub(crate) fn has_read(&self, engine: &Engine) -> bool {
+        engine.member().is_some_and(Member::has_read_record)
+    }
+
+    /// Returns the store's status.
+    pub(crate) fn status(
+        &self,
+        engine: &Engine,
+        progress: &ExchangeState,
+        now: LocalTime,
+    ) -> Option<SharedStatus> {
+        let members = engine.member()?.members(now);
+        Some(SharedStatus {
+            location: self.store.location().into_owned(),
+            members: u32::try_from(members).unwrap_or(u32::MAX),
+            problem: progress.problem.clone(),
+        })
+    }
+
+    async fn update<H: Host>(
+        &self,
+        host: &H,
+        since: LocalTime,
+        report: fn(&mut Member, LocalTime, u64, f64) -> Report,
+    ) {
+        let _updating = Updating { host, since };
+        let (waiting, policy) = host.demand();
+        let (report, me) = host.access(|member, _, now| {
+            let report = report(member, now, waiting, random_part());
+            (report, member.id())
+        });
         let mut result = Err("the store did not apply the change");
         let mut apply = |current: Option<&[u8]>, at: StoreTime| {
+            let now = host.clock().now();
+            let shift = shift_to(at, now);
+            let now = now.moved(shift);
+            let report = report.moved(shift);
+            // After a jump of the store's clock, the copy's times are wrong.
+            let copy = || host.access(|member, _, _| member.copy().filter(|_| shift == 0));
+            let is_alive = |other| self.store.is_alive(&self.key, other).unwrap_or(true);
             let wall = ServiceTime::from(clock::wall());
-            let mut now = self.now();
-            let shift = at.since.0.saturating_sub(now.0);
-            // Rounding errors do not move the ends of windows.
-            let shift = if shift.unsigned_abs() > MAX_ROUNDING {
-                shift
-            } else {
-                0
-            };
-            now = now.moved(shift);
-            match update_record(
-                current,
-                (at, now, wall),
-                (me, &report.moved(shift)),
-                &policy,
-                |other| shared.store.is_alive(&shared.key, other).unwrap_or(true),
-                // After a jump of the store's clock, the copy's times are wrong.
-                || self.lock().1.member.copy().filter(|_| shift == 0),
-            ) {
-                Ok((record, ledger, granted)) => {
-                    result = Ok((ledger, shift, granted));
-                    record
+            let update = Update::new(me, &report, &policy, now);
+            match update.apply_to_stored(current, at, wall, is_alive, copy) {
+                Ok(applied) => {
+                    result = Ok(Updated {
+                        record: applied.record,
+                        granted: applied.granted,
+                        shift,
+                    });
+                    applied.bytes
                 }
                 Err(problem) => {
                     result = Err(problem);
@@ -181,54 +222,136 @@ impl Limiter {
             }
         };
         let change = Change::new(me, &mut apply);
-        let updated = timeout(UPDATE_TIMEOUT, shared.store.update(&shared.key, change)).await;
-        let (mut now, mut state) = self.lock();
-        if let Ok((_, shift, _)) = result {
-            self.ahead.fetch_add(shift, Ordering::Relaxed);
-            now = now.moved(shift);
-            state.member.shift(shift);
-        }
-        let problem = match (updated, &result) {
-            (Ok(Ok(())), Ok(_)) => None,
-            (Ok(Ok(())), Err(problem)) => Some((*problem).to_owned()),
-            (Ok(Err(error)), _) => Some(error.to_string()),
-            (Err(_), _) => Some("it does not answer".to_owned()),
+        let stored = timeout(UPDATE_TIMEOUT, self.store.update(&self.key, change)).await;
+        let stored = match stored {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("it does not answer".to_owned()),
         };
-        match result {
-            Ok((ledger, _, granted)) if problem.is_none() => {
-                state
-                    .member
-                    .updated(now, ledger, report.given_back, granted);
+        self.take_over(host, stored, result, report.given_back);
+        host.updated();
+    }
+
+    /// Takes over the result of an update. `stored` is whether the store has it.
+    fn take_over<H: Host>(
+        &self,
+        host: &H,
+        stored: Result<(), String>,
+        result: Result<Updated, &'static str>,
+        given_back: u64,
+    ) {
+        host.access(|member, progress, mut now| {
+            if let Ok(updated) = &result {
+                host.clock().shift(updated.shift);
+                member.shift(updated.shift);
+                now = now.moved(updated.shift);
             }
-            result => state
-                .member
-                .update_failed(now, result.ok().map(|(ledger, ..)| ledger)),
-        }
-        let store = shared.store.location();
-        match (&state.problem, &problem) {
+            let problem = match (stored, result) {
+                (Ok(()), Ok(updated)) => {
+                    member.updated(now, updated.record, given_back, updated.granted);
+                    None
+                }
+                (Ok(()), Err(problem)) => {
+                    member.update_failed(now, None);
+                    Some(problem.to_owned())
+                }
+                (Err(problem), result) => {
+                    member.update_failed(now, result.ok().map(|updated| updated.record));
+                    Some(problem)
+                }
+            };
+            self.note(progress, problem);
+            progress.updating = None;
+        });
+    }
+
+    /// Notes whether the store has a problem.
+    fn note(&self, progress: &mut ExchangeState, problem: Option<String>) {
+        let store = self.store.location();
+        match (&progress.problem, &problem) {
             (None, Some(problem)) => tracing::warn!(%store, problem, "rate limits are not shared"),
             (Some(was), None) => tracing::info!(%store, was, "rate limits are shared again"),
             _ => {}
         }
-        state.changes += u64::from(state.problem.is_some() != problem.is_some());
-        state.problem = problem;
-        state.updating = None;
-        self.after_change(now, state);
+        progress.changes += u64::from(progress.problem.is_some() != problem.is_some());
+        progress.problem = problem;
     }
+}
 
-    /// Returns the store's status if it has changed since `seen`.
-    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
-        self.shared.as_ref()?;
-        let (now, state) = self.lock();
-        let is_new = seen.swap(state.changes, Ordering::Relaxed) != state.changes;
-        self.shared_status(&state, now).filter(|_| is_new)
+/// The record after an update, and how far the store's clock is ahead.
+struct Updated {
+    record: Record,
+    granted: Granted,
+    shift: i64,
+}
+
+/// Returns how far the store's clock is ahead. Rounding errors do not move the ends of windows.
+fn shift_to(at: StoreTime, now: LocalTime) -> i64 {
+    let shift = at.since().0.saturating_sub(now.0);
+    if shift.unsigned_abs() > MAX_ROUNDING {
+        shift
+    } else {
+        0
     }
+}
 
-    pub(crate) fn shared_status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
-        self.shared.as_ref().map(|shared| SharedStatus {
-            location: shared.store.location().into_owned(),
-            members: u32::try_from(state.member.ledger.members(now)).unwrap_or(u32::MAX),
-            problem: state.problem.clone(),
+/// Begins an update, and returns when; `None` while another one is in progress.
+fn begin<H: Host>(host: &H) -> Option<LocalTime> {
+    host.access(|_, progress, now| {
+        let is_free = progress
+            .updating
+            .is_none_or(|since| now >= since.plus(STALE_UPDATE));
+        if is_free {
+            progress.updating = Some(now);
+        }
+        is_free.then_some(now)
+    })
+}
+
+/// A planned update. If its runtime ends before, another one can be planned.
+struct Planned<H: Host> {
+    host: Arc<H>,
+    at: LocalTime,
+}
+
+impl<H: Host> Planned<H> {
+    /// Ends the plan. Returns false if an earlier update has been planned since.
+    fn take(&self) -> bool {
+        self.host.access(|_, progress, _| {
+            let is_planned = progress.planned == Some(self.at);
+            if is_planned {
+                progress.planned = None;
+            }
+            is_planned
         })
+    }
+}
+
+impl<H: Host> Drop for Planned<H> {
+    fn drop(&mut self) {
+        if self.take() {
+            self.host.wake();
+        }
+    }
+}
+
+/// An update in progress. If its runtime ends, another one can begin.
+struct Updating<'h, H: Host> {
+    host: &'h H,
+    since: LocalTime,
+}
+
+impl<H: Host> Drop for Updating<'_, H> {
+    fn drop(&mut self) {
+        let is_unfinished = self.host.access(|_, progress, _| {
+            let is_own = progress.updating == Some(self.since);
+            if is_own {
+                progress.updating = None;
+            }
+            is_own
+        });
+        if is_unfinished {
+            self.host.wake();
+        }
     }
 }

@@ -1,17 +1,19 @@
-//! The limiter's part of one process: its requests in flight, and its copy of the ledger.
-//!
-//! Without a store, the process owns the ledger and decides by it. With a store, the ledger is a record
-//! that all members update: this member keeps a copy, reserves requests in advance and reports their
-//! outcomes later. While the store is unreachable, it continues with its copy. This code is pure.
+//! A process that shares a key through a store: it keeps a copy of the record, reserves requests in
+//! advance, and reports their outcomes later. While the store is unreachable, it continues with its copy.
+//! This code is pure.
 
 use std::time::Duration;
 
-use super::division::{Granted, MEMBER_LEASE, Report};
+use super::members::Members;
+use super::record::Record;
 use super::slot::MemberId;
-use crate::rate_limit::quota::clock::{LocalTime, ServiceTime, micros};
-use crate::rate_limit::quota::decision::{Decision, Policy};
-use crate::rate_limit::quota::ledger::{Ledger, Probe};
-use crate::rate_limit::quota::outstanding::{Lease, MAX_LEASE, Requests, Reservation};
+use super::update::{Granted, MEMBER_LEASE, Report};
+use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::quota::decision::{self, Decision, InFlight};
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::local::{Ended, Local};
+use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Block, Outcome, ResponseHead};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
@@ -39,10 +41,11 @@ const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Member {
-    pub(crate) id: MemberId,
-    pub(crate) ledger: Ledger,
-    pub(crate) requests: Requests,
-    pub(crate) throttled: u64,
+    id: MemberId,
+    /// The copy of the record's ledger, and the requests of this process.
+    local: Local,
+    /// The copy of the record's members.
+    members: Members,
     state: Sharing,
     /// Reservations made in advance, and whether the only one is for the probe.
     held: u64,
@@ -63,13 +66,11 @@ pub(crate) struct Member {
     is_reserved_for_others: bool,
 }
 
-/// Whether and how a process shares the ledger.
+/// How a process shares the record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Sharing {
-    /// No store is configured.
-    #[default]
-    Off,
     /// The record has not been read yet.
+    #[default]
     New,
     On,
     /// The store is unreachable.
@@ -77,39 +78,54 @@ enum Sharing {
 }
 
 impl Member {
-    pub(crate) fn new(id: MemberId, now: LocalTime, wall: ServiceTime, shared: bool) -> Self {
+    pub(crate) fn new(id: MemberId, now: LocalTime, wall: ServiceTime) -> Self {
         Self {
             id,
-            ledger: Ledger::new(now, wall),
-            state: if shared { Sharing::New } else { Sharing::Off },
+            local: Local::new(now, wall),
             updated_at: now,
             retry_at: now,
             ..Self::default()
         }
     }
 
+    pub(crate) fn id(&self) -> MemberId {
+        self.id
+    }
+
+    pub(crate) fn local(&self) -> &Local {
+        &self.local
+    }
+
+    /// Returns the number of members that are known to be alive.
+    pub(crate) fn members(&self, now: LocalTime) -> usize {
+        self.members.alive(now)
+    }
+
     /// Forgets all but the requests in flight.
     pub(crate) fn forget(&mut self, now: LocalTime, wall: ServiceTime) {
-        let requests = std::mem::take(&mut self.requests);
-        *self = Self::new(MemberId::random(), now, wall, self.state != Sharing::Off);
-        self.ledger.slot(self.id).reserved = requests.count();
-        self.requests = requests;
+        let mut local = std::mem::take(&mut self.local);
+        local.forget(now, wall);
+        *self = Self {
+            local,
+            ..Self::new(MemberId::random(), now, wall)
+        };
+        let in_flight = self.local.in_flight();
+        self.members.slot(self.id).set_reserved(in_flight);
     }
 
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
         if !self.shares_record() {
-            return self.ledger.decide(now, policy);
+            return self.local.decide(now, policy);
         }
-        if let Some(block) = self.ledger.blocked_at(now) {
+        if let Some(block) = self.ledger().blocked_at(now) {
             return Decision::WaitUntil(block);
         }
         if !policy.rate_limiting {
             return Decision::Send { probe: false };
         }
-        if policy
-            .max_in_flight
-            .is_some_and(|most| self.requests.count() >= most.into())
+        if let Some(limit) = policy.max_in_flight
+            && self.local.in_flight_of(policy) >= limit.most()
         {
             return Decision::WaitForResponse(WaitReason::Concurrency);
         }
@@ -118,7 +134,7 @@ impl Member {
                 probe: self.holds_probe,
             };
         }
-        match self.ledger.decide(now, policy) {
+        match decision::decide(self.ledger(), self.in_flight(now, policy), now, policy) {
             Decision::Send { .. } => Decision::WaitForResponse(WaitReason::Members),
             wait => wait,
         }
@@ -129,76 +145,68 @@ impl Member {
         if !(self.shares_record() && self.is_reserved_for_others && now < self.retry_at) {
             return None;
         }
-        let service_now = self.service_time(now);
-        let open = self
-            .ledger
-            .windows
+        let service_now = self.ledger().service_time(now);
+        let minute = self
+            .ledger()
+            .windows()
             .iter()
-            .filter(|window| window.reset > service_now);
-        let minute = open
-            .filter(|window| window.quota == Quota::Minute)
-            .max_by_key(|w| w.reset);
-        let block = minute.map_or(
-            Block {
+            .filter(|window| window.reset() > service_now && window.quota() == Quota::Minute)
+            .max_by_key(|window| window.reset());
+        let block = match minute {
+            Some(window) => Block {
+                until: self.ledger().local_time(window.reset()),
+                named: window.reset(),
+                reason: BlockReason::Quota(window.quota()),
+            },
+            None => Block {
                 until: self.retry_at,
                 named: service_now,
                 reason: BlockReason::Unknown,
             },
-            |window| Block {
-                until: self.ledger.clock.local(window.reset),
-                named: window.reset,
-                reason: BlockReason::Quota(window.quota),
-            },
-        );
+        };
         Some(block)
     }
 
     /// Reserves a request that may be sent.
-    pub(crate) fn reserve(&mut self, now: LocalTime, probe: bool) -> Reservation {
-        let reservation = self.requests.reserve(now, probe);
+    pub(crate) fn reserve(
+        &mut self,
+        now: LocalTime,
+        is_probe: bool,
+        policy: &Policy,
+    ) -> Reservation {
         if self.shares_record() {
             self.held = self.held.saturating_sub(1);
             self.used += 1;
-        } else {
-            self.ledger.slot(self.id).reserved += 1;
         }
-        if probe {
-            self.record_probe(now);
-        }
-        reservation
+        self.local.reserve(now, is_probe, policy)
     }
 
-    /// Records that the request is sent now and lasts no longer than `lease`. Returns false where
-    /// the reservation has lapsed, or a 429 has come.
+    /// Records that the request is sent now and lasts no longer than `lease`. Returns false if the
+    /// reservation has lapsed, or a 429 has come. Then the reservation is over.
     pub(crate) fn start(
         &mut self,
         reservation: Reservation,
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        if self.ledger.blocked_at(now).is_some() && !reservation.probe {
+        if self.ledger().blocked_at(now).is_some() && !reservation.is_probe() {
             self.release(reservation);
             return false;
         }
-        let started = self.requests.start(reservation, now, lease);
-        if reservation.probe {
-            self.record_probe(now);
-        }
-        started
+        self.local.start(reservation, now, lease)
     }
 
     /// Returns the reservation of a request that was not sent, or cannot have reached the service.
     pub(crate) fn release(&mut self, reservation: Reservation) {
-        if self.requests.end(reservation).is_some() {
-            self.give_back(reservation.probe);
+        if self.local.release(reservation) {
+            self.give_back(reservation.is_probe());
         }
     }
 
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
-        // A request without a lease counts as lost already.
-        if let Some(lease) = self.requests.end(reservation) {
-            self.lose(lease, now);
+        if let Some(ended) = self.local.end_lost(reservation, now) {
+            self.record_ended(&ended);
         }
     }
 
@@ -210,132 +218,124 @@ impl Member {
         head: &ResponseHead,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        let lease = self.requests.end(reservation);
-        let requests = u32::from(lease.is_some());
-        let sent = lease
-            .and_then(|lease| lease.sent)
-            .unwrap_or(now.moved(-micros(MAX_LEASE)));
-        self.throttled += u64::from(head.status == 429);
-        let probe = reservation.probe;
-        self.record(
-            Outcome {
-                sent,
-                ended: now,
-                probe,
-                requests,
-                head: Some(*head),
-            },
-            jitter,
-        )
+        let outcome = self.local.end_answered(reservation, now, head);
+        self.record(&outcome, jitter)
+    }
+
+    /// Records that the last 429 was a ban.
+    pub(crate) fn record_ban(&mut self) {
+        self.local.record_ban();
+    }
+
+    /// Records that the machine was suspended: a probe must show what has changed.
+    pub(crate) fn resume(&mut self) {
+        if !self.shares_record() {
+            self.local.resume();
+        }
     }
 
     /// Ends leases that are over: requests that were sent count as lost.
     pub(crate) fn expire(&mut self, now: LocalTime) {
-        for lease in self.requests.expire(now) {
-            self.lose(lease, now);
+        for ended in self.local.end_expired(now) {
+            self.record_ended(&ended);
         }
-    }
-
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.requests.count()
-    }
-
-    pub(crate) fn unresolved(&self) -> u64 {
-        self.ledger.lost.count()
     }
 
     /// Returns what a window leaves, including own reservations that are not used yet.
     pub(crate) fn left_in(&self, window: &Window) -> u64 {
-        let left = self.ledger.left_in(window, &Policy::default());
-        left.saturating_add(self.held).min(window.remaining)
+        let in_flight = if self.shares_record() {
+            self.members.reserved()
+        } else {
+            self.local.in_flight()
+        };
+        let left = decision::left_in(self.ledger(), window, in_flight, &Policy::default());
+        left.saturating_add(self.held).min(window.remaining())
     }
 
     /// Returns whether a probe is in flight.
     pub(crate) fn is_probing(&self, now: LocalTime) -> bool {
-        self.ledger.probe.is_some_and(|probe| now < probe.until)
+        if self.shares_record() {
+            self.members.is_probing(now)
+        } else {
+            self.local.is_probing(now)
+        }
     }
 
-    /// Returns when nothing known here matters any more, if all windows end as announced.
-    pub(crate) fn idle_from(&self) -> LocalTime {
-        self.ledger.idle_from().max(self.requests.last_end())
+    fn ledger(&self) -> &Ledger {
+        self.local.ledger()
     }
 
-    /// Returns the earliest time that the service's clock may show.
-    pub(crate) fn service_time(&self, now: LocalTime) -> ServiceTime {
-        self.ledger.clock.earliest(now)
+    /// Returns what all members have in flight.
+    fn in_flight(&self, now: LocalTime, policy: &Policy) -> InFlight {
+        InFlight {
+            all: self.members.reserved(),
+            of_client: self.local.in_flight_of(policy),
+            has_probe: self.members.is_probing(now),
+            processes: self.members.alive(now),
+        }
     }
 
     fn record(
         &mut self,
-        outcome: Outcome,
+        outcome: &Outcome,
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        let block = self.ledger.record(self.id, &outcome, jitter);
-        if self.state != Sharing::Off {
-            self.is_urgent |= block.is_some() || outcome.probe;
-            match self
-                .outcomes
-                .last_mut()
-                .filter(|last| last.is_like(&outcome))
-            {
-                Some(last) => last.merge(&outcome),
-                None => self.outcomes.push(outcome),
-            }
+        let block = self.learn(outcome, jitter);
+        self.is_urgent |= block.is_some() || outcome.is_probe();
+        match self.outcomes.last_mut() {
+            Some(last) if last.is_like(outcome) => last.merge(outcome),
+            _ => self.outcomes.push(*outcome),
         }
         block
     }
 
-    /// Records that a request was given up. It is lost only if it was sent.
-    fn lose(&mut self, Lease { sent, probe, .. }: Lease, now: LocalTime) {
-        match sent {
-            Some(sent) => {
-                let sent = sent.min(now);
-                let outcome = Outcome {
-                    sent,
-                    ended: now,
-                    probe,
-                    requests: 1,
-                    head: None,
-                };
+    /// Records an outcome in the copy of the record.
+    fn learn(
+        &mut self,
+        outcome: &Outcome,
+        jitter: impl FnOnce(Duration) -> Duration,
+    ) -> Option<Block> {
+        let slot = self.members.slot(self.id);
+        slot.end_requests(outcome.requests().into());
+        if outcome.is_probe() {
+            self.members.end_probe(self.id);
+        }
+        let reserved = if self.shares_record() {
+            self.members.reserved()
+        } else {
+            self.local.in_flight()
+        };
+        let recorded = self.local.record(outcome, reserved, jitter);
+        if recorded.opened_window {
+            self.members.open_window();
+        }
+        recorded.block
+    }
+
+    fn record_ended(&mut self, ended: &Ended) {
+        match ended {
+            Ended::Lost(outcome) => {
                 self.record(outcome, |_| Duration::ZERO);
             }
-            None => self.give_back(probe),
+            Ended::Unsent { is_probe } => self.give_back(*is_probe),
         }
     }
 
-    fn give_back(&mut self, probe: bool) {
-        match (self.shares_record(), probe) {
-            (true, true) => {
-                self.given_back += 1;
-                self.is_urgent = true;
-            }
-            (true, false) => self.held += 1,
-            (false, _) => {
-                let slot = self.ledger.slot(self.id);
-                slot.reserved = slot.reserved.saturating_sub(1);
-                if probe {
-                    self.ledger.end_probe(self.id);
-                }
-            }
+    fn give_back(&mut self, is_probe: bool) {
+        if !self.shares_record() {
+            return;
         }
-    }
-
-    /// Records the lease of the probe, if one is in flight.
-    fn record_probe(&mut self, now: LocalTime) {
-        if !self.shares_record()
-            && let Some(lease) = self.requests.probe()
-        {
-            self.ledger.probe = Some(Probe {
-                member: self.id,
-                granted: now,
-                until: lease.end,
-            });
+        if is_probe {
+            self.given_back += 1;
+            self.is_urgent = true;
+        } else {
+            self.held += 1;
         }
     }
 
     /// Returns whether reservations come from the shared record.
     fn shares_record(&self) -> bool {
-        matches!(self.state, Sharing::New | Sharing::On)
+        self.state != Sharing::Alone
     }
 
     /// Returns whether other members still count this member's reservations as its own.
@@ -348,65 +348,74 @@ impl Member {
 impl Member {
     /// Returns whether the record has been read.
     pub(crate) fn has_read_record(&self) -> bool {
-        matches!(self.state, Sharing::On | Sharing::Alone)
+        self.state != Sharing::New
     }
 
     /// Returns the last known record with the outcomes since.
-    pub(crate) fn copy(&self) -> Option<Ledger> {
-        let mut copy = self.has_read_record().then(|| self.ledger.clone())?;
-        copy.is_alone = false;
-        Some(copy)
+    pub(crate) fn copy(&self) -> Option<Record> {
+        if !self.has_read_record() {
+            return None;
+        }
+        let mut ledger = self.ledger().clone();
+        ledger.assume_others(false);
+        Some(Record::new(ledger, self.members.clone()))
     }
 
     /// Returns when to update the record next, if an update is needed.
     pub(crate) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
-        let in_flight = self.requests.count();
-        let unreported: u32 = self.outcomes.iter().map(|outcome| outcome.requests).sum();
+        let in_flight = self.local.in_flight();
+        let unreported = self.unreported();
         let has_something = self.held + self.given_back + in_flight > 0 || unreported > 0;
+        if self.state == Sharing::Alone {
+            let is_used = waiting > 0 || has_something || !self.reporting.is_empty();
+            return is_used.then(|| self.updated_at.plus(RETRY_INTERVAL));
+        }
+        if self.is_urgent {
+            return Some(self.updated_at);
+        }
+        let mut due = None;
+        if has_something {
+            due = Some(self.report_at(unreported, in_flight == 0 && waiting == 0));
+        }
+        if waiting > 0 && self.held == 0 {
+            let ask_at = self.ask_at(unreported);
+            due = Some(due.map_or(ask_at, |due| due.min(ask_at)));
+        }
+        due.map(|at| at.max(self.updated_at.plus(self.pause)))
+    }
+
+    /// Returns when the record lacks too much of what this member knows.
+    fn report_at(&self, unreported: u32, is_idle: bool) -> LocalTime {
         // Frequent reports show the members what other clients use.
-        let (max_unreported, interval) = match self.ledger.contested_share() {
+        let (max_unreported, interval) = match self.ledger().contested_share() {
             Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
             None => (MAX_UNREPORTED, MIN_UPDATE_INTERVAL),
         };
-        let is_idle = in_flight == 0 && waiting == 0;
-        let told = match self.state {
-            Sharing::Off => return None,
-            Sharing::Alone => {
-                let is_used = waiting > 0 || has_something || !self.reporting.is_empty();
-                return is_used.then(|| self.updated_at.plus(RETRY_INTERVAL));
-            }
-            _ if self.is_urgent => return Some(self.updated_at),
-            _ if unreported >= max_unreported || (unreported > 0 && is_idle) => {
-                Some(self.updated_at.plus(interval))
-            }
-            _ => has_something.then(|| self.updated_at.plus(MAX_UPDATE_INTERVAL)),
-        };
-        // Own answered requests may have made room.
-        let freed = (unreported > 0 && !self.is_reserved_for_others)
-            .then(|| self.updated_at.plus(FREED_INTERVAL));
-        let retry_at = freed.map_or(self.retry_at, |freed| freed.min(self.retry_at));
-        let asked = (waiting > 0 && self.held == 0).then_some(retry_at);
-        told.into_iter()
-            .chain(asked)
-            .min()
-            .map(|at| at.max(self.updated_at.plus(self.pause)))
+        if unreported >= max_unreported || (unreported > 0 && is_idle) {
+            self.updated_at.plus(interval)
+        } else {
+            self.updated_at.plus(MAX_UPDATE_INTERVAL)
+        }
+    }
+
+    /// Returns when waiting calls may get reservations. Own answered requests may have made room.
+    fn ask_at(&self, unreported: u32) -> LocalTime {
+        if unreported > 0 && !self.is_reserved_for_others {
+            self.retry_at.min(self.updated_at.plus(FREED_INTERVAL))
+        } else {
+            self.retry_at
+        }
+    }
+
+    fn unreported(&self) -> u32 {
+        self.outcomes.iter().map(Outcome::requests).sum()
     }
 
     /// Returns the report for an update.
     pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
-        let in_flight = self.requests.count();
-        let others = self.ledger.contested_share().is_some();
-        let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
-        let prefetch =
-            whole(f64::from(self.used) / since.as_secs_f64() * PREFETCH_TIME.as_secs_f64());
-        let kept = match (
-            self.shares_record() && self.lease_is_valid(now),
-            self.holds_probe,
-        ) {
-            (true, false) => self.held.min(prefetch),
-            (true, true) => self.held,
-            (false, _) => 0,
-        };
+        let in_flight = self.local.in_flight();
+        let prefetch = self.prefetch(now);
+        let kept = self.kept(now, prefetch);
         self.given_back += self.held - kept;
         self.held = kept;
         self.holds_probe &= kept > 0;
@@ -415,21 +424,46 @@ impl Member {
         self.reporting.append(&mut self.outcomes);
         let surplus = self.reporting.len().saturating_sub(MAX_OUTCOMES);
         self.reporting.drain(..surplus);
-        let probe_until = self.requests.probe().map(|lease| lease.end);
+        let beside_others = self.ledger().contested_share().is_some();
+        let prefetch = if in_flight + waiting > 0 && !beside_others {
+            prefetch.saturating_sub(kept)
+        } else {
+            0
+        };
         Report {
             outcomes: self.reporting.clone(),
             reserved: kept + in_flight,
             given_back: self.given_back,
             want: waiting,
-            prefetch: if in_flight + waiting > 0 && !others {
-                prefetch.saturating_sub(kept)
-            } else {
-                0
-            },
-            blocked: self.ledger.blocked,
-            probe_until: probe_until.or(self.holds_probe.then(|| now.plus(MEMBER_LEASE))),
+            prefetch,
+            blocked: self.ledger().last_block(),
+            probe_until: self.probe_until(now),
             leaves: false,
             jitter,
+        }
+    }
+
+    /// Returns what this member uses in `PREFETCH_TIME`.
+    fn prefetch(&self, now: LocalTime) -> u64 {
+        let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
+        whole(f64::from(self.used) / since.as_secs_f64() * PREFETCH_TIME.as_secs_f64())
+    }
+
+    /// Returns how many of its reservations this member keeps.
+    fn kept(&self, now: LocalTime, prefetch: u64) -> u64 {
+        if !self.shares_record() || !self.lease_is_valid(now) {
+            0
+        } else if self.holds_probe {
+            self.held
+        } else {
+            self.held.min(prefetch)
+        }
+    }
+
+    fn probe_until(&self, now: LocalTime) -> Option<LocalTime> {
+        match self.local.requests().probe_end() {
+            None if self.holds_probe => Some(now.plus(MEMBER_LEASE)),
+            end => end,
         }
     }
 
@@ -438,8 +472,7 @@ impl Member {
     pub(crate) fn last_report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
         self.used = 0;
         let report = self.report(now, waiting, jitter);
-        let slot = self.ledger.slot(self.id);
-        let has_used = slot.got + slot.previous > 0;
+        let has_used = self.members.slot(self.id).has_used();
         Report {
             leaves: has_used && report.reserved == 0 && report.want == 0,
             ..report
@@ -450,7 +483,7 @@ impl Member {
     pub(crate) fn updated(
         &mut self,
         now: LocalTime,
-        ledger: Ledger,
+        record: Record,
         returned: u64,
         granted: Granted,
     ) {
@@ -464,60 +497,49 @@ impl Member {
             (granted.retry_at, granted.is_reserved_for_others);
         self.pause = MIN_UPDATE_PAUSE.max(now.since(self.updated_at) * UPDATE_PAUSE_FACTOR);
         self.updated_at = now;
-        self.take_over(ledger);
+        self.take_over(record);
     }
 
-    fn take_over(&mut self, ledger: Ledger) {
-        self.ledger = ledger;
+    fn take_over(&mut self, mut record: Record) {
         for outcome in &self.outcomes {
-            self.ledger.record(self.id, outcome, |_| Duration::ZERO);
+            record.record(self.id, outcome);
         }
+        let (ledger, members) = record.into_parts();
+        *self.local.ledger_mut() = ledger;
+        self.members = members;
     }
 
     /// Records that the store is unreachable. `seen` is the record if it could still be read: a member
     /// that knows nothing yet goes by it.
-    pub(crate) fn update_failed(&mut self, now: LocalTime, seen: Option<Ledger>) {
+    pub(crate) fn update_failed(&mut self, now: LocalTime, seen: Option<Record>) {
         self.updated_at = now;
         (self.held, self.holds_probe) = (0, false);
         if !self.shares_record() {
             return;
         }
-        if let Some(ledger) = seen.filter(|_| self.state == Sharing::New) {
-            self.take_over(ledger);
-            self.ledger.end_probe(self.id);
+        if let Some(record) = seen
+            && self.state == Sharing::New
+        {
+            self.take_over(record);
+            self.members.end_probe(self.id);
         }
         self.state = Sharing::Alone;
-        self.ledger.is_alone = true;
-        let (id, reserved) = (self.id, self.requests.count());
         // Other members' reservations may have been used; they cannot be seen from now on.
-        self.ledger.expire_members(now, |member| member == id);
-        self.ledger.slot(id).reserved = reserved;
-        self.record_probe(now);
+        let id = self.id;
+        let reserved = self.members.expire(now, |member| member == id);
+        self.members.slot(id).set_reserved(self.local.in_flight());
+        let ledger = self.local.ledger_mut();
+        ledger.lose(reserved, now);
+        ledger.assume_others(true);
     }
 
     /// Moves own times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
-        self.requests.shift(by);
+        self.local.shift(by);
         for outcome in self.outcomes.iter_mut().chain(&mut self.reporting) {
             *outcome = outcome.moved(by);
         }
         self.updated_at = self.updated_at.moved(by);
-    }
-}
-
-impl Report {
-    /// Returns the report in the time of a store whose clock is `by` microseconds ahead.
-    pub(crate) fn moved(&self, by: i64) -> Self {
-        Self {
-            outcomes: self
-                .outcomes
-                .iter()
-                .map(|outcome| outcome.moved(by))
-                .collect(),
-            blocked: self.blocked.map(|block| block.moved(by)),
-            probe_until: self.probe_until.map(|until| until.moved(by)),
-            ..*self
-        }
     }
 }
 

@@ -1,14 +1,24 @@
 //! How processes share the quotas of a key: each is a member that updates a small record in a store.
+//! Read `slot`, `division`, `record`, `update`, `member`, `exchange` in this order.
 
 pub(crate) mod slot;
 
 pub(crate) mod division;
+pub(crate) mod members;
+pub(crate) mod store;
+
+pub(crate) mod record;
+
+pub(crate) mod update;
+
 pub(crate) mod member;
 
-pub(crate) mod store;
+pub(crate) mod engine;
 
 pub(crate) mod exchange;
 #[cfg(feature = "file-store")]
 pub(crate) mod file;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+
+pub(crate) mod host;

@@ -1,4 +1,4 @@
-//! The entry of a member in the ledger.
+//! The entry of a member in the record.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -28,23 +28,23 @@ impl MemberId {
     }
 }
 
-/// The entry of a member in the ledger.
+/// The entry of a member in the record.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Slot {
-    pub(crate) id: MemberId,
+    id: MemberId,
     /// Requests reserved in advance, in flight, or answered and not reported yet.
-    pub(crate) reserved: u64,
+    reserved: u64,
     /// Calls that wait for a reservation.
-    pub(crate) want: u64,
+    want: u64,
     /// Requests granted in this window, and in the one before.
-    pub(crate) got: u64,
-    pub(crate) previous: u64,
+    got: u64,
+    previous: u64,
     /// Whether calls waited when the last window ended.
     hungry: bool,
     /// Requests granted in all windows, older ones weighted less. The lowest weighted use goes first.
-    pub(crate) weighted_use: u64,
+    weighted_use: u64,
     /// When the member is taken for dead.
-    pub(crate) until: LocalTime,
+    until: LocalTime,
 }
 
 impl Slot {
@@ -69,6 +69,67 @@ impl Slot {
             self.weighted_use / USE_UNIT,
         ];
         counts.iter().all(|count| *count < MAX_COUNT)
+    }
+
+    pub(crate) fn id(&self) -> MemberId {
+        self.id
+    }
+
+    pub(crate) fn reserved(&self) -> u64 {
+        self.reserved
+    }
+
+    pub(crate) fn want(&self) -> u64 {
+        self.want
+    }
+
+    pub(crate) fn got(&self) -> u64 {
+        self.got
+    }
+
+    pub(crate) fn weighted_use(&self) -> u64 {
+        self.weighted_use
+    }
+
+    pub(crate) fn is_alive(&self, now: LocalTime) -> bool {
+        now < self.until
+    }
+
+    /// Returns whether the member has got requests in this window or the one before.
+    pub(crate) fn has_used(&self) -> bool {
+        self.got + self.previous > 0
+    }
+
+    /// Records what a member reports: it has so many requests reserved, calls wait, and it has given
+    /// some back.
+    pub(crate) fn report(&mut self, reserved: u64, want: u64, given_back: u64, until: LocalTime) {
+        (self.reserved, self.want, self.until) = (reserved, want, until);
+        self.got = self.got.saturating_sub(given_back);
+    }
+
+    /// Records granted requests. Those of a probe still wait when its response opens the window.
+    pub(crate) fn grant(&mut self, requests: u64, is_probe: bool) {
+        self.reserved += requests;
+        self.got += requests;
+        if !is_probe {
+            self.want = self.want.saturating_sub(requests);
+        }
+    }
+
+    /// Records reservations of which the outcome is known.
+    pub(crate) fn end_requests(&mut self, requests: u64) {
+        self.reserved = self.reserved.saturating_sub(requests);
+    }
+
+    /// Sets the requests that are reserved or in flight.
+    pub(crate) fn set_reserved(&mut self, requests: u64) {
+        self.reserved = requests;
+    }
+
+    /// Records that nothing has been heard of the member for too long. Returns what it had reserved.
+    pub(crate) fn silence(&mut self, now: LocalTime) -> u64 {
+        (self.want, self.until) = (0, self.until.min(now));
+        std::mem::take(&mut self.reserved)
     }
 
     /// Starts a new window. Returns whether the slot is still needed.
@@ -100,6 +161,31 @@ impl Slot {
         } else {
             missing.min((expected as f64 * rest + 0.9) as u64)
         }
+    }
+}
+
+/// For tests: what reports of some windows lead to.
+#[cfg(test)]
+impl Slot {
+    pub(crate) fn set_use(&mut self, got: u64, previous: u64, weighted_use: u64) {
+        (self.got, self.previous, self.weighted_use) = (got, previous, weighted_use);
+    }
+
+    pub(crate) fn set_want(&mut self, want: u64) {
+        self.want = want;
+    }
+
+    pub(crate) fn set_end(&mut self, until: LocalTime) {
+        self.until = until;
+    }
+
+    /// Returns what it got in this window and the one before.
+    pub(crate) fn parts(&self) -> (u64, u64) {
+        (self.got, self.previous)
+    }
+
+    pub(crate) fn end(&self) -> LocalTime {
+        self.until
     }
 }
 

@@ -7,10 +7,12 @@ use super::rules::{
     with_window,
 };
 use crate::rate_limit::quota::clock::LocalTime;
-use crate::rate_limit::quota::decision::{Decision, Policy};
-use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::decision::{self, Decision, InFlight};
+use crate::rate_limit::quota::local::Local;
+use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::Reading;
-use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::shared::members::Members;
 use crate::rate_limit::shared::slot::MemberId;
 use crate::rate_limit::view::{BlockReason, Plan, Quota, WaitReason};
 
@@ -26,18 +28,18 @@ fn plan(plan: Plan) -> Policy {
 }
 
 /// Returns how many requests may be sent at once, and how many the quotas leave.
-fn allowed(member: &Member, now: LocalTime) -> (u64, u64) {
-    let allowance = member.ledger.allowance(now, &Policy::default()).unwrap();
+fn allowed(local: &Local, now: LocalTime) -> (u64, u64) {
+    let in_flight = InFlight {
+        all: local.in_flight(),
+        ..InFlight::default()
+    };
+    let policy = Policy::default();
+    let allowance = decision::allowance(local.ledger(), in_flight, now, &policy).unwrap();
     (allowance.requests, allowance.left)
 }
 
-fn limits(member: &Member) -> Vec<u64> {
-    member
-        .ledger
-        .windows
-        .iter()
-        .map(|window| window.limit)
-        .collect()
+fn limits(local: &Local) -> Vec<u64> {
+    local.ledger().windows().iter().map(Window::limit).collect()
 }
 
 #[test]
@@ -57,10 +59,10 @@ fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then(
         (reading(5, 0, 20), Some(23), (23, Unknown)),
         (reading(5, 0, 12 * HOUR), None, (12 * HOUR, day)),
     ] {
-        let mut member = new();
-        let first = send(&mut member, 0);
-        respond(&mut member, first, 0, 429, reading, wait);
-        let Decision::WaitUntil(block) = decide(&member, 0) else {
+        let mut local = new();
+        let first = send(&mut local, 0);
+        respond(&mut local, first, 0, 429, reading, wait);
+        let Decision::WaitUntil(block) = decide(&local, 0) else {
             panic!("{reading:?}")
         };
         assert_eq!(
@@ -73,19 +75,19 @@ fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then(
 
 #[test]
 fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() {
-    let mut member = new();
+    let mut local = new();
     let (mut now, mut extra) = (0, Vec::new());
     for _ in 0..12 {
-        let probe = send(&mut member, now);
-        throttle(&mut member, probe, now, 1);
-        let end = until(&member, now).unwrap();
+        let probe = send(&mut local, now);
+        throttle(&mut local, probe, now, 1);
+        let end = until(&local, now).unwrap();
         extra.push(end - now - 1);
         now = end;
     }
     assert_eq!(extra, [0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]);
-    let probe = send(&mut member, now);
+    let probe = send(&mut local, now);
     respond(
-        &mut member,
+        &mut local,
         probe,
         now,
         429,
@@ -93,27 +95,27 @@ fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() 
         Some(20),
     );
     assert_eq!(
-        until(&member, now),
+        until(&local, now),
         Some(now + 20),
         "the reset is known to be late enough"
     );
-    let probe = send(&mut member, now + 20);
-    answer(&mut member, probe, now + 20, None);
-    let next = send(&mut member, now + 21);
-    throttle(&mut member, next, now + 21, 1);
-    assert_eq!(until(&member, now + 21), Some(now + 22));
+    let probe = send(&mut local, now + 20);
+    answer(&mut local, probe, now + 20, None);
+    let next = send(&mut local, now + 21);
+    throttle(&mut local, next, now + 21, 1);
+    assert_eq!(until(&local, now + 21), Some(now + 22));
 }
 
 #[test]
 fn a_window_that_opens_late_again_and_again_is_waited_for_two_seconds_longer() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(1, 0, 10));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1, 0, 10));
     for (now, reset_margin) in [(10, 1), (11, 2), (14, 2)] {
-        let early = send(&mut member, now);
-        respond(&mut member, early, now, 429, reading(1, 0, 10), Some(1));
+        let early = send(&mut local, now);
+        respond(&mut local, early, now, 429, reading(1, 0, 10), Some(1));
         assert_eq!(
-            member.ledger.reset_margin(service(now)),
+            local.ledger().reset_margin(service(now)),
             secs(reset_margin),
             "{now}"
         );
@@ -122,12 +124,12 @@ fn a_window_that_opens_late_again_and_again_is_waited_for_two_seconds_longer() {
 
 #[test]
 fn other_clients_are_remembered_for_five_minutes_and_windows_open_a_second_later_for_them() {
-    let mut member = with_window(100, 90);
-    assert_eq!(member.ledger.own_share, Some((1.0 + 2.0) / (1.0 + 8.0)));
-    let margins = |member: &Member| [299, 300].map(|now| member.ledger.reset_margin(service(now)));
-    assert_eq!(margins(&member), [secs(1), secs(0)]);
-    member.ledger.is_alone = true;
-    assert_eq!(margins(&member), [secs(1), secs(1)]);
+    let mut local = with_window(100, 90);
+    assert_eq!(local.ledger().own_share(), Some((1.0 + 2.0) / (1.0 + 8.0)));
+    let margins = |local: &Local| [299, 300].map(|now| local.ledger().reset_margin(service(now)));
+    assert_eq!(margins(&local), [secs(1), secs(0)]);
+    local.ledger_mut().assume_others(true);
+    assert_eq!(margins(&local), [secs(1), secs(1)]);
 }
 
 #[test]
@@ -140,10 +142,10 @@ fn what_is_left_is_plenty_above_half_of_the_limit_and_two_thousand() {
         (1_000, 999, 0.94, true),
         (1_000, 999, 0.95, false),
     ] {
-        let mut ledger = with_window(limit, remaining).ledger;
-        ledger.own_share = Some(share);
+        let mut local = with_window(limit, remaining);
+        local.ledger_mut().set_own_share(share, at(0));
         assert_eq!(
-            ledger.contested_share().is_some(),
+            local.ledger().contested_share().is_some(),
             is_contested,
             "{remaining} of {limit}"
         );
@@ -152,15 +154,17 @@ fn what_is_left_is_plenty_above_half_of_the_limit_and_two_thousand() {
 
 #[test]
 fn beside_other_clients_a_figure_is_old_after_two_round_trips_or_a_tenth_of_a_second() {
-    let mut member = with_window(1_000, 900);
-    member.ledger.own_share = Some(0.25);
+    let mut local = with_window(1_000, 900);
+    local.ledger_mut().set_own_share(0.25, at(0));
     for (latency, old) in [(0, 100_000), (1_000, 2_000_000)] {
-        member.ledger.latency = Duration::from_millis(latency);
-        let requests = [0, 1].map(|later| allowed(&member, LocalTime(old + later)).0);
+        local
+            .ledger_mut()
+            .set_latency(Duration::from_millis(latency));
+        let requests = [0, 1].map(|later| allowed(&local, LocalTime(old + later)).0);
         assert_eq!(requests, [112, 1], "{latency} ms");
     }
     let mut few = with_window(1_000, 5);
-    few.ledger.own_share = Some(0.25);
+    few.ledger_mut().set_own_share(0.25, at(0));
     assert_eq!(allowed(&few, at(0)), (1, 2));
 }
 
@@ -170,52 +174,47 @@ fn of_two_quotas_that_are_used_up_the_later_reset_is_waited_for() {
         rate_limiting: false,
         ..Policy::default()
     };
-    let mut member = new();
+    let mut local = new();
     for (now, reading) in [(0, reading(1_000, 0, 12 * HOUR)), (1, reading(5, 0, 30))] {
-        let request = send_with(&mut member, now, &off);
-        answer(&mut member, request, now, reading);
+        let request = send_with(&mut local, now, &off);
+        answer(&mut local, request, now, reading);
     }
-    assert!(until(&member, 1).is_some_and(|end| end >= 12 * HOUR));
+    assert!(until(&local, 1).is_some_and(|end| end >= 12 * HOUR));
 }
 
 #[test]
 fn a_share_that_was_agreed_on_leaves_nothing_to_other_clients_besides() {
-    let mut member = with_window(1_000, 3);
-    (member.ledger.own_share, member.ledger.seen_at) = (Some(0.25), Some(at(1)));
+    let mut local = with_window(1_000, 3);
+    local.ledger_mut().set_own_share(0.25, at(1));
     let agreed = Policy {
         share: 0.5,
         ..Policy::default()
     };
     assert_eq!(
-        member.decide(at(1), &agreed),
+        local.decide(at(1), &agreed),
         Decision::Send { probe: false }
     );
-    assert!(matches!(decide(&member, 1), Decision::WaitUntil(_)));
+    assert!(matches!(decide(&local, 1), Decision::WaitUntil(_)));
 }
 
 #[test]
 fn a_figure_that_does_not_fall_is_believed() {
-    let mut member = with_window(60, 59);
+    let mut local = with_window(60, 59);
     for now in 1..4 {
-        let request = send(&mut member, now);
-        answer(&mut member, request, now, reading(60, 59, 60));
+        let request = send(&mut local, now);
+        answer(&mut local, request, now, reading(60, 59, 60));
     }
-    assert_eq!(
-        member
-            .ledger
-            .left_in(&member.ledger.windows[0], &Policy::default()),
-        59
-    );
+    assert_eq!(local.left_in(&local.ledger().windows()[0]), 59);
 }
 
 #[test]
 fn what_was_left_of_a_window_that_is_over_may_be_sent_before_the_next_is_seen() {
-    let mut member = with_window(2_000, 1_999);
-    member.ledger.latency = secs(5);
-    assert_eq!(allowed(&member, at(60)), (3 * 1_999 * 5 / 60, 1_999));
-    member.ledger.latency = Duration::from_millis(100);
+    let mut local = with_window(2_000, 1_999);
+    local.ledger_mut().set_latency(secs(5));
+    assert_eq!(allowed(&local, at(60)), (3 * 1_999 * 5 / 60, 1_999));
+    local.ledger_mut().set_latency(Duration::from_millis(100));
     assert_eq!(
-        allowed(&member, at(59)),
+        allowed(&local, at(59)),
         (3 * 1_999 / 10, 1_999),
         "a second before the reset"
     );
@@ -224,15 +223,15 @@ fn what_was_left_of_a_window_that_is_over_may_be_sent_before_the_next_is_seen() 
 #[test]
 fn some_requests_are_kept_for_asking_what_became_of_lost_ones() {
     for (remaining, is_kept) in [(6, true), (7, false)] {
-        let mut member = with_window(7, remaining);
-        let lost = send(&mut member, 1);
-        member.record_lost(lost, at(1));
+        let mut local = with_window(7, remaining);
+        let lost = send(&mut local, 1);
+        local.record_lost(lost, at(1));
         let wait = Decision::WaitForResponse(WaitReason::Reserved);
-        assert_eq!(decide(&member, 1) == wait, is_kept, "{remaining}");
+        assert_eq!(decide(&local, 1) == wait, is_kept, "{remaining}");
         if !is_kept {
             // It cannot be on its way any more, and another one is.
-            let _asking = send(&mut member, 2);
-            assert_eq!(decide(&member, 2), wait);
+            let _asking = send(&mut local, 2);
+            assert_eq!(decide(&local, 2), wait);
         }
     }
 }
@@ -247,13 +246,13 @@ fn a_lost_request_counts_for_a_plan_from_two_seconds_before_the_minute_or_day() 
         (midnight - 3, midnight + 1, day, None),
         (midnight - 2, midnight + 1, day, Some(midnight + 24 * HOUR)),
     ] {
-        let mut member = new();
-        let first = send(&mut member, 0);
-        answer(&mut member, first, 0, None);
-        let lost = send(&mut member, lost_at);
-        member.record_lost(lost, at(lost_at));
+        let mut local = new();
+        let first = send(&mut local, 0);
+        answer(&mut local, first, 0, None);
+        let lost = send(&mut local, lost_at);
+        local.record_lost(lost, at(lost_at));
         let end = end.map(at);
-        let found = match member.decide(at(now), &plan(plan_of)) {
+        let found = match local.decide(at(now), &plan(plan_of)) {
             Decision::WaitUntil(block) => Some(block.until),
             _ => None,
         };
@@ -264,34 +263,34 @@ fn a_lost_request_counts_for_a_plan_from_two_seconds_before_the_minute_or_day() 
 #[test]
 fn a_refused_request_uses_nothing_of_a_plan_and_a_settled_one_does() {
     let two = plan(Plan::custom().per_minute(2));
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, None);
-    let mut refused = member.clone();
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, None);
+    let mut refused = local.clone();
     let second = send_with(&mut refused, 1, &two);
     throttle(&mut refused, second, 1, 1);
     assert_eq!(refused.decide(at(3), &two), Decision::Send { probe: true });
-    let lost = send_with(&mut member, 1, &two);
-    member.record_lost(lost, at(1));
-    let asking = send(&mut member, 3);
-    answer(&mut member, asking, 3, None);
+    let lost = send_with(&mut local, 1, &two);
+    local.record_lost(lost, at(1));
+    let asking = send(&mut local, 3);
+    answer(&mut local, asking, 3, None);
     let three = plan(Plan::custom().per_minute(3));
     assert!(matches!(
-        member.decide(at(4), &three),
+        local.decide(at(4), &three),
         Decision::WaitUntil(_)
     ));
 }
 
 #[test]
 fn lost_requests_that_are_settled_were_not_sent_by_other_clients() {
-    let mut member = with_window(100, 99);
+    let mut local = with_window(100, 99);
     for _ in 0..10 {
-        let lost = send(&mut member, 1);
-        member.record_lost(lost, at(1));
+        let lost = send(&mut local, 1);
+        local.record_lost(lost, at(1));
     }
-    let asking = send(&mut member, 3);
-    answer(&mut member, asking, 3, reading(100, 88, 60));
-    assert_eq!(member.ledger.own_share, Some(1.0));
+    let asking = send(&mut local, 3);
+    answer(&mut local, asking, 3, reading(100, 88, 60));
+    assert_eq!(local.ledger().own_share(), Some(1.0));
 }
 
 #[test]
@@ -300,47 +299,50 @@ fn a_probe_keeps_others_back_until_its_lease_is_over() {
         rate_limiting: false,
         ..Policy::default()
     };
-    let mut member = new();
-    assert_eq!(member.decide(at(0), &off), Decision::Send { probe: false });
-    let _probe = send(&mut member, 0);
+    let mut local = new();
+    assert_eq!(local.decide(at(0), &off), Decision::Send { probe: false });
+    let _probe = send(&mut local, 0);
     assert_eq!(
-        decide(&member, 29),
+        decide(&local, 29),
         Decision::WaitForResponse(WaitReason::Probe)
     );
-    assert_eq!(decide(&member, 30), Decision::Send { probe: true });
+    assert_eq!(decide(&local, 30), Decision::Send { probe: true });
 }
 
 #[test]
 fn the_latency_begins_with_the_first_response_and_moves_by_a_sixteenth() {
-    let mut member = new();
+    let mut local = new();
     for (sent, received, latency) in [(0, 1, 1), (2, 19, 2)] {
-        let request = send(&mut member, sent);
-        answer(&mut member, request, received, reading(100, 90, 60));
-        assert_eq!(member.ledger.latency, secs(latency));
+        let request = send(&mut local, sent);
+        answer(&mut local, request, received, reading(100, 90, 60));
+        assert_eq!(local.ledger().latency(), secs(latency));
     }
 }
 
 #[test]
 fn a_response_after_its_lease_tells_nothing_of_latency_and_settles_nothing() {
-    let mut member = with_window(100, 99);
-    let slow = send(&mut member, 1);
-    member.expire(at(31));
-    answer(&mut member, slow, 40, reading(100, 98, 60));
+    let mut local = with_window(100, 99);
+    let slow = send(&mut local, 1);
+    local.expire(at(31));
+    answer(&mut local, slow, 40, reading(100, 98, 60));
     assert_eq!(
-        (member.unresolved(), member.ledger.latency),
+        (local.unresolved(), local.ledger().latency()),
         (1, Duration::ZERO)
     );
 }
 
 #[test]
 fn a_reservation_is_given_back_where_a_429_comes_before_it_is_used() {
-    let mut member = with_window(100, 99);
-    let (refused, unused) = (send(&mut member, 1), member.reserve(at(1), false));
-    throttle(&mut member, refused, 1, 30);
-    assert!(!member.start(unused, at(1), secs(30)));
-    assert_eq!(member.ledger.reserved(), 0);
-    member.ledger.record_ban();
-    let Decision::WaitUntil(block) = decide(&member, 1) else {
+    let mut local = with_window(100, 99);
+    let (refused, unused) = (
+        send(&mut local, 1),
+        local.reserve(at(1), false, &Policy::default()),
+    );
+    throttle(&mut local, refused, 1, 30);
+    assert!(!local.start(unused, at(1), secs(30)));
+    assert_eq!(local.in_flight(), 0);
+    local.record_ban();
+    let Decision::WaitUntil(block) = decide(&local, 1) else {
         panic!()
     };
     assert_eq!(block.reason, BlockReason::Ban);
@@ -349,87 +351,72 @@ fn a_reservation_is_given_back_where_a_429_comes_before_it_is_used() {
 #[test]
 fn a_window_is_over_when_its_reset_has_come() {
     for (now, opened) in [(10, 1), (11, 0)] {
-        let mut member = new();
-        let slow = send(&mut member, 0);
-        answer(&mut member, slow, now, reading(60, 59, 10));
-        assert_eq!(member.ledger.windows.len(), opened, "{now}");
+        let mut local = new();
+        let slow = send(&mut local, 0);
+        answer(&mut local, slow, now, reading(60, 59, 10));
+        assert_eq!(local.ledger().windows().len(), opened, "{now}");
     }
     for (now, expected) in [(9, &[5, 300][..]), (10, &[300])] {
-        let mut member = new();
-        let first = send(&mut member, 0);
-        answer(&mut member, first, 0, reading(5, 4, 10));
-        let second = send(&mut member, now);
-        answer(&mut member, second, now, reading(300, 299, 60));
-        assert_eq!(limits(&member), expected, "{now}");
+        let mut local = new();
+        let first = send(&mut local, 0);
+        answer(&mut local, first, 0, reading(5, 4, 10));
+        let second = send(&mut local, now);
+        answer(&mut local, second, now, reading(300, 299, 60));
+        assert_eq!(limits(&local), expected, "{now}");
     }
 }
 
 #[test]
 fn a_figure_of_an_earlier_window_counts_only_for_a_request_that_was_sent_later() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 1, reading(100, 99, 60));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 1, reading(100, 99, 60));
     for (sent, remaining) in [(1, 99), (2, 50)] {
-        let request = send(&mut member, sent);
-        answer(&mut member, request, 3, reading(100, 50, 50));
-        assert_eq!(member.ledger.windows[0].remaining, remaining, "{sent}");
+        let request = send(&mut local, sent);
+        answer(&mut local, request, 3, reading(100, 50, 50));
+        assert_eq!(local.ledger().windows()[0].remaining(), remaining, "{sent}");
     }
 }
 
 #[test]
 fn the_four_windows_that_leave_the_least_are_kept() {
-    let mut member = new();
+    let mut local = new();
     for (limit, remaining) in [(10, 10), (20, 8), (30, 7), (40, 6), (50, 5)] {
-        let request = send(&mut member, 0);
-        answer(&mut member, request, 0, reading(limit, remaining, 60));
+        let request = send(&mut local, 0);
+        answer(&mut local, request, 0, reading(limit, remaining, 60));
     }
     // Those that are not described are counted down.
-    assert_eq!(limits(&member), [20, 30, 40, 50]);
-    let left: Vec<_> = member
-        .ledger
-        .windows
+    assert_eq!(limits(&local), [20, 30, 40, 50]);
+    let left: Vec<_> = local
+        .ledger()
+        .windows()
         .iter()
-        .map(|window| window.remaining)
+        .map(Window::remaining)
         .collect();
     assert_eq!(left, [5, 5, 5, 5]);
 }
 
 #[test]
-fn members_take_their_turn_when_a_window_opens() {
-    let mut member = with_window(100, 99);
-    member.ledger.slot(MemberId(1)).got = 7;
-    for (now, reading, expected) in [
-        (1, reading(100, 98, 60), (7, 0)),
-        (61, reading(100, 99, 120), (0, 7)),
-    ] {
-        let request = send(&mut member, now);
-        answer(&mut member, request, now, reading);
-        let slot = member.ledger.slot(MemberId(1));
-        assert_eq!((slot.got, slot.previous), expected, "{now}");
-    }
-}
-
-#[test]
 fn a_record_has_room_for_sixty_four_members_and_the_dead_make_room() {
-    let mut ledger = Ledger::new(at(0), service(0));
+    let mut members = Members::default();
     let new = MemberId(100);
     for id in 0..64 {
-        assert!(ledger.admits(MemberId(id), at(9)), "{id}");
-        ledger.slot(MemberId(id)).until = at(5);
+        assert!(members.admits(MemberId(id), at(9)), "{id}");
+        members.slot(MemberId(id)).set_end(at(5));
     }
-    assert_eq!([4, 5].map(|now| ledger.members(at(now))), [64, 0]);
-    assert!(ledger.admits(MemberId(0), at(5)));
-    assert!(!ledger.admits(new, at(4)));
-    assert_eq!(ledger.slots.len(), 64);
-    assert!(ledger.admits(new, at(5)));
+    assert_eq!([4, 5].map(|now| members.alive(at(now))), [64, 0]);
+    assert!(members.admits(MemberId(0), at(5)));
+    assert!(!members.admits(new, at(4)));
+    assert_eq!(members.slots().len(), 64);
+    assert!(members.admits(new, at(5)));
 }
 
 #[test]
 fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
-    let mut member = with_window(60, 59);
-    let day = send(&mut member, 1);
+    let mut local = with_window(60, 59);
+    let day = send(&mut local, 1);
     answer(
-        &mut member,
+        &mut local,
         day,
         1,
         Some(Reading {
@@ -437,9 +424,9 @@ fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
             ..reading(1, 500, 12 * HOUR).unwrap()
         }),
     );
-    let next = send(&mut member, 2);
-    answer(&mut member, next, 2, reading(60, 57, 60));
-    assert_eq!(limits(&member), [60, 1_000]);
+    let next = send(&mut local, 2);
+    answer(&mut local, next, 2, reading(60, 57, 60));
+    assert_eq!(limits(&local), [60, 1_000]);
 }
 
 #[test]
@@ -450,20 +437,20 @@ fn a_5xx_that_describes_no_quota_may_be_a_proxys_and_its_request_counts_as_lost(
         (502, None, 1),
         (500, reading(100, 99, 60), 0),
     ] {
-        let mut member = new();
-        let first = send(&mut member, 0);
-        respond(&mut member, first, 0, status, reading, None);
-        assert_eq!(member.unresolved(), lost, "{status}");
+        let mut local = new();
+        let first = send(&mut local, 0);
+        respond(&mut local, first, 0, status, reading, None);
+        assert_eq!(local.unresolved(), lost, "{status}");
     }
 }
 
 #[test]
 fn a_late_success_does_not_replace_the_probe_after_a_429() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(100, 99, 60));
-    let (one, other) = (send(&mut member, 1), send(&mut member, 1));
-    throttle(&mut member, one, 2, 5);
-    answer(&mut member, other, 8, reading(100, 80, 60));
-    assert_eq!(decide(&member, 8), Decision::Send { probe: true });
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(100, 99, 60));
+    let (one, other) = (send(&mut local, 1), send(&mut local, 1));
+    throttle(&mut local, one, 2, 5);
+    answer(&mut local, other, 8, reading(100, 80, 60));
+    assert_eq!(decide(&local, 8), Decision::Send { probe: true });
 }

@@ -23,7 +23,7 @@ fn key() -> RecordKey {
 async fn update(store: &FileStore, member: u64, new: &[u8]) -> Result<Vec<u8>, StoreError> {
     let mut before = Vec::new();
     let mut apply = |current: Option<&[u8]>, now: StoreTime| {
-        assert!(now.since > LocalTime(0));
+        assert!(now.since() > LocalTime(0));
         before = current.unwrap_or_default().to_vec();
         new.to_vec()
     };

@@ -2,65 +2,77 @@
 
 use std::time::Duration;
 
-use super::rules::at;
+use super::rules::{answer, at, reading, send, with_window};
 use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
-use crate::rate_limit::quota::decision::Policy;
-use crate::rate_limit::quota::ledger::{Ledger, Probe};
-use crate::rate_limit::quota::reading::{Block, Reading};
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::quota::reading::{Block, Outcome, Reading, ResponseHead};
 use crate::rate_limit::quota::window::Window;
-use crate::rate_limit::shared::division::{Granted, Report};
-use crate::rate_limit::shared::slot::{MemberId, Slot};
-use crate::rate_limit::view::{BlockReason, Quota};
+use crate::rate_limit::shared::division::{Claim, OpenWindow};
+use crate::rate_limit::shared::members::Members;
+use crate::rate_limit::shared::record::Record;
+use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::shared::update::{Granted, Report, Update};
+use crate::rate_limit::view::BlockReason;
 
 const ME: MemberId = MemberId(9);
+const OTHER: MemberId = MemberId(1);
 
-/// A ledger of which members have used so much, as it was known ten seconds ago, where other
-/// clients use the key.
-fn ledger(limit: u64, used: u64) -> Ledger {
-    let mut ledger = Ledger::new(at(0), ServiceTime(0));
+/// A record that was read ten seconds ago, when so much was used.
+fn record(limit: u64, used: u64) -> Record {
     let reading = Reading {
         limit,
         remaining: limit - used,
         reset: ServiceTime(60 * SECOND),
     };
-    let window = Window::open(reading, (used, 1), None, (at(0), ServiceTime(0)));
-    ledger.windows.push(window);
-    (ledger.described, ledger.seen_at) = (true, Some(at(0)));
-    (ledger.own_share, ledger.other_clients_until) = (Some(0.5), Some(ServiceTime(100 * SECOND)));
-    ledger
+    let opened = (at(0), ServiceTime(0));
+    let window = Window::open(reading, (used, 1), None, opened);
+    let ledger = Ledger::with_window(at(0), ServiceTime(0), window);
+    Record::new(ledger, Members::default())
+}
+
+/// A record as above, where other clients use the key.
+fn contested(limit: u64, used: u64) -> Record {
+    let mut record = record(limit, used);
+    record.ledger_mut().set_own_share(0.5, at(0));
+    record
+        .ledger_mut()
+        .remember_others(ServiceTime(100 * SECOND));
+    record
+}
+
+fn update(record: &mut Record, member: MemberId, report: &Report) -> Granted {
+    Update::new(member, report, &Policy::default(), at(10)).apply(record)
 }
 
 /// Asks for so many requests; returns how many it gets.
-fn ask(ledger: &mut Ledger, member: MemberId, want: u64) -> u64 {
+fn ask(record: &mut Record, member: MemberId, want: u64) -> u64 {
     let report = Report {
         want,
         ..Report::default()
     };
-    ledger
-        .update(member, &report, &Policy::default(), at(10))
-        .requests
+    update(record, member, &report).requests
 }
 
 #[test]
 fn members_that_fell_silent_while_they_waited_hold_nobody_up_beside_other_clients() {
     // The reading is old: one request may go.
-    let mut ledger = ledger(1_000, 900);
+    let mut record = contested(1_000, 900);
     for member in 1..=5 {
-        let slot = ledger.slot(MemberId(member));
-        (slot.want, slot.until) = (64, at(9));
+        let slot = record.members_mut().slot(MemberId(member));
+        slot.report(0, 64, 0, at(9));
     }
-    ledger.expire_members(at(10), |_| true);
-    assert_eq!(ask(&mut ledger, ME, 64), 1);
+    record.expire_members(at(10), |_| true);
+    assert_eq!(ask(&mut record, ME, 64), 1);
 }
 
 #[test]
 fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
-    let mut ledger = Ledger::new(at(0), ServiceTime(0));
     let report = Report {
         want: 64,
         ..Report::default()
     };
-    let granted = ledger.update(ME, &report, &Policy::default(), at(10));
+    let granted = update(&mut Record::default(), ME, &report);
     assert_eq!(
         (
             granted.requests,
@@ -73,40 +85,41 @@ fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
 
 #[test]
 fn one_request_goes_at_least_where_little_may_be_in_flight() {
-    let mut ledger = pair(1_000, 100, 0);
-    (ledger.slot(MemberId(1)).reserved, ledger.unforeseen) = (0, Some(at(10)));
-    assert_eq!(ask(&mut ledger, ME, 64), 1);
+    let mut record = pair(1_000, 100, 0);
+    record.members_mut().slot(OTHER).set_reserved(0);
+    record.ledger_mut().set_unforeseen(at(10));
+    assert_eq!(ask(&mut record, ME, 64), 1);
 }
 
 #[test]
 fn beside_other_clients_much_may_be_in_flight_while_much_is_left() {
     for (limit, used, expected) in [(100_000, 1, 64), (100_000, 99_000, 1), (1_000, 1, 1)] {
         assert_eq!(
-            ask(&mut ledger(limit, used), ME, 64),
+            ask(&mut contested(limit, used), ME, 64),
             expected,
             "{used} of {limit} used"
         );
     }
 }
 
-/// A ledger of two members with so much latency, in which the other one has a request in flight.
-fn pair(limit: u64, remaining: u64, latency: u64) -> Ledger {
-    let mut ledger = ledger(limit, limit - remaining);
-    (ledger.own_share, ledger.other_clients_until) = (None, None);
-    ledger.latency = Duration::from_millis(latency);
-    ledger.slot(MemberId(1)).reserved = 1;
-    ledger.slot(ME);
-    ledger
+/// A record of two members with so much latency, in which the other one has a request in flight.
+fn pair(limit: u64, remaining: u64, latency: u64) -> Record {
+    let mut record = record(limit, limit - remaining);
+    let latency = Duration::from_millis(latency);
+    record.ledger_mut().set_latency(latency);
+    record.members_mut().slot(OTHER).set_reserved(1);
+    record.members_mut().slot(ME);
+    record
 }
 
 /// Returns how many milliseconds later the member asks again that gets nothing.
-fn again(ledger: &mut Ledger, policy: &Policy, spread: f64) -> i64 {
+fn again(record: &mut Record, spread: f64) -> i64 {
     let report = Report {
         want: 2,
         jitter: spread,
         ..Report::default()
     };
-    let granted = ledger.update(ME, &report, policy, at(10));
+    let granted = update(record, ME, &report);
     assert_eq!(
         (
             granted.requests,
@@ -120,17 +133,16 @@ fn again(ledger: &mut Ledger, policy: &Policy, spread: f64) -> i64 {
 
 #[test]
 fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
-    let one = Policy {
-        max_in_flight: Some(1),
-        ..Policy::default()
-    };
     for (latency, spread, expected) in [
         (0, 0.0, 100),
         (0, 1.0, 400),
         (500, 0.0, 600),
         (9_000, 0.0, 1_600),
     ] {
-        let found = again(&mut pair(1_000, 900, latency), &one, spread);
+        // Of the quota, an eighth may be in flight, or more where responses take long.
+        let mut record = pair(1_000, 999, latency);
+        record.members_mut().slot(OTHER).set_reserved(800);
+        let found = again(&mut record, spread);
         assert_eq!(found, expected, "in flight, {latency} {spread}");
     }
     for (latency, since, expected) in [
@@ -141,15 +153,11 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
         (0, 4_000, 1_000),
         (0, 9_000, 1_600),
     ] {
-        let mut ledger = pair(1_000, 900, latency);
-        ledger.described = false;
-        let (granted, until) = (LocalTime(at(10).0 - since * 1_000), at(99));
-        ledger.probe = Some(Probe {
-            member: MemberId(1),
-            granted,
-            until,
-        });
-        let found = again(&mut ledger, &Policy::default(), 0.0);
+        let mut record = pair(1_000, 900, latency);
+        record.ledger_mut().doubt();
+        let granted = LocalTime(at(10).0 - since * 1_000);
+        record.members_mut().set_probe(OTHER, granted, at(99));
+        let found = again(&mut record, 0.0);
         assert_eq!(found, expected, "a probe, {latency} {since}");
     }
     for (want, weighted_use, spread, expected) in [
@@ -158,13 +166,12 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
         (1, 2, 0.0, 1_000),
         (1, 2, 1.0, 1_300),
     ] {
-        let mut ledger = pair(1_000, 1, 0);
-        (
-            ledger.slot(MemberId(1)).want,
-            ledger.slot(MemberId(1)).weighted_use,
-        ) = (want, weighted_use);
-        ledger.slot(ME).weighted_use = 1;
-        let found = again(&mut ledger, &Policy::default(), spread);
+        let mut record = pair(1_000, 1, 0);
+        let other = record.members_mut().slot(OTHER);
+        other.set_want(want);
+        other.set_use(0, 0, weighted_use);
+        record.members_mut().slot(ME).set_use(0, 0, 1);
+        let found = again(&mut record, spread);
         assert_eq!(found, expected, "none left, {want} {weighted_use}");
     }
     for (members, seconds, expected) in [
@@ -174,15 +181,18 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
         (2, 160, 10_000),
         (2, 9_999, 60_000),
     ] {
-        let mut ledger = pair(1_000, 900, 0);
-        ledger.slots.truncate(members - 1);
+        let mut record = pair(1_000, 900, 0);
+        record.members_mut().remove(ME);
+        if members == 1 {
+            record.members_mut().remove(OTHER);
+        }
         let (until, reason) = (at(10 + seconds), BlockReason::Unknown);
-        ledger.blocked = Some(Block {
+        record.ledger_mut().set_block(Some(Block {
             until,
             named: ServiceTime(0),
             reason,
-        });
-        let found = again(&mut ledger, &Policy::default(), 1.0);
+        }));
+        let found = again(&mut record, 1.0);
         assert_eq!(found, expected, "blocked, {members} {seconds}");
     }
 }
@@ -203,47 +213,36 @@ fn members_are_filled_to_one_level_and_what_is_left_over_goes_by_turn() {
         (&[(5, 1, 1), (5, 1, 0)], 1, &[0, 1]),
     ];
     for (members, free, parts) in cases {
-        let mut ledger = Ledger::new(at(0), ServiceTime(0));
+        let mut record = Record::default();
         for (id, (got, want, weighted_use)) in (1..).zip(*members) {
-            let slot = ledger.slot(MemberId(id));
-            (slot.got, slot.want, slot.weighted_use) = (*got, *want, *weighted_use);
+            let slot = record.members_mut().slot(MemberId(id));
+            slot.set_use(*got, 0, *weighted_use);
+            slot.set_want(*want);
         }
-        let level = |slot: &Slot| ledger.level(slot.id, *free, slot.want, |slot| slot.want);
-        let found: Vec<_> = ledger.slots.iter().map(level).collect();
+        let slots = record.members().slots();
+        let found: Vec<_> = slots
+            .iter()
+            .map(|slot| Claim::new(slots, slot.id(), slot.want(), 0).part_of_waiting(*free))
+            .collect();
         assert_eq!(found, *parts, "{members:?} {free}");
     }
 }
 
 #[test]
 fn what_is_kept_for_a_member_that_does_not_ask_falls_to_nothing_towards_the_minutes_end() {
-    let mut day = pair(1_000, 999, 0);
-    day.windows[0].quota = Quota::Day;
-    let minute = pair(1_000, 999, 0);
-    for (ledger, now, part) in [
-        (&minute, 0, 500),
-        (&minute, 30, 763),
-        (&minute, 57, 1_000),
-        (&minute, 61, 1_000),
-    ]
-    .into_iter()
-    .chain([(&day, 0, 1_000)])
-    {
-        let report = Report {
-            want: 1_000,
-            ..Report::default()
-        };
-        assert_eq!(
-            ledger.fair_share(ME, &report, 1_000, at(now)),
-            part,
-            "{now}"
-        );
+    let record = pair(1_000, 999, 0);
+    let slots = record.members().slots();
+    for (rest, part) in [(1.0, 500), (0.5, 763), (0.05, 1_000), (0.0, 1_000)] {
+        let window = OpenWindow::new(1_000, rest);
+        let claim = Claim::new(slots, ME, 1_000, 0);
+        assert_eq!(claim.fair_part(1_000, Some(window)), part, "{rest}");
     }
-    let report = Report {
-        prefetch: 1_000,
-        ..Report::default()
-    };
+    let day = Claim::new(slots, ME, 1_000, 0).fair_part(1_000, None);
+    assert_eq!(day, 1_000);
+    let ahead = Claim::new(slots, ME, 0, 1_000);
+    let window = OpenWindow::new(1_000, 0.5);
     assert_eq!(
-        minute.fair_share(ME, &report, 800, at(30)),
+        ahead.fair_part(800, Some(window)),
         100,
         "an eighth is drawn ahead"
     );
@@ -251,15 +250,15 @@ fn what_is_kept_for_a_member_that_does_not_ask_falls_to_nothing_towards_the_minu
 
 #[test]
 fn an_update_records_what_a_member_has_and_grants_what_it_asks_for() {
-    let mut ledger = pair(1_000, 900, 0);
-    ledger.slot(ME).got = 10;
+    let mut record = pair(1_000, 900, 0);
+    record.members_mut().slot(ME).set_use(10, 0, 0);
     let report = Report {
         reserved: 2,
         want: 5,
         given_back: 1,
         ..Report::default()
     };
-    let granted = ledger.update(ME, &report, &Policy::default(), at(10));
+    let granted = update(&mut record, ME, &report);
     let all = Granted {
         requests: 5,
         probe: false,
@@ -267,61 +266,87 @@ fn an_update_records_what_a_member_has_and_grants_what_it_asks_for() {
         is_reserved_for_others: false,
     };
     assert_eq!(granted, all);
-    let slot = ledger.slot(ME).clone();
-    assert_eq!(
-        (slot.reserved, slot.want, slot.got, slot.until),
-        (7, 0, 14, at(15))
-    );
-    assert_eq!(ask(&mut ledger, ME, 1), 1);
-    let idle = ledger.update(ME, &Report::default(), &Policy::default(), at(10));
+    let slot = record.members_mut().slot(ME).clone();
+    assert_eq!((slot.reserved(), slot.want()), (7, 0));
+    assert_eq!((slot.got(), slot.end()), (14, at(15)));
+    assert_eq!(ask(&mut record, ME, 1), 1);
+    let idle = update(&mut record, ME, &Report::default());
     assert_eq!(idle, Granted { requests: 0, ..all });
     let ahead = Report {
         prefetch: 10,
         ..Report::default()
     };
-    assert_eq!(
-        ledger
-            .update(ME, &ahead, &Policy::default(), at(10))
-            .requests,
-        10
-    );
-    ledger.described = false;
-    assert_eq!(
-        ledger
-            .update(ME, &ahead, &Policy::default(), at(10))
-            .requests,
-        0,
-        "a probe"
-    );
-    ledger.described = true;
-    ledger.expire_members(at(14), |_| true);
-    assert_eq!(ledger.lost.count(), 0);
-    ledger.slot(ME).reserved = 1;
-    ledger.expire_members(at(15), |_| true);
-    assert_eq!(ledger.lost.count(), 1);
+    assert_eq!(update(&mut record, ME, &ahead).requests, 10);
+    let mut doubtful = record.clone();
+    doubtful.ledger_mut().doubt();
+    assert_eq!(update(&mut doubtful, ME, &ahead).requests, 0, "a probe");
+    record.expire_members(at(14), |_| true);
+    assert_eq!(record.ledger().lost(), 0);
+    record.members_mut().slot(ME).set_reserved(1);
+    record.expire_members(at(15), |_| true);
+    assert_eq!(record.ledger().lost(), 1);
 }
 
 #[test]
 fn a_probe_is_granted_for_three_seconds_and_then_lasts_as_its_member_says() {
-    let mut ledger = Ledger::new(at(0), ServiceTime(0));
-    assert_eq!(ask(&mut ledger, ME, 1), 1);
-    let probe = |ledger: &Ledger| ledger.probe.map(|probe| (probe.member, probe.until));
-    assert_eq!(
-        (probe(&ledger), ledger.slot(ME).want),
-        (Some((ME, at(13))), 1)
-    );
+    let mut record = Record::default();
+    assert_eq!(ask(&mut record, ME, 1), 1);
+    assert_eq!(record.members().probe(), Some((ME, at(13))));
+    assert_eq!(record.members_mut().slot(ME).want(), 1);
     let mut tell = |member, seconds: Option<i64>| {
         let report = Report {
             probe_until: seconds.map(at),
             ..Report::default()
         };
-        ledger.update(member, &report, &Policy::default(), at(10));
-        probe(&ledger)
+        update(&mut record, member, &report);
+        record.members().probe()
     };
     assert_eq!(tell(ME, Some(40)), Some((ME, at(40))));
-    assert_eq!(tell(MemberId(1), Some(50)), Some((ME, at(40))));
-    assert_eq!(tell(MemberId(1), None), Some((ME, at(40))));
+    assert_eq!(tell(OTHER, Some(50)), Some((ME, at(40))));
+    assert_eq!(tell(OTHER, None), Some((ME, at(40))));
     assert_eq!(tell(ME, None), None);
+}
+
+#[test]
+fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
+    let mut record = pair(100, 99, 0);
+    record.members_mut().slot(OTHER).set_reserved(5);
+    record.members_mut().set_probe(OTHER, at(1), at(9));
+    let counts = |record: &Record| (record.members().reserved(), record.ledger().lost());
+    record.expire_members(at(1), |_| true);
+    assert_eq!(counts(&record), (5, 0));
+    record.expire_members(at(1), |id| id != OTHER);
+    assert_eq!(counts(&record), (0, 5));
+    assert_eq!(record.members().probe(), None);
+    let slots = record.members().slots();
+    assert!(slots.iter().all(|slot| slot.id() != OTHER));
+}
+
+#[test]
+fn members_start_anew_when_a_window_opens() {
+    let ledger = with_window(100, 99).ledger().clone();
+    let mut record = Record::new(ledger, Members::default());
+    record.members_mut().slot(OTHER).set_use(7, 0, 0);
+    let mut local = with_window(100, 99);
+    for (now, reading, expected) in [
+        (1, reading(100, 98, 60), (7, 0)),
+        (61, reading(100, 99, 120), (0, 7)),
+    ] {
+        let head = ResponseHead {
+            status: 200,
+            date: Some(super::rules::service(now)),
+            reading,
+            retry_after: None,
+        };
+        let outcome = Outcome::answered(at(now), at(now), false, 1, head);
+        record.record(ME, &outcome);
+        let parts = record.members_mut().slot(OTHER).parts();
+        assert_eq!(parts, expected, "{now}");
+        let request = send(&mut local, now);
+        answer(&mut local, request, now, reading);
+    }
+    let remaining = |ledger: &Ledger| ledger.windows()[0].remaining();
+    assert_eq!(remaining(record.ledger()), remaining(local.ledger()));
 }
 
 #[test]
@@ -340,49 +365,43 @@ fn the_later_block_is_in_force_of_those_that_are_not_over() {
         (Some(15), 20, Some(20)),
         (Some(20), 15, Some(20)),
     ] {
-        let mut ledger = Ledger::new(at(0), ServiceTime(0));
-        ledger.blocked = known.map(block);
+        let mut record = Record::default();
+        record.ledger_mut().set_block(known.map(block));
         let report = Report {
             blocked: Some(block(told)),
             ..Report::default()
         };
-        ledger.update(ME, &report, &Policy::default(), at(10));
-        assert_eq!(ledger.blocked, expected.map(block), "{known:?} {told}");
+        update(&mut record, ME, &report);
+        let found = record.ledger().last_block();
+        assert_eq!(found, expected.map(block), "{known:?} {told}");
     }
 }
 
 #[test]
 fn the_cap_for_requests_in_flight_is_not_reserved_for_members_that_do_not_wait() {
-    let mut ledger = ledger(100_000_000, 0);
-    (ledger.own_share, ledger.other_clients_until) = (None, None);
+    let mut record = record(100_000_000, 0);
     for member in 1..=6 {
-        let slot = ledger.slot(MemberId(member));
-        (slot.previous, slot.until) = (6_000, at(9));
+        let slot = record.members_mut().slot(MemberId(member));
+        slot.report(0, 0, 0, at(9));
+        slot.set_use(0, 6_000, 0);
     }
-    ledger.expire_members(at(10), |_| true);
-    ledger.slot(ME).got = 5_000;
+    record.expire_members(at(10), |_| true);
+    record.members_mut().slot(ME).set_use(5_000, 0, 0);
     let report = Report {
         want: 1,
         prefetch: 20,
         ..Report::default()
     };
-    assert_eq!(
-        ledger
-            .update(ME, &report, &Policy::default(), at(10))
-            .requests,
-        21
-    );
+    assert_eq!(update(&mut record, ME, &report).requests, 21);
 }
 
-#[cfg(test)]
 mod properties {
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::Index;
 
     use super::*;
-    use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
-    use crate::rate_limit::shared::store::{StoreTime, update_record};
+    use crate::rate_limit::shared::store::StoreTime;
     use crate::simulator::scenarios::check;
 
     /// Updates a record as a member that got these answers and has 64 calls waiting.
@@ -394,15 +413,19 @@ mod properties {
             reserved: 3,
             ..Report::default()
         };
-        let now = (
+        let (at_store, wall) = (
             StoreTime::new(7, Duration::from_secs(20)),
-            at(20),
             ServiceTime(20 * SECOND),
         );
         let policy = Policy::default();
-        let member = (MemberId(member), &report);
-        let result = update_record(record, now, member, &policy, |_| true, || None);
-        result.map_or(Vec::new(), |(record, ..)| record)
+        let applied = Update::new(MemberId(member), &report, &policy, at(20)).apply_to_stored(
+            record,
+            at_store,
+            wall,
+            |_| true,
+            || None,
+        );
+        applied.map_or(Vec::new(), |applied| applied.bytes)
     }
 
     #[test]
@@ -438,13 +461,10 @@ mod properties {
                         reading,
                         retry_after: None,
                     };
-                    let head = Some(head).filter(|_| !is_lost);
-                    Outcome {
-                        sent: at(10),
-                        ended: at(11),
-                        probe: false,
-                        requests: 1,
-                        head,
+                    if is_lost {
+                        Outcome::lost(at(10), at(11), false)
+                    } else {
+                        Outcome::answered(at(10), at(11), false, 1, head)
                     }
                 };
                 let mut record = updated(None, 1, heads.into_iter().map(outcome).collect());

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::rules::{at, reading, service};
 use crate::rate_limit::quota::clock::{LocalTime, SECOND};
-use crate::rate_limit::quota::decision::{Decision, Policy};
+use crate::rate_limit::quota::decision::Decision;
 use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::policy::{MaxInFlight, Policy};
 use crate::rate_limit::quota::reading::ResponseHead;
 use crate::rate_limit::quota::window::Window;
-use crate::rate_limit::shared::division::Report;
 use crate::rate_limit::shared::member::Member;
+use crate::rate_limit::shared::record::Record;
 use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::shared::update::{Report, Update};
 use crate::rate_limit::view::WaitReason;
 
 const ME: MemberId = MemberId(9);
@@ -19,28 +21,25 @@ const ME: MemberId = MemberId(9);
 #[derive(Clone)]
 struct Shared {
     member: Member,
-    record: Ledger,
+    record: Record,
 }
 
 impl Shared {
     fn new(remaining: u64) -> Self {
-        let mut record = Ledger::new(at(0), service(0));
         let reading = reading(1_000, remaining, 60).unwrap();
         let opened = (at(0), service(0));
-        record
-            .windows
-            .push(Window::open(reading, (1_000, 1), None, opened));
-        (record.described, record.seen_at) = (true, Some(at(0)));
+        let window = Window::open(reading, (1_000, 1), None, opened);
+        let ledger = Ledger::with_window(at(0), service(0), window);
         Self {
-            member: Member::new(ME, at(0), service(0), true),
-            record,
+            member: Member::new(ME, at(0), service(0)),
+            record: Record::new(ledger, Default::default()),
         }
     }
 
     /// Updates the record at a time, for calls that wait, in so many milliseconds.
     fn update(&mut self, now: LocalTime, waiting: u64, took: i64) -> Report {
         let report = self.member.report(now, waiting, 0.0);
-        let granted = self.record.update(ME, &report, &Policy::default(), now);
+        let granted = Update::new(ME, &report, &Policy::default(), now).apply(&mut self.record);
         let now = now.moved(took * 1_000);
         self.member
             .updated(now, self.record.clone(), report.given_back, granted);
@@ -52,7 +51,7 @@ impl Shared {
         let requests: Vec<_> = (0..sent)
             .map(|_| {
                 assert_eq!(self.decide(now), Decision::Send { probe: false });
-                let request = self.member.reserve(now, false);
+                let request = self.member.reserve(now, false, &Policy::default());
                 assert!(self.member.start(request, now, Duration::from_secs(30)));
                 request
             })
@@ -90,7 +89,6 @@ fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
         "nothing is known yet"
     );
     assert_eq!(none.member.clone().report(at(0), 1, 0.0).prefetch, 0);
-    assert!(Member::new(ME, at(0), service(0), false).copy().is_none());
     // Those that wait at the update, that are sent, that are answered; that wait then.
     for (waiting, sent, answered, then, expected) in [
         (0, 0, 0, 0, None),
@@ -114,7 +112,7 @@ fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
         );
     }
     let mut beside_others = Shared::new(900);
-    (beside_others.record.own_share, beside_others.record.seen_at) = (Some(0.5), Some(at(10)));
+    beside_others.record.ledger_mut().set_own_share(0.5, at(10));
     beside_others.update(at(10), 2, 0);
     beside_others.send(at(10), 2, 1);
     assert_eq!(beside_others.due(0), Some(10));
@@ -127,7 +125,7 @@ fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others(
     {
         let mut shared = Shared::new(remaining);
         for other in 0..others {
-            shared.record.slot(MemberId(other));
+            shared.record.members_mut().slot(MemberId(other));
         }
         shared.update(at(10), 200, 0);
         let mut answered = shared.clone();
@@ -177,7 +175,7 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
         }
     }
     let mut beside_others = Shared::new(900);
-    (beside_others.record.own_share, beside_others.record.seen_at) = (Some(0.5), Some(at(10)));
+    beside_others.record.ledger_mut().set_own_share(0.5, at(10));
     beside_others.update(at(10), 20, 0);
     beside_others.send(at(10), 2, 2);
     assert_eq!(beside_others.update(at(11), 1, 0).prefetch, 0);
@@ -193,7 +191,7 @@ fn after_an_update_a_member_pauses_for_eight_times_as_long_as_it_took() {
 #[test]
 fn what_a_probe_brings_is_told_at_once() {
     let mut shared = Shared::new(900);
-    shared.record.described = false;
+    shared.record.ledger_mut().doubt();
     shared.update(at(10), 1, 0);
     assert_eq!(shared.decide(at(10)), Decision::Send { probe: true });
     assert_eq!(shared.due(0), Some(1_500));
@@ -207,7 +205,7 @@ fn what_a_probe_brings_is_told_at_once() {
         None,
         "it has lapsed"
     );
-    let unsent = shared.member.reserve(at(10), true);
+    let unsent = shared.member.reserve(at(10), true, &Policy::default());
     assert_eq!(
         shared.decide(at(10)),
         Decision::WaitForResponse(WaitReason::Probe)
@@ -233,17 +231,22 @@ fn what_a_probe_brings_is_told_at_once() {
 #[test]
 fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
     let mut shared = Shared::new(900);
-    shared.record.slot(MemberId(1)).reserved = 5;
+    shared
+        .record
+        .members_mut()
+        .slot(MemberId(1))
+        .set_reserved(5);
     shared.update(at(10), 2, 0);
     shared.send(at(10), 1, 0);
     let limits = |member: &Member| {
-        let ledger = &member.ledger;
-        (ledger.reserved(), ledger.lost.count(), ledger.is_alone)
+        let local = member.local();
+        let is_alone = local.ledger().assumes_others();
+        (local.in_flight(), local.unresolved(), is_alone)
     };
     shared.member.update_failed(at(10), None);
     assert_eq!(limits(&shared.member), (1, 5, true));
     assert_eq!(
-        shared.member.left_in(&shared.record.windows[0]),
+        shared.member.left_in(&shared.record.ledger().windows()[0]),
         900 - 1 - 5
     );
     assert_eq!((shared.due(0), shared.due(1)), (Some(1_000), Some(1_000)));
@@ -252,11 +255,19 @@ fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
     answered.send(at(10), 1, 1);
     answered.member.update_failed(at(10), None);
     assert_eq!(answered.due(0), Some(1_000));
-    assert!(shared.member.copy().is_some_and(|copy| !copy.is_alone));
+    assert!(
+        shared
+            .member
+            .copy()
+            .is_some_and(|copy| !copy.ledger().assumes_others())
+    );
     let mut idle = Shared::new(900);
     idle.member.update_failed(at(10), None);
     assert_eq!((idle.due(0), idle.due(1)), (None, Some(1_000)));
-    assert_eq!(idle.member.left_in(&shared.record.windows[0]), 900);
+    assert_eq!(
+        idle.member.left_in(&shared.record.ledger().windows()[0]),
+        900
+    );
 }
 
 #[test]
@@ -270,42 +281,50 @@ fn a_member_tells_its_last_outcomes_in_the_stores_time() {
     let mut fresh = shared.clone();
     fresh.send(at(10), 1, 0);
     fresh.member.shift(SECOND);
-    assert_eq!(fresh.member.requests.first_end(), Some(at(12)));
+    assert_eq!(fresh.member.local().first_lease_end(), Some(at(12)));
     shared.member.shift(SECOND);
     let report = shared.member.report(at(41), 0, 0.0);
     assert_eq!(report.outcomes.len(), 64);
-    assert!(report.outcomes.iter().all(|outcome| outcome.sent == at(11)));
+    assert!(
+        report
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.sent() == at(11))
+    );
     let moved = report.moved(SECOND);
-    assert!(moved.outcomes.iter().all(|outcome| outcome.sent == at(12)));
+    assert!(
+        moved
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.sent() == at(12))
+    );
 }
 
 #[test]
 fn a_member_sends_what_it_holds_within_its_own_settings() {
     let mut shared = Shared::new(900);
     shared.update(at(10), 2, 0);
-    assert_eq!(shared.member.ledger.members(at(10)), 1);
-    let request = shared.member.reserve(at(10), false);
+    assert_eq!(shared.member.members(at(10)), 1);
+    let one = Policy {
+        max_in_flight: Some(MaxInFlight::new(1)),
+        ..Policy::default()
+    };
+    let request = shared.member.reserve(at(10), false, &Policy::default());
     shared.member.release(request);
-    shared.send(at(10), 1, 0);
-    for (max_in_flight, rate_limiting, expected) in [
-        (
-            Some(1),
-            true,
-            Decision::WaitForResponse(WaitReason::Concurrency),
-        ),
-        (Some(2), true, Decision::Send { probe: false }),
-        (None, false, Decision::Send { probe: false }),
-    ] {
-        let policy = Policy {
-            max_in_flight,
-            rate_limiting,
-            ..Policy::default()
-        };
-        assert_eq!(
-            shared.member.decide(at(10), &policy),
-            expected,
-            "{policy:?}"
-        );
+    let _in_flight = shared.member.reserve(at(10), false, &one);
+    let unlimited = Policy {
+        rate_limiting: false,
+        ..Policy::default()
+    };
+    let another = Policy {
+        max_in_flight: Some(MaxInFlight::new(1)),
+        ..Policy::default()
+    };
+    let send = Decision::Send { probe: false };
+    let wait = Decision::WaitForResponse(WaitReason::Concurrency);
+    for (policy, expected) in [(one, wait), (another, send), (unlimited, send)] {
+        let found = shared.member.decide(at(10), &policy);
+        assert_eq!(found, expected, "{policy:?}");
     }
     shared.send(at(10), 1, 0);
     assert_eq!(

@@ -18,7 +18,8 @@ use shuttle::future::{block_on, spawn, yield_now};
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit};
-use crate::rate_limit::quota::decision::Policy;
+use crate::rate_limit::quota::policy::{MaxInFlight, Policy};
+use crate::rate_limit::time::TimeSource;
 use crate::rate_limit::view::Priority;
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -26,6 +27,8 @@ const LEASE: Duration = Duration::from_secs(30);
 /// A service whose quota is tight but never exhausted here: requests have to wait for each other.
 struct Service {
     left: AtomicU64,
+    /// All calls are of one client.
+    policy: Policy,
 }
 
 impl Service {
@@ -45,11 +48,7 @@ impl Service {
 }
 
 /// The request of a call. A retry has a place before all others.
-fn request(kind: Kind) -> Acquire {
-    let policy = Policy {
-        max_in_flight: Some(1),
-        ..Policy::default()
-    };
+fn request(kind: Kind, policy: Policy) -> Acquire {
     let latest = clock::now() + Duration::from_secs(3_600);
     let (place, priority) = match kind {
         Kind::New => (None, Priority::Normal),
@@ -86,7 +85,7 @@ enum GivenUp {
 }
 
 async fn call(limiter: &Limiter, service: &Service, kind: Kind, given_up: GivenUp) {
-    let Some(permit) = permit(limiter, kind, given_up).await else {
+    let Some(permit) = permit(limiter, request(kind, service.policy), given_up).await else {
         return;
     };
     if matches!(given_up, GivenUp::Permitted) {
@@ -100,8 +99,8 @@ async fn call(limiter: &Limiter, service: &Service, kind: Kind, given_up: GivenU
     permit.observe(StatusCode::OK, &headers);
 }
 
-async fn permit(limiter: &Limiter, kind: Kind, given_up: GivenUp) -> Option<Permit<'_>> {
-    let mut acquire = pin!(limiter.acquire(request(kind), |_| ()));
+async fn permit(limiter: &Limiter, request: Acquire, given_up: GivenUp) -> Option<Permit<'_>> {
+    let mut acquire = pin!(limiter.acquire(request, |_| ()));
     let mut turns = 0;
     std::future::poll_fn(|context| {
         if matches!(given_up, GivenUp::Waiting(most) if turns >= most) {
@@ -126,9 +125,13 @@ fn run(calls: &[(Kind, GivenUp)]) {
         .build()
         .unwrap();
     let _entered = runtime.enter();
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let service = Arc::new(Service {
         left: AtomicU64::new(100),
+        policy: Policy {
+            max_in_flight: Some(MaxInFlight::new(1)),
+            ..Policy::default()
+        },
     });
     let tasks: Vec<_> = calls
         .iter()

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
-use crate::rate_limit::quota::decision::{Decision, Policy};
-use crate::rate_limit::quota::ledger::Probe;
+use crate::rate_limit::quota::decision::Decision;
+use crate::rate_limit::quota::local::Local;
 use crate::rate_limit::quota::outstanding::Reservation;
-use crate::rate_limit::quota::reading::Reading;
-use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::shared::member::Member;
-use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::quota::reading::{Reading, ResponseHead};
+use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Plan, Quota, WaitReason};
 
 pub(crate) const HOUR: i64 = 3_600;
@@ -24,30 +23,30 @@ pub(crate) fn service(seconds: i64) -> ServiceTime {
     ServiceTime((1_800_000_000 + seconds) * SECOND)
 }
 
-pub(crate) fn new() -> Member {
-    Member::new(MemberId(1), at(0), service(0), false)
+pub(crate) fn new() -> Local {
+    Local::new(at(0), service(0))
 }
 
-pub(crate) fn decide(member: &Member, now: i64) -> Decision {
-    member.decide(at(now), &Policy::default())
+pub(crate) fn decide(local: &Local, now: i64) -> Decision {
+    local.decide(at(now), &Policy::default())
 }
 
-pub(crate) fn send_with(member: &mut Member, now: i64, policy: &Policy) -> Reservation {
-    let decision = member.decide(at(now), policy);
+pub(crate) fn send_with(local: &mut Local, now: i64, policy: &Policy) -> Reservation {
+    let decision = local.decide(at(now), policy);
     let Decision::Send { probe } = decision else {
         panic!("{now}: {decision:?}")
     };
-    let request = member.reserve(at(now), probe);
-    assert!(member.start(request, at(now), LEASE));
+    let request = local.reserve(at(now), probe, policy);
+    assert!(local.start(request, at(now), LEASE));
     request
 }
 
-pub(crate) fn send(member: &mut Member, now: i64) -> Reservation {
-    send_with(member, now, &Policy::default())
+pub(crate) fn send(local: &mut Local, now: i64) -> Reservation {
+    send_with(local, now, &Policy::default())
 }
 
 pub(crate) fn respond(
-    member: &mut Member,
+    local: &mut Local,
     request: Reservation,
     now: i64,
     status: u16,
@@ -61,20 +60,15 @@ pub(crate) fn respond(
         reading,
         retry_after,
     };
-    member.record_response(request, at(now), &head, |max| max);
+    local.record_response(request, at(now), &head, |max| max);
 }
 
-pub(crate) fn answer(
-    member: &mut Member,
-    request: Reservation,
-    now: i64,
-    reading: Option<Reading>,
-) {
-    respond(member, request, now, 200, reading, None);
+pub(crate) fn answer(local: &mut Local, request: Reservation, now: i64, reading: Option<Reading>) {
+    respond(local, request, now, 200, reading, None);
 }
 
-pub(crate) fn throttle(member: &mut Member, request: Reservation, now: i64, wait: u64) {
-    respond(member, request, now, 429, None, Some(wait));
+pub(crate) fn throttle(local: &mut Local, request: Reservation, now: i64, wait: u64) {
+    respond(local, request, now, 429, None, Some(wait));
 }
 
 pub(crate) fn reading(limit: u64, remaining: u64, reset: i64) -> Option<Reading> {
@@ -86,8 +80,8 @@ pub(crate) fn reading(limit: u64, remaining: u64, reset: i64) -> Option<Reading>
 }
 
 /// Returns the second until which requests are blocked.
-pub(crate) fn until(member: &Member, now: i64) -> Option<i64> {
-    match decide(member, now) {
+pub(crate) fn until(local: &Local, now: i64) -> Option<i64> {
+    match decide(local, now) {
         Decision::WaitUntil(block) => Some(block.until.0 / SECOND),
         _ => None,
     }
@@ -95,130 +89,125 @@ pub(crate) fn until(member: &Member, now: i64) -> Option<i64> {
 
 #[test]
 fn a_quota_that_is_not_described_any_more_is_forgotten_after_its_reset() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(5, 0, 10));
-    let probe = send(&mut member, 12);
-    answer(&mut member, probe, 12, reading(300, 299, 60));
-    let limits: Vec<_> = member
-        .ledger
-        .windows
-        .iter()
-        .map(|window| window.limit)
-        .collect();
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(5, 0, 10));
+    let probe = send(&mut local, 12);
+    answer(&mut local, probe, 12, reading(300, 299, 60));
+    let limits: Vec<_> = local.ledger().windows().iter().map(Window::limit).collect();
     assert_eq!(limits, [300]);
 }
 
 #[test]
 fn a_late_response_may_only_lower_the_figure() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(100, 99, 60));
-    let (one, other) = (send(&mut member, 21), send(&mut member, 21));
-    answer(&mut member, other, 22, reading(100, 97, 60));
-    answer(&mut member, one, 22, reading(100, 98, 60));
-    assert_eq!(member.ledger.windows[0].remaining, 97);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(100, 99, 60));
+    let (one, other) = (send(&mut local, 21), send(&mut local, 21));
+    answer(&mut local, other, 22, reading(100, 97, 60));
+    answer(&mut local, one, 22, reading(100, 98, 60));
+    assert_eq!(local.ledger().windows()[0].remaining(), 97);
 }
 
 #[test]
 fn a_quota_that_is_not_described_is_counted_down() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(1_000, 9, 12 * HOUR));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1_000, 9, 12 * HOUR));
     for second in 1..4 {
-        let request = send(&mut member, second);
-        answer(&mut member, request, second, reading(60, 60 - 1, 60));
+        let request = send(&mut local, second);
+        answer(&mut local, request, second, reading(60, 60 - 1, 60));
     }
-    assert_eq!(member.ledger.windows[0].remaining, 6);
+    assert_eq!(local.ledger().windows()[0].remaining(), 6);
 }
 
 #[test]
 fn a_shorter_wait_does_not_end_a_longer_one() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, None);
-    let (one, other) = (send(&mut member, 1), send(&mut member, 1));
-    throttle(&mut member, one, 1, 30);
-    throttle(&mut member, other, 1, 5);
-    assert_eq!(until(&member, 7), Some(31));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, None);
+    let (one, other) = (send(&mut local, 1), send(&mut local, 1));
+    throttle(&mut local, one, 1, 30);
+    throttle(&mut local, other, 1, 5);
+    assert_eq!(until(&local, 7), Some(31));
 }
 
 #[test]
 fn what_follows_a_429_waits_longer_and_what_was_in_flight_with_it_does_not() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, None);
-    let (one, other) = (send(&mut member, 1), send(&mut member, 1));
-    throttle(&mut member, one, 1, 30);
-    throttle(&mut member, other, 1, 30);
-    assert_eq!(until(&member, 1), Some(31));
-    let probe = send(&mut member, 31);
-    throttle(&mut member, probe, 31, 30);
-    assert_eq!(until(&member, 31), Some(31 + 30 + 2));
-    let probe = send(&mut member, 63);
-    throttle(&mut member, probe, 63, 30);
-    assert_eq!(until(&member, 63), Some(63 + 30 + 4));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, None);
+    let (one, other) = (send(&mut local, 1), send(&mut local, 1));
+    throttle(&mut local, one, 1, 30);
+    throttle(&mut local, other, 1, 30);
+    assert_eq!(until(&local, 1), Some(31));
+    let probe = send(&mut local, 31);
+    throttle(&mut local, probe, 31, 30);
+    assert_eq!(until(&local, 31), Some(31 + 30 + 2));
+    let probe = send(&mut local, 63);
+    throttle(&mut local, probe, 63, 30);
+    assert_eq!(until(&local, 63), Some(63 + 30 + 4));
 }
 
 #[test]
 fn no_value_blocks_for_longer_than_twenty_five_hours_and_then_one_request_asks() {
     let longest = 25 * HOUR;
-    let mut member = new();
-    let first = send(&mut member, 0);
-    throttle(&mut member, first, 0, 99_999_999);
-    assert_eq!(until(&member, 1), Some(longest));
-    assert_eq!(decide(&member, longest), Decision::Send { probe: true });
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(1, 0, 20 * 24 * HOUR));
-    assert_eq!(until(&member, 1), Some(longest));
-    assert_eq!(decide(&member, longest), Decision::Send { probe: true });
+    let mut local = new();
+    let first = send(&mut local, 0);
+    throttle(&mut local, first, 0, 99_999_999);
+    assert_eq!(until(&local, 1), Some(longest));
+    assert_eq!(decide(&local, longest), Decision::Send { probe: true });
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1, 0, 20 * 24 * HOUR));
+    assert_eq!(until(&local, 1), Some(longest));
+    assert_eq!(decide(&local, longest), Decision::Send { probe: true });
 }
 
 #[test]
 fn a_server_error_blocks_nobody_whatever_it_asks_for() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(60, 59, 60));
-    let failed = send(&mut member, 1);
-    respond(&mut member, failed, 1, 503, None, Some(600));
-    assert!(matches!(decide(&member, 1), Decision::Send { .. }));
-    assert_eq!((member.in_flight(), member.unresolved()), (0, 1));
-    let failed = send(&mut member, 2);
-    respond(&mut member, failed, 2, 503, reading(60, 57, 60), Some(600));
-    assert!(matches!(decide(&member, 2), Decision::Send { .. }));
-    assert_eq!(member.throttled, 0);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(60, 59, 60));
+    let failed = send(&mut local, 1);
+    respond(&mut local, failed, 1, 503, None, Some(600));
+    assert!(matches!(decide(&local, 1), Decision::Send { .. }));
+    assert_eq!((local.in_flight(), local.unresolved()), (0, 1));
+    let failed = send(&mut local, 2);
+    respond(&mut local, failed, 2, 503, reading(60, 57, 60), Some(600));
+    assert!(matches!(decide(&local, 2), Decision::Send { .. }));
+    assert_eq!(local.throttled(), 0);
 }
 
 #[test]
 fn a_used_up_quota_blocks_also_while_requests_are_in_flight() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(5, 4, 30));
-    let (one, _other) = (send(&mut member, 1), send(&mut member, 1));
-    answer(&mut member, one, 1, reading(5, 0, 30));
-    assert_eq!(until(&member, 1), Some(30));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(5, 4, 30));
+    let (one, _other) = (send(&mut local, 1), send(&mut local, 1));
+    answer(&mut local, one, 1, reading(5, 0, 30));
+    assert_eq!(until(&local, 1), Some(30));
 }
 
 #[test]
 fn requests_in_flight_are_no_block_where_they_may_use_up_a_window_or_a_plan() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(3, 2, 30));
-    let _both = (send(&mut member, 1), send(&mut member, 1));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(3, 2, 30));
+    let _both = (send(&mut local, 1), send(&mut local, 1));
     assert_eq!(
-        decide(&member, 1),
+        decide(&local, 1),
         Decision::WaitForResponse(WaitReason::Reserved)
     );
     let plan = Policy {
         plan: Some(Plan::custom().per_minute(2)),
         ..Policy::default()
     };
-    let mut member = new();
-    let first = send_with(&mut member, 0, &plan);
-    answer(&mut member, first, 0, None);
-    let _second = send_with(&mut member, 1, &plan);
-    let decision = member.decide(at(1), &plan);
+    let mut local = new();
+    let first = send_with(&mut local, 0, &plan);
+    answer(&mut local, first, 0, None);
+    let _second = send_with(&mut local, 1, &plan);
+    let decision = local.decide(at(1), &plan);
     assert_eq!(decision, Decision::WaitForResponse(WaitReason::Reserved));
 }
 
@@ -228,22 +217,19 @@ fn a_plan_that_is_used_up_blocks_until_the_next_minute_and_counts_lost_requests(
         plan: Some(Plan::custom().per_minute(2)),
         ..Policy::default()
     };
-    let mut member = new();
-    let first = send_with(&mut member, 0, &plan);
-    answer(&mut member, first, 0, None);
-    let lost = send_with(&mut member, 1, &plan);
-    member.record_lost(lost, at(1));
-    let Decision::WaitUntil(block) = member.decide(at(1), &plan) else {
+    let mut local = new();
+    let first = send_with(&mut local, 0, &plan);
+    answer(&mut local, first, 0, None);
+    let lost = send_with(&mut local, 1, &plan);
+    local.record_lost(lost, at(1));
+    let Decision::WaitUntil(block) = local.decide(at(1), &plan) else {
         panic!()
     };
     assert_eq!(
         (block.until, block.reason),
         (at(60), BlockReason::Quota(Quota::Minute))
     );
-    assert!(matches!(
-        member.decide(at(60), &plan),
-        Decision::Send { .. }
-    ));
+    assert!(matches!(local.decide(at(60), &plan), Decision::Send { .. }));
 }
 
 #[test]
@@ -252,140 +238,141 @@ fn without_rate_limiting_a_429_is_still_obeyed() {
         rate_limiting: false,
         ..Policy::default()
     };
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(5, 0, 30));
-    let second = send_with(&mut member, 1, &off);
-    throttle(&mut member, second, 1, 30);
-    assert!(matches!(member.decide(at(2), &off), Decision::WaitUntil(_)));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(5, 0, 30));
+    let second = send_with(&mut local, 1, &off);
+    throttle(&mut local, second, 1, 30);
+    assert!(matches!(local.decide(at(2), &off), Decision::WaitUntil(_)));
 }
 
 #[test]
 fn a_lease_that_is_over_counts_as_lost() {
-    let mut member = new();
-    let _killed = send(&mut member, 0);
-    member.expire(at(29));
-    assert_eq!((member.in_flight(), member.unresolved()), (1, 0));
-    member.expire(at(30));
-    assert_eq!((member.in_flight(), member.unresolved()), (0, 1));
+    let mut local = new();
+    let _killed = send(&mut local, 0);
+    local.expire(at(29));
+    assert_eq!((local.in_flight(), local.unresolved()), (1, 0));
+    local.expire(at(30));
+    assert_eq!((local.in_flight(), local.unresolved()), (0, 1));
 }
 
 #[test]
 fn a_request_is_lost_only_once() {
-    let mut member = new();
-    let slow = send(&mut member, 0);
-    member.expire(at(60));
-    member.record_lost(slow, at(60));
-    assert_eq!(member.unresolved(), 1);
+    let mut local = new();
+    let slow = send(&mut local, 0);
+    local.expire(at(60));
+    local.record_lost(slow, at(60));
+    assert_eq!(local.unresolved(), 1);
 }
 
 #[test]
 fn an_unused_reservation_lapses_and_is_not_lost() {
-    let mut member = new();
-    let unused = member.reserve(at(0), true);
+    let mut local = new();
+    let unused = local.reserve(at(0), true, &Policy::default());
     assert_eq!(
-        decide(&member, 0),
+        decide(&local, 0),
         Decision::WaitForResponse(WaitReason::Probe)
     );
-    member.expire(at(2));
-    assert_eq!(decide(&member, 2), Decision::Send { probe: true });
-    assert!(!member.start(unused, at(2), LEASE));
-    member.release(unused);
-    assert_eq!((member.in_flight(), member.unresolved()), (0, 0));
+    local.expire(at(2));
+    assert_eq!(decide(&local, 2), Decision::Send { probe: true });
+    assert!(!local.start(unused, at(2), LEASE));
+    assert!(!local.release(unused));
+    assert_eq!((local.in_flight(), local.unresolved()), (0, 0));
 }
 
 #[test]
 fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(100, 99, 60));
-    let (lost, soon) = (send(&mut member, 1), send(&mut member, 1));
-    member.record_lost(lost, at(1));
-    answer(&mut member, soon, 1, reading(100, 98, 60));
-    assert_eq!(member.unresolved(), 1, "the lost one may still arrive");
-    let later = send(&mut member, 2);
-    answer(&mut member, later, 2, reading(100, 96, 60));
-    assert_eq!(member.unresolved(), 0);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(100, 99, 60));
+    let (lost, soon) = (send(&mut local, 1), send(&mut local, 1));
+    local.record_lost(lost, at(1));
+    answer(&mut local, soon, 1, reading(100, 98, 60));
+    assert_eq!(local.unresolved(), 1, "the lost one may still arrive");
+    let later = send(&mut local, 2);
+    answer(&mut local, later, 2, reading(100, 96, 60));
+    assert_eq!(local.unresolved(), 0);
     assert_eq!(
-        member.ledger.own_share, None,
+        local.ledger().own_share(),
+        None,
         "what is missing is not the doing of other clients"
     );
 }
 
 #[test]
 fn a_401_does_not_change_the_limits() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    respond(&mut member, first, 0, 401, reading(60, 60, 30), None);
-    assert!(member.ledger.windows.is_empty());
-    let _probe = send(&mut member, 0);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    respond(&mut local, first, 0, 401, reading(60, 60, 30), None);
+    assert!(local.ledger().windows().is_empty());
+    let _probe = send(&mut local, 0);
     assert_eq!(
-        decide(&member, 0),
+        decide(&local, 0),
         Decision::WaitForResponse(WaitReason::Probe)
     );
 }
 
 #[test]
 fn a_figure_of_a_window_that_is_over_opens_nothing() {
-    let mut member = new();
-    let slow = send(&mut member, 0);
-    answer(&mut member, slow, 20, reading(60, 59, 10));
-    assert!(member.ledger.windows.is_empty());
+    let mut local = new();
+    let slow = send(&mut local, 0);
+    answer(&mut local, slow, 20, reading(60, 59, 10));
+    assert!(local.ledger().windows().is_empty());
 }
 
 #[test]
 fn a_days_and_a_minutes_quota_of_the_same_limit_are_two() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(1_000, 9, 12 * HOUR));
-    let second = send(&mut member, 1);
-    answer(&mut member, second, 1, reading(1_000, 999, 60));
-    assert_eq!(member.ledger.windows.len(), 2);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1_000, 9, 12 * HOUR));
+    let second = send(&mut local, 1);
+    answer(&mut local, second, 1, reading(1_000, 999, 60));
+    assert_eq!(local.ledger().windows().len(), 2);
 }
 
 #[test]
 fn one_request_asks_after_the_reset_of_a_window_that_was_used_up() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(1, 0, 10));
-    let _probe = send(&mut member, 10);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1, 0, 10));
+    let _probe = send(&mut local, 10);
     assert_eq!(
-        decide(&member, 10),
+        decide(&local, 10),
         Decision::WaitForResponse(WaitReason::Probe)
     );
 }
 
 #[test]
 fn a_request_that_asks_for_one_quota_keeps_within_the_other() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(3, 2, 10));
-    let second = send(&mut member, 1);
-    answer(&mut member, second, 1, reading(2, 1, 40_000));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(3, 2, 10));
+    let second = send(&mut local, 1);
+    answer(&mut local, second, 1, reading(2, 1, 40_000));
     // The next minute has begun, but the day has room only for this request.
-    let _last = send(&mut member, 9);
+    let _last = send(&mut local, 9);
     assert_eq!(
-        decide(&member, 11),
+        decide(&local, 11),
         Decision::WaitForResponse(WaitReason::Reserved)
     );
 }
 
 #[test]
 fn a_window_that_opens_late_is_waited_for_longer_the_next_time() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(1, 0, 10));
-    let early = send(&mut member, 10);
-    respond(&mut member, early, 10, 429, reading(1, 0, 10), Some(1));
-    let probe = send(&mut member, 11);
-    answer(&mut member, probe, 11, reading(1, 0, 20));
-    assert_eq!(until(&member, 12), Some(21));
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1, 0, 10));
+    let early = send(&mut local, 10);
+    respond(&mut local, early, 10, 429, reading(1, 0, 10), Some(1));
+    let probe = send(&mut local, 11);
+    answer(&mut local, probe, 11, reading(1, 0, 20));
+    assert_eq!(until(&local, 12), Some(21));
 }
 
 #[test]
 fn a_window_that_opens_late_by_the_clock_of_another_backend_is_waited_for_longer_the_next_time() {
-    let mut member = new();
-    let dated = |member: &mut Member, request, now, ahead, status, reading, wait: Option<u64>| {
+    let mut local = new();
+    let dated = |local: &mut Local, request, now, ahead, status, reading, wait: Option<u64>| {
         let (date, retry_after) = (Some(service(now + ahead)), wait.map(Duration::from_secs));
         let head = ResponseHead {
             status,
@@ -393,32 +380,32 @@ fn a_window_that_opens_late_by_the_clock_of_another_backend_is_waited_for_longer
             reading,
             retry_after,
         };
-        member.record_response(request, at(now), &head, |max| max);
+        local.record_response(request, at(now), &head, |max| max);
     };
-    let first = send(&mut member, 0);
-    dated(&mut member, first, 0, 2, 200, reading(1, 0, 10), None);
-    let early = send(&mut member, 8);
-    dated(&mut member, early, 8, 0, 429, reading(1, 0, 10), Some(2));
-    let probe = send(&mut member, 11);
-    dated(&mut member, probe, 11, 2, 200, reading(1, 0, 20), None);
-    assert_eq!(until(&member, 12), Some(19));
+    let first = send(&mut local, 0);
+    dated(&mut local, first, 0, 2, 200, reading(1, 0, 10), None);
+    let early = send(&mut local, 8);
+    dated(&mut local, early, 8, 0, 429, reading(1, 0, 10), Some(2));
+    let probe = send(&mut local, 11);
+    dated(&mut local, probe, 11, 2, 200, reading(1, 0, 20), None);
+    assert_eq!(until(&local, 12), Some(19));
 }
 
 /// Sends as many requests as may be in flight, and returns their number.
-fn fill(member: &mut Member, now: i64) -> usize {
+fn fill(local: &mut Local, now: i64) -> usize {
     let mut count = 0;
-    while count < 10_000 && matches!(decide(member, now), Decision::Send { .. }) {
-        let _ = send(member, now);
+    while count < 10_000 && matches!(decide(local, now), Decision::Send { .. }) {
+        let _ = send(local, now);
         count += 1;
     }
     count
 }
 
-pub(crate) fn with_window(limit: u64, remaining: u64) -> Member {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(limit, remaining, 60));
-    member
+pub(crate) fn with_window(limit: u64, remaining: u64) -> Local {
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(limit, remaining, 60));
+    local
 }
 
 #[test]
@@ -427,67 +414,67 @@ fn what_may_be_in_flight_depends_on_what_is_left_and_on_the_latency() {
     assert_eq!(fill(&mut with_window(1_000, 999), 1), 124);
     assert_eq!(fill(&mut with_window(1_000_000, 999_999), 1), 4_096);
     let mut slow = with_window(1_000, 999);
-    slow.ledger.latency = Duration::from_secs(5);
+    slow.ledger_mut().set_latency(Duration::from_secs(5));
     assert_eq!(fill(&mut slow, 1), 253);
 }
 
 #[test]
 fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_named() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(100_000, 99_999, 12 * HOUR));
-    assert_eq!(fill(&mut member.clone(), 1), 5);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(100_000, 99_999, 12 * HOUR));
+    assert_eq!(fill(&mut local.clone(), 1), 5);
     let plan = Policy {
         plan: Some(Plan::BUSINESS),
         ..Policy::default()
     };
-    let decision = (0..6).map(|_| send_with(&mut member, 1, &plan)).count();
+    let decision = (0..6).map(|_| send_with(&mut local, 1, &plan)).count();
     assert_eq!(decision, 6);
 }
 
 #[test]
 fn a_minutes_quota_that_was_shown_is_known_while_the_day_is_shown_until_a_429() {
     let day = |remaining| reading(500, remaining, 12 * HOUR);
-    let mut member = with_window(1_000, 999);
-    let over = send(&mut member, 61);
-    answer(&mut member, over, 61, day(499));
-    assert_eq!(fill(&mut member.clone(), 62), 62);
-    let refused = send(&mut member, 62);
-    respond(&mut member, refused, 62, 429, day(498), Some(1));
-    let probe = send(&mut member, 64);
-    answer(&mut member, probe, 64, day(497));
-    assert_eq!(fill(&mut member.clone(), 62 + 300), 5);
+    let mut local = with_window(1_000, 999);
+    let over = send(&mut local, 61);
+    answer(&mut local, over, 61, day(499));
+    assert_eq!(fill(&mut local.clone(), 62), 62);
+    let refused = send(&mut local, 62);
+    respond(&mut local, refused, 62, 429, day(498), Some(1));
+    let probe = send(&mut local, 64);
+    answer(&mut local, probe, 64, day(497));
+    assert_eq!(fill(&mut local.clone(), 62 + 300), 5);
 }
 
 #[test]
 fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
-    let mut member = with_window(1_000, 999);
-    let refused = send(&mut member, 1);
+    let mut local = with_window(1_000, 999);
+    let refused = send(&mut local, 1);
     respond(
-        &mut member,
+        &mut local,
         refused,
         1,
         429,
         reading(1_000, 998, 60),
         Some(1),
     );
-    let probe = send(&mut member, 2);
-    answer(&mut member, probe, 2, reading(1_000, 997, 60));
-    assert_eq!(fill(&mut member.clone(), 3), 2);
-    let probe = send(&mut member, 63);
-    answer(&mut member, probe, 63, reading(1_000, 999, 120));
-    assert_eq!(fill(&mut member.clone(), 63), 8);
-    let probe = send(&mut member, 123);
-    answer(&mut member, probe, 123, reading(1_000, 999, 180));
-    assert_eq!(fill(&mut member.clone(), 123), 124);
+    let probe = send(&mut local, 2);
+    answer(&mut local, probe, 2, reading(1_000, 997, 60));
+    assert_eq!(fill(&mut local.clone(), 3), 2);
+    let probe = send(&mut local, 63);
+    answer(&mut local, probe, 63, reading(1_000, 999, 120));
+    assert_eq!(fill(&mut local.clone(), 63), 8);
+    let probe = send(&mut local, 123);
+    answer(&mut local, probe, 123, reading(1_000, 999, 180));
+    assert_eq!(fill(&mut local.clone(), 123), 124);
 }
 
 #[test]
 fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
     let shared = |limit, remaining| {
-        let mut member = with_window(limit, remaining);
-        (member.ledger.own_share, member.ledger.seen_at) = (Some(0.25), Some(at(1)));
-        member
+        let mut local = with_window(limit, remaining);
+        local.ledger_mut().set_own_share(0.25, at(1));
+        local
     };
     assert_eq!(fill(&mut shared(1_000_000, 900_000), 1), 4_096);
     assert!(fill(&mut shared(1_000, 40), 1) <= 5);
@@ -497,37 +484,19 @@ fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
         "the last ones are left to the others"
     );
     let mut idle = shared(1_000, 900);
-    idle.ledger.seen_at = Some(at(0));
+    idle.ledger_mut().set_own_share(0.25, at(0));
     assert_eq!(fill(&mut idle, 1), 1, "others may have used all since");
 }
 
 #[test]
-fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
-    let mut member = with_window(100, 99);
-    let other = MemberId(2);
-    member.ledger.slot(other).reserved = 5;
-    let (granted, until) = (at(1), at(9));
-    member.ledger.probe = Some(Probe {
-        member: other,
-        granted,
-        until,
-    });
-    member.ledger.expire_members(at(1), |_| true);
-    assert_eq!((member.ledger.reserved(), member.unresolved()), (5, 0));
-    member.ledger.expire_members(at(1), |id| id != other);
-    assert_eq!((member.ledger.reserved(), member.unresolved()), (0, 5));
-    assert!(member.ledger.probe.is_none() && member.ledger.slots.iter().all(|s| s.id != other));
-}
-
-#[test]
 fn a_window_that_the_service_set_its_clock_back_in_ends_when_it_was_to_end() {
-    let mut member = new();
-    let first = send(&mut member, 0);
-    answer(&mut member, first, 0, reading(2, 1, 60));
-    let second = send(&mut member, 1);
-    answer(&mut member, second, 1, reading(2, 0, 60));
-    assert_eq!(until(&member, 58), Some(60));
-    let probe = send(&mut member, 62);
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(2, 1, 60));
+    let second = send(&mut local, 1);
+    answer(&mut local, second, 1, reading(2, 0, 60));
+    assert_eq!(until(&local, 58), Some(60));
+    let probe = send(&mut local, 62);
     let back = reading(2, 1, 120 - 2 * HOUR);
     let date = Some(service(62 - 2 * HOUR));
     let head = ResponseHead {
@@ -536,18 +505,18 @@ fn a_window_that_the_service_set_its_clock_back_in_ends_when_it_was_to_end() {
         reading: back,
         retry_after: None,
     };
-    member.record_response(probe, at(62), &head, |max| max);
-    assert!(matches!(decide(&member, 63), Decision::Send { .. }));
+    local.record_response(probe, at(62), &head, |max| max);
+    assert!(matches!(decide(&local, 63), Decision::Send { .. }));
 }
 
 #[test]
 fn a_block_ends_when_it_was_to_end_where_the_services_clock_is_set() {
     for by in [-2 * HOUR, 2 * HOUR] {
-        let mut member = new();
-        let first = send(&mut member, 0);
-        answer(&mut member, first, 0, None);
-        let (one, late) = (send(&mut member, 1), send(&mut member, 1));
-        throttle(&mut member, one, 1, 30);
+        let mut local = new();
+        let first = send(&mut local, 0);
+        answer(&mut local, first, 0, None);
+        let (one, late) = (send(&mut local, 1), send(&mut local, 1));
+        throttle(&mut local, one, 1, 30);
         let date = Some(service(2 + by));
         let head = ResponseHead {
             status: 200,
@@ -555,7 +524,7 @@ fn a_block_ends_when_it_was_to_end_where_the_services_clock_is_set() {
             reading: None,
             retry_after: None,
         };
-        member.record_response(late, at(2), &head, |max| max);
-        assert_eq!(until(&member, 2), Some(31), "{by}");
+        local.record_response(late, at(2), &head, |max| max);
+        assert_eq!(until(&local, 2), Some(31), "{by}");
     }
 }

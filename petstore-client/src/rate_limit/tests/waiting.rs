@@ -1,6 +1,7 @@
 //! Tests of waiting calls, in paused time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -8,7 +9,8 @@ use tokio::time::timeout;
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
-use crate::rate_limit::quota::decision::Policy;
+use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::time::TimeSource;
 use crate::rate_limit::view::{Plan, Priority, WaitReason};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -46,7 +48,7 @@ fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
 
 /// A limiter whose quota is exhausted for ten seconds.
 async fn used_up() -> Arc<Limiter> {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let permit = limiter.acquire(acquire(), ignore).await.unwrap();
     let quota = [
         ("x-ratelimit-limit", "1"),
@@ -146,7 +148,7 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let plan = Policy {
         plan: Some(Plan::custom().per_minute(2)),
         ..Policy::default()
@@ -183,7 +185,7 @@ async fn one_that_comes_as_the_window_opens_does_not_pass_those_who_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn all_that_may_be_sent_go_when_the_window_opens() {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let plan = Policy {
         plan: Some(Plan::custom().per_minute(2)),
         ..Policy::default()
@@ -207,19 +209,15 @@ async fn all_that_may_be_sent_go_when_the_window_opens() {
     )
     .await;
     assert!(both.is_ok(), "both go when the minute is over");
-    assert_eq!(
-        limiter.lock().1.policy,
-        plan,
-        "updates of a shared record go by it"
-    );
+    assert_eq!(limiter.demand().1, plan, "updates of a record go by it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_sent_is_not_lost() {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let [one, two] = [(); 2].map(|()| async {
         let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-        let place = permit.place;
+        let place = permit.place();
         permit.not_sent();
         place
     });
@@ -250,7 +248,7 @@ async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let short = Acquire {
         lease: Duration::from_millis(5_500),
         ..acquire()
@@ -272,7 +270,7 @@ async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_response_is_reported_after_a_second_and_a_block_at_once() {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let probe = limiter.acquire(acquire(), ignore).await.unwrap();
     let reports = std::sync::Mutex::new(Vec::new());
     let began = clock::now();
@@ -350,7 +348,7 @@ async fn a_retry_goes_before_those_who_came_later() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let first = limiter.acquire(acquire(), ignore).await.unwrap();
     limiter.forget().await.unwrap();
     let second = limiter.acquire(acquire(), ignore).await.unwrap();
@@ -367,7 +365,7 @@ async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
 #[ignore = "meant for release: it prints the cost of acquiring and of a response"]
 async fn cost_of_a_permit() {
     const ROUNDS: u32 = 1_000_000;
-    let limiter = Limiter::new(None);
+    let limiter = Limiter::new(TimeSource::default());
     let million = [
         ("x-ratelimit-limit", "1000000"),
         ("x-ratelimit-remaining", "999999"),
@@ -392,5 +390,55 @@ async fn cost_of_a_permit() {
         println!("acquire and release with {in_flight} in flight: {released:?}");
         assert!(released < Duration::from_micros(5), "{released:?}");
         permits.into_iter().for_each(Permit::not_sent);
+    }
+}
+
+/// A limiter on a machine that has been suspended for so many seconds.
+fn suspendable() -> (Arc<Limiter>, Arc<AtomicU64>) {
+    let suspended = Arc::new(AtomicU64::new(0));
+    let seconds = Arc::clone(&suspended);
+    let source =
+        TimeSource::of_machine(move || Duration::from_secs(seconds.load(Ordering::Relaxed)));
+    (Limiter::new(source), suspended)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_was_suspended_goes_on_with_the_next_call() {
+    for (reset, length) in [("50", 60), ("80000", 25 * 3_600)] {
+        for is_waiting in [false, true] {
+            let (limiter, suspended) = suspendable();
+            let quota = [
+                ("x-ratelimit-limit", "1000"),
+                ("x-ratelimit-remaining", "0"),
+                ("x-ratelimit-reset", reset),
+            ];
+            let first = limiter.acquire(acquire(), ignore).await.unwrap();
+            answer(first, 200, &quota);
+            let hasty = Acquire {
+                latest: clock::now() + Duration::from_secs(20),
+                ..acquire()
+            };
+            let blocked = limiter.acquire(hasty, ignore).await;
+            assert!(blocked.is_err(), "{reset}");
+            let patient = Acquire {
+                latest: clock::now() + Duration::from_secs(100_000),
+                ..acquire()
+            };
+            let suspend = async {
+                tokio::time::sleep(Duration::from_secs(7)).await;
+                suspended.store(length, Ordering::Relaxed);
+                clock::now()
+            };
+            let (resumed, permit) = if is_waiting {
+                tokio::join!(suspend, limiter.acquire(patient, ignore))
+            } else {
+                (suspend.await, limiter.acquire(patient, ignore).await)
+            };
+            let took = clock::now() - resumed;
+            let most = Duration::from_secs(if is_waiting { 5 } else { 0 });
+            assert!(permit.is_ok() && took <= most, "{reset}: {took:?}");
+            let other = limiter.view(&Policy::default()).wait_reason;
+            assert_eq!(other, Some(WaitReason::Probe), "{reset}");
+        }
     }
 }

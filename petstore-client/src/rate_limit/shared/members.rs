@@ -1,0 +1,131 @@
+//! The members that share a record: what each has reserved, and whose probe is in flight.
+
+use serde::{Deserialize, Serialize};
+
+use super::slot::{MemberId, Slot};
+use crate::rate_limit::quota::clock::LocalTime;
+
+/// The most members in a record.
+const MAX_MEMBERS: usize = 64;
+
+/// The only request in flight while the quota is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Probe {
+    member: MemberId,
+    granted: LocalTime,
+    until: LocalTime,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Members {
+    /// Oldest first.
+    slots: Vec<Slot>,
+    probe: Option<Probe>,
+}
+
+impl Members {
+    /// Returns whether members can have written it: a store may hold anything.
+    pub(crate) fn is_plausible(&self) -> bool {
+        self.slots.len() <= MAX_MEMBERS && self.slots.iter().all(Slot::is_plausible)
+    }
+
+    pub(crate) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Returns a member's slot, and adds one for a new member.
+    pub(crate) fn slot(&mut self, id: MemberId) -> &mut Slot {
+        let known = self.slots.iter().position(|slot| slot.id() == id);
+        let place = known.unwrap_or_else(|| {
+            let last = self.slots.iter().map(Slot::weighted_use).max();
+            self.slots.push(Slot::new(id, last.unwrap_or(0)));
+            self.slots.len() - 1
+        });
+        &mut self.slots[place]
+    }
+
+    /// Returns how many members are alive.
+    pub(crate) fn alive(&self, now: LocalTime) -> usize {
+        self.slots.iter().filter(|slot| slot.is_alive(now)).count()
+    }
+
+    /// Returns how many requests all members have reserved or in flight.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.slots.iter().map(Slot::reserved).sum()
+    }
+
+    /// Returns whether there is room for a member. Dead members are removed if there is not.
+    pub(crate) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
+        let is_known = self.slots.iter().any(|slot| slot.id() == id);
+        if self.slots.len() >= MAX_MEMBERS && !is_known {
+            self.slots.retain(|slot| slot.is_alive(now));
+        }
+        self.slots.len() < MAX_MEMBERS || is_known
+    }
+
+    /// Removes dead members, and ends their probes. Returns how many requests they and silent members
+    /// had reserved.
+    pub(crate) fn expire(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) -> u64 {
+        let (mut lost, probe) = (0, &mut self.probe);
+        self.slots.retain_mut(|slot| {
+            let runs = is_alive(slot.id());
+            if runs && slot.is_alive(now) {
+                return true;
+            }
+            lost += slot.silence(now);
+            *probe = probe.filter(|probe| probe.member != slot.id());
+            // The use of a silent member is remembered, because it may still run.
+            runs
+        });
+        lost
+    }
+
+    /// Removes a member.
+    pub(crate) fn remove(&mut self, id: MemberId) {
+        self.slots.retain(|slot| slot.id() != id);
+    }
+
+    /// Starts a new window, and drops the slots that nobody needs.
+    pub(crate) fn open_window(&mut self) {
+        self.slots.retain_mut(Slot::open_window);
+    }
+
+    /// Returns whether a member's probe is in flight.
+    pub(crate) fn is_probing(&self, now: LocalTime) -> bool {
+        self.probe.is_some_and(|probe| now < probe.until)
+    }
+
+    /// Returns when the probe was granted.
+    pub(crate) fn probe_granted(&self) -> Option<LocalTime> {
+        self.probe.map(|probe| probe.granted)
+    }
+
+    /// Records a member's probe.
+    pub(crate) fn set_probe(&mut self, member: MemberId, granted: LocalTime, until: LocalTime) {
+        self.probe = Some(Probe {
+            member,
+            granted,
+            until,
+        });
+    }
+
+    /// Moves the end of the probe, if it is this member's.
+    pub(crate) fn extend_probe(&mut self, member: MemberId, end: LocalTime) {
+        if let Some(probe) = &mut self.probe
+            && probe.member == member
+        {
+            probe.until = end;
+        }
+    }
+
+    /// Ends the probe, if it is this member's.
+    pub(crate) fn end_probe(&mut self, member: MemberId) {
+        self.probe = self.probe.filter(|probe| probe.member != member);
+    }
+
+    /// Returns the member whose probe is in flight, and its end.
+    #[cfg(test)]
+    pub(crate) fn probe(&self) -> Option<(MemberId, LocalTime)> {
+        self.probe.map(|probe| (probe.member, probe.until))
+    }
+}

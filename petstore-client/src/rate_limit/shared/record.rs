@@ -1,0 +1,295 @@
+//! The record that members share, and its form in a store.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::members::Members;
+use super::slot::MemberId;
+use super::store::StoreTime;
+use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime, micros};
+use crate::rate_limit::quota::decision::InFlight;
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::reading::{Block, Outcome};
+
+/// The version of the format. A record with another version is replaced.
+const FORMAT: u8 = 2;
+/// The maximum size of a record. It fits in a page of 4 KiB with the store's own data.
+const MAX_RECORD: usize = 4_000;
+
+/// What members know together.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Record {
+    ledger: Ledger,
+    members: Members,
+}
+
+impl Record {
+    pub(crate) fn new(ledger: Ledger, members: Members) -> Self {
+        Self { ledger, members }
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(crate) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    pub(crate) fn members_mut(&mut self) -> &mut Members {
+        &mut self.members
+    }
+
+    pub(crate) fn into_parts(self) -> (Ledger, Members) {
+        (self.ledger, self.members)
+    }
+
+    /// Records the outcome of a member's request.
+    pub(crate) fn record(&mut self, member: MemberId, outcome: &Outcome) {
+        self.members
+            .slot(member)
+            .end_requests(outcome.requests().into());
+        if outcome.is_probe() {
+            self.members.end_probe(member);
+        }
+        // The member that got a 429 has drawn its extra wait already.
+        let reserved = self.members.reserved();
+        let recorded = self.ledger.record(outcome, reserved, |_| Duration::ZERO);
+        if recorded.opened_window {
+            self.members.open_window();
+        }
+    }
+
+    /// Records a block that a member knows of.
+    pub(crate) fn record_block(&mut self, block: Option<Block>, now: LocalTime) {
+        let Some(block) = block else { return };
+        let known = self.ledger.last_block().map(|known| known.until);
+        if now < block.until && Some(block.until) > known {
+            self.ledger.set_block(Some(block));
+        }
+    }
+
+    /// Removes dead members, and ends their probes. What they and silent members had reserved counts as
+    /// lost.
+    pub(crate) fn expire_members(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
+        let reserved = self.members.expire(now, is_alive);
+        self.ledger.lose(reserved, now);
+    }
+
+    /// Returns what all members have in flight.
+    pub(crate) fn in_flight(&self, now: LocalTime) -> InFlight {
+        InFlight {
+            all: self.members.reserved(),
+            of_client: 0,
+            has_probe: self.members.is_probing(now),
+            processes: self.members.alive(now),
+        }
+    }
+
+    /// Returns the record without a member, which leaves.
+    pub(crate) fn without(&self, member: MemberId) -> Self {
+        let mut others = self.clone();
+        others.members.remove(member);
+        others
+    }
+
+    fn is_plausible(&self) -> bool {
+        self.ledger.is_plausible() && self.members.is_plausible()
+    }
+
+    /// Encodes the record. Fails if it is too large for a store.
+    pub(crate) fn encode(
+        &self,
+        now: StoreTime,
+        wall: ServiceTime,
+    ) -> Result<Vec<u8>, &'static str> {
+        let stored = Stored {
+            epoch: now.epoch(),
+            at: now.since(),
+            wall,
+            record: self,
+        };
+        // Serialization cannot fail, and an empty record counts as missing.
+        let bytes = postcard::to_extend(&stored, vec![FORMAT]).unwrap_or_default();
+        if bytes.len() > MAX_RECORD {
+            return Err("the limits do not fit into a record");
+        }
+        Ok(bytes)
+    }
+
+    /// Decodes a record; `None` if it is damaged or has another format. From a record of another epoch,
+    /// or from before the store's clock was set back, only the block of a 429 is kept, and the wall
+    /// clock determines its rest.
+    pub(crate) fn decode(bytes: &[u8], now: StoreTime, wall: ServiceTime) -> Option<Self> {
+        let bytes = bytes.strip_prefix(&[FORMAT])?;
+        let stored: Stored<Self> = postcard::from_bytes(bytes).ok()?;
+        let record = stored.record;
+        if !record.is_plausible() {
+            return None;
+        }
+        if stored.epoch == now.epoch() && stored.at <= now.since().moved(SECOND) {
+            return Some(record);
+        }
+        let passed = micros(wall.since(stored.wall));
+        let ahead = now.since().0.saturating_sub(stored.at.0);
+        let mut fresh = Ledger::new(now.since(), wall);
+        let block = record.ledger.last_block();
+        fresh.set_block(block.map(|block| block.moved(ahead.saturating_sub(passed))));
+        Some(Self::new(fresh, Members::default()))
+    }
+}
+
+/// A record in a store.
+#[derive(Serialize, Deserialize)]
+struct Stored<R> {
+    epoch: u64,
+    /// When it was written, on the store's clock and the wall clock.
+    at: LocalTime,
+    wall: ServiceTime,
+    record: R,
+}
+
+/// For tests: what no member reports.
+#[cfg(test)]
+impl Record {
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate_limit::quota::window::Window;
+    use crate::rate_limit::tests::rules::{reading, with_window};
+    use crate::rate_limit::view::BlockReason;
+
+    const HOUR: i64 = 3_600 * SECOND;
+
+    fn at(epoch: u64, hours: i64) -> StoreTime {
+        let since = u64::try_from(hours).unwrap() * 3_600;
+        StoreTime::new(epoch, Duration::from_secs(since))
+    }
+
+    /// A record of the tenth hour, by both clocks, with a block of three more hours.
+    fn record() -> Vec<u8> {
+        let mut record = Record::new(
+            Ledger::new(LocalTime(0), ServiceTime(0)),
+            Members::default(),
+        );
+        record.ledger.set_block(Some(Block {
+            until: LocalTime(13 * HOUR),
+            named: ServiceTime(13 * HOUR),
+            reason: BlockReason::Ban,
+        }));
+        record.members.slot(MemberId(1)).set_reserved(5);
+        record.encode(at(1, 10), ServiceTime(10 * HOUR)).unwrap()
+    }
+
+    /// Returns for how many hours the record still blocks.
+    fn blocked(now: StoreTime, wall: i64) -> Option<i64> {
+        let record = Record::decode(&record(), now, ServiceTime(wall * HOUR)).unwrap();
+        let block = record.ledger.last_block()?;
+        Some((block.until.0 - now.since().0) / HOUR)
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_changes_nothing_while_the_machine_runs() {
+        for wall in [0, 11, 500] {
+            assert_eq!(blocked(at(1, 11), wall), Some(2), "{wall}");
+        }
+    }
+
+    #[test]
+    fn a_block_outlives_a_reboot_by_the_wall_clock_and_nothing_else_does() {
+        assert_eq!(blocked(at(2, 0), 11), Some(2));
+        // The wall clock was set back meanwhile: no time has passed for it.
+        assert_eq!(blocked(at(2, 0), 1), Some(3));
+        for (epoch, reserved) in [(2, 0), (1, 5)] {
+            let hours = if epoch == 1 { 11 } else { 0 };
+            let decoded = Record::decode(&record(), at(epoch, hours), ServiceTime(11 * HOUR));
+            assert_eq!(decoded.unwrap().members.reserved(), reserved, "{epoch}");
+        }
+    }
+
+    #[test]
+    fn a_record_from_the_future_is_from_before_the_stores_clock_was_set_back() {
+        assert_eq!(blocked(at(1, 4), 11), Some(2));
+    }
+
+    #[test]
+    fn a_truncated_record_or_one_of_another_format_is_ignored() {
+        let record = record();
+        let now = at(1, 11);
+        for length in 0..record.len() {
+            let decoded = Record::decode(&record[..length], now, ServiceTime(0));
+            assert!(decoded.is_none(), "{length}");
+        }
+        let other = [&[FORMAT + 1], &record[1..]].concat();
+        assert!(Record::decode(&other, now, ServiceTime(0)).is_none());
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_is_not_written() {
+        let mut record = Record::default();
+        for limit in 0..1_000 {
+            let window = Window::open(
+                reading(1_000 + limit, 900, 60).unwrap(),
+                (1_000, 1),
+                None,
+                (LocalTime(0), ServiceTime(0)),
+            );
+            let ledger = Ledger::with_window(LocalTime(0), ServiceTime(0), window);
+            record.members.slot(MemberId(limit));
+            record.ledger = ledger;
+        }
+        let encoded = record.encode(at(1, 11), ServiceTime(0));
+        assert!(encoded.is_err_and(|problem| problem.contains("do not fit")));
+    }
+
+    #[test]
+    fn a_record_of_the_most_members_with_the_largest_counts_is_no_larger_than_it_may_be() {
+        let ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
+        let mut record = Record::new(ledger, Members::default());
+        for member in 0..64 {
+            let slot = record.members.slot(MemberId(u64::MAX - member));
+            slot.report(1 << 32, 1 << 20, 0, LocalTime(i64::MAX));
+            slot.set_use(1 << 32, 1 << 32, 1 << 44);
+        }
+        let encoded = record.encode(at(u64::MAX, 1 << 20), ServiceTime(i64::MAX));
+        assert!(encoded.is_ok());
+    }
+
+    #[test]
+    fn a_record_with_a_count_that_no_member_reaches_is_refused() {
+        let most = i64::from(u32::MAX) << 16 | 0xFFFF;
+        let ledger = with_window(100, 90).ledger().clone();
+        let mut record = Record::new(ledger, Members::default());
+        for member in 0..64 {
+            record.members.slot(MemberId(100 + member));
+        }
+        assert!(record.is_plausible(), "64 members");
+        for (place, most) in [
+            ("/members/slots/63/reserved", most),
+            ("/members/slots/0/want", most),
+            ("/members/slots/0/weighted_use", most * 1_024 + 1_023),
+            ("/ledger/windows/0/own", most),
+            ("/ledger/windows/0/remaining", 100),
+            ("/ledger/usage/minute/used", most),
+            ("/ledger/usage/day/window", most),
+            ("/ledger/latency/secs", most),
+            ("/ledger/reset_margin/secs", most),
+            ("/ledger/throttled_in_a_row", i64::from(u32::MAX) - 1),
+        ] {
+            for (count, is_plausible) in [(most, true), (most + 1, false)] {
+                let mut value = serde_json::to_value(&record).unwrap();
+                *value.pointer_mut(place).expect(place) = count.into();
+                let record: Record = serde_json::from_value(value).unwrap();
+                assert_eq!(record.is_plausible(), is_plausible, "{place} {count}");
+            }
+        }
+        record.members.slot(MemberId(1_000));
+        assert!(!record.is_plausible(), "65 members");
+    }
+}

@@ -1,0 +1,361 @@
+//! A member's update of the record: it reports what it has done, and is granted reservations.
+//!
+//! A member reserves requests in advance and reports their outcomes later, so most requests need no
+//! update. When it reports does not change what is free: an update lowers `remaining` and the member's
+//! reservations together.
+
+use std::time::Duration;
+
+use super::division::{Claim, OpenWindow};
+use super::record::Record;
+use super::slot::MemberId;
+use super::store::StoreTime;
+use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
+use crate::rate_limit::quota::decision::{self, Allowance, Decision};
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::view::{Quota, WaitReason};
+
+/// A member without an update for this long is taken for dead.
+pub(crate) const MEMBER_LEASE: Duration = Duration::from_secs(5);
+/// A granted probe is in flight by then, and the member's next update says so.
+const PROBE_LEASE: Duration = Duration::from_secs(3);
+/// How soon a member without a grant tries again.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_ASK_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
+const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// How soon a response is expected, at least.
+const MIN_RESPONSE_TIME: Duration = Duration::from_millis(100);
+/// Members that wait for a reset try at random instants within this time after it.
+const MAX_SPREAD: Duration = Duration::from_millis(300);
+/// If this many times the cap for requests in flight is left, nothing of the cap is reserved for members
+/// that do not wait.
+const FAR_MORE: u64 = 64;
+
+/// A member's report, in the record's time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Report {
+    pub(crate) outcomes: Vec<Outcome>,
+    /// The member's requests that are reserved or in flight. An absolute number, so that an update
+    /// whose reply was lost does no harm.
+    pub(crate) reserved: u64,
+    pub(crate) given_back: u64,
+    /// Calls that wait, and how many requests the member would reserve in advance.
+    pub(crate) want: u64,
+    pub(crate) prefetch: u64,
+    pub(crate) blocked: Option<Block>,
+    /// The lease of its probe.
+    pub(crate) probe_until: Option<LocalTime>,
+    /// Whether the member has nothing to do, and leaves.
+    pub(crate) leaves: bool,
+    /// A random number, 0 to 1, that spreads the members' next updates.
+    pub(crate) jitter: f64,
+}
+
+impl Report {
+    /// Returns the report in the time of a store whose clock is `by` microseconds ahead.
+    pub(crate) fn moved(&self, by: i64) -> Self {
+        let outcomes = self.outcomes.iter();
+        Self {
+            outcomes: outcomes.map(|outcome| outcome.moved(by)).collect(),
+            blocked: self.blocked.map(|block| block.moved(by)),
+            probe_until: self.probe_until.map(|until| until.moved(by)),
+            ..*self
+        }
+    }
+}
+
+/// What an update grants to a member.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) requests: u64,
+    pub(crate) probe: bool,
+    /// When to update again if calls still wait, and whether the rest is reserved for others until
+    /// then.
+    pub(crate) retry_at: LocalTime,
+    pub(crate) is_reserved_for_others: bool,
+}
+
+impl Granted {
+    fn nothing(retry_at: LocalTime) -> Self {
+        Self {
+            retry_at,
+            ..Self::default()
+        }
+    }
+}
+
+/// A member and its report.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Update<'u> {
+    me: MemberId,
+    report: &'u Report,
+    policy: &'u Policy,
+    now: LocalTime,
+}
+
+impl<'u> Update<'u> {
+    pub(crate) fn new(
+        me: MemberId,
+        report: &'u Report,
+        policy: &'u Policy,
+        now: LocalTime,
+    ) -> Self {
+        Self {
+            me,
+            report,
+            policy,
+            now,
+        }
+    }
+
+    /// Updates the member's part of a stored record, and restores a lost record from the member's
+    /// `copy`. Returns the new record in both forms, and what the member gets.
+    pub(crate) fn apply_to_stored(
+        self,
+        current: Option<&[u8]>,
+        at: StoreTime,
+        wall: ServiceTime,
+        is_alive: impl Fn(MemberId) -> bool,
+        copy: impl FnOnce() -> Option<Record>,
+    ) -> Result<Applied, &'static str> {
+        let known = current.and_then(|current| Record::decode(current, at, wall));
+        let mut record = known
+            .or_else(copy)
+            .unwrap_or_else(|| Record::new(Ledger::new(self.now, wall), Default::default()));
+        record.expire_members(self.now, |other| other == self.me || is_alive(other));
+        if !record.members_mut().admits(self.me, self.now) {
+            return Err("it has the maximum number of members");
+        }
+        let granted = self.apply(&mut record);
+        let bytes = if self.report.leaves {
+            record.without(self.me).encode(at, wall)?
+        } else {
+            record.encode(at, wall)?
+        };
+        Ok(Applied {
+            bytes,
+            record,
+            granted,
+        })
+    }
+
+    /// Records the report, and grants reservations.
+    pub(crate) fn apply(self, record: &mut Record) -> Granted {
+        let Self {
+            me, report, now, ..
+        } = self;
+        for outcome in &report.outcomes {
+            record.record(me, outcome);
+        }
+        record.record_block(report.blocked, now);
+        let members = record.members_mut();
+        match report.probe_until {
+            None => members.end_probe(me),
+            Some(until) => members.extend_probe(me, until),
+        }
+        members.slot(me).report(
+            report.reserved,
+            report.want,
+            report.given_back,
+            now.plus(MEMBER_LEASE),
+        );
+        let granted = self.grant(record);
+        let members = record.members_mut();
+        members.slot(me).grant(granted.requests, granted.probe);
+        if granted.probe {
+            members.set_probe(me, now, now.plus(PROBE_LEASE));
+        }
+        granted
+    }
+
+    fn grant(self, record: &Record) -> Granted {
+        let in_flight = record.in_flight(self.now);
+        let allowance = match decision::allowance(record.ledger(), in_flight, self.now, self.policy)
+        {
+            Ok(allowance) => allowance,
+            Err(wait) => return Granted::nothing(self.ask_again(record, wait)),
+        };
+        if self.report.want == 0 && (allowance.probe || self.report.prefetch == 0) {
+            return Granted::nothing(self.now);
+        }
+        if allowance.probe {
+            return self.granted(record, 1, true, false);
+        }
+        let (part, in_flight) = self.parts(record, allowance);
+        let requests = part.min(in_flight);
+        // Otherwise the cap for requests in flight is the limit, and may soon rise.
+        let is_reserved_for_others = requests < self.report.want && requests == part;
+        self.granted(record, requests, false, is_reserved_for_others)
+    }
+
+    /// Returns the member's part of what the quotas leave, and of what may be in flight.
+    fn parts(self, record: &Record, allowance: Allowance) -> (u64, u64) {
+        let claim = self.claim(record);
+        let window = self.open_minute(record);
+        let part = claim.fair_part(allowance.left, window);
+        let mut in_flight = claim.fair_part(allowance.requests, window);
+        // One request may always be in flight, and more while far more is left: they are not reserved for
+        // members that do not wait.
+        let asked = claim.part_of_waiting(allowance.requests);
+        let reserved = record.members().reserved();
+        if reserved == 0 {
+            in_flight = in_flight.max(asked.min(1));
+        }
+        if allowance.left / FAR_MORE > allowance.requests.saturating_add(reserved) {
+            in_flight = in_flight.max(asked);
+        }
+        (part, in_flight)
+    }
+
+    fn granted(
+        self,
+        record: &Record,
+        requests: u64,
+        probe: bool,
+        is_reserved_for_others: bool,
+    ) -> Granted {
+        let retry_at = if requests >= self.report.want {
+            self.now
+        } else if is_reserved_for_others {
+            self.later(ASK_INTERVAL)
+        } else {
+            self.later(response_time(record))
+        };
+        Granted {
+            requests,
+            probe,
+            retry_at: retry_at.min(self.now.plus(MAX_ASK_INTERVAL)),
+            is_reserved_for_others,
+        }
+    }
+
+    /// Returns when a member asks again that gets nothing.
+    fn ask_again(self, record: &Record, wait: Decision) -> LocalTime {
+        let at = match wait {
+            Decision::WaitUntil(block) => return self.after_block(record, &block),
+            Decision::WaitForResponse(WaitReason::Probe) => self.after_probe(record),
+            Decision::WaitForResponse(WaitReason::Concurrency) => self.later(response_time(record)),
+            _ if self.claim(record).is_behind() => self.later(MAX_ASK_INTERVAL),
+            _ => self.later(ASK_INTERVAL),
+        };
+        at.min(self.now.plus(MAX_ASK_INTERVAL))
+    }
+
+    fn after_block(self, record: &Record, block: &Block) -> LocalTime {
+        let is_shared = record.members().slots().len() > 1;
+        let jitter = if is_shared { self.report.jitter } else { 0.0 };
+        let opens = block.until.plus(MAX_SPREAD.mul_f64(jitter));
+        // Another member may learn that the block ends sooner.
+        let look = (block.until.since(self.now) / 16).clamp(MAX_ASK_INTERVAL, MAX_LOOK_INTERVAL);
+        opens.min(self.now.plus(look))
+    }
+
+    /// Returns when the response to the probe is expected: after one latency. The longer it takes, the
+    /// longer the interval.
+    fn after_probe(self, record: &Record) -> LocalTime {
+        let latency = record.ledger().latency();
+        let granted = record.members().probe_granted().unwrap_or(self.now);
+        let interval = (latency / 4)
+            .max(self.now.since(granted) / 4)
+            .max(MIN_ASK_INTERVAL);
+        self.now.plus(interval).max(granted.plus(latency * 6 / 5))
+    }
+
+    fn claim(self, record: &Record) -> Claim<'_> {
+        let slots = record.members().slots();
+        Claim::new(slots, self.me, self.report.want, self.report.prefetch)
+    }
+
+    fn open_minute(self, record: &Record) -> Option<OpenWindow> {
+        let ledger = record.ledger();
+        let service_now = ledger.service_time(self.now);
+        let window = ledger.windows().iter().find(|window| {
+            window.quota() == Quota::Minute && !ledger.has_passed(window, service_now)
+        })?;
+        Some(OpenWindow::new(
+            window.limit(),
+            window.part_left(service_now),
+        ))
+    }
+
+    fn later(self, by: Duration) -> LocalTime {
+        self.now.plus(by + MAX_SPREAD.mul_f64(self.report.jitter))
+    }
+}
+
+/// How soon a response is expected that makes room.
+fn response_time(record: &Record) -> Duration {
+    (record.ledger().latency() * 6 / 5).max(MIN_RESPONSE_TIME)
+}
+
+/// An update that was applied to a stored record.
+pub(crate) struct Applied {
+    /// The new record, as it is stored.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) record: Record,
+    pub(crate) granted: Granted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate_limit::quota::clock::SECOND;
+
+    const HOUR: i64 = 3_600 * SECOND;
+    const NOW: LocalTime = LocalTime(11 * HOUR);
+    const WALL: ServiceTime = ServiceTime(11 * HOUR);
+    const ME: MemberId = MemberId(2);
+
+    fn at() -> StoreTime {
+        StoreTime::new(1, Duration::from_secs(11 * 3_600))
+    }
+
+    /// A record of another member, with five reservations.
+    fn record() -> Vec<u8> {
+        let mut record = Record::default();
+        let slot = record.members_mut().slot(MemberId(1));
+        slot.set_reserved(5);
+        record.encode(at(), WALL).unwrap()
+    }
+
+    #[test]
+    fn a_member_that_the_store_knows_to_be_dead_holds_no_reservations() {
+        for (is_dead, reserved, lost) in [(false, 5, 0), (true, 0, 5)] {
+            let (report, policy) = (Report::default(), Policy::default());
+            let applied = Update::new(ME, &report, &policy, NOW)
+                .apply_to_stored(
+                    Some(&record()),
+                    at(),
+                    WALL,
+                    |other| other != ME && !is_dead,
+                    || None,
+                )
+                .unwrap();
+            let (ledger, members) = applied.record.into_parts();
+            assert_eq!((members.reserved(), ledger.lost()), (reserved, lost));
+            assert_eq!(members.alive(NOW), 2 - usize::from(is_dead));
+        }
+    }
+
+    #[test]
+    fn a_member_that_leaves_removes_itself_alone() {
+        let report = Report {
+            leaves: true,
+            ..Report::default()
+        };
+        let policy = Policy::default();
+        let applied = Update::new(ME, &report, &policy, NOW)
+            .apply_to_stored(Some(&record()), at(), WALL, |_| true, || None)
+            .unwrap();
+        let members = |record: &Record| {
+            let slots = record.members().slots().iter();
+            slots.map(|slot| slot.id().0).collect::<Vec<_>>()
+        };
+        let written = Record::decode(&applied.bytes, at(), WALL).unwrap();
+        assert_eq!(members(&written), [1]);
+        assert_eq!(members(&applied.record), [1, 2]);
+    }
+}
