@@ -4,6 +4,7 @@
 mod citations;
 mod files;
 mod layers;
+mod limiter;
 mod readme;
 mod shell;
 mod surface;
