@@ -6,6 +6,7 @@ mod tee;
 
 pub(crate) use crate::exchange::{Arrival, Caller};
 
+pub use self::ring::JournalUsage;
 pub(crate) use self::{
     recording::{AddedPet, Recording},
     ring::{DEFAULT, Journal},
