@@ -45,14 +45,14 @@ pub use crate::{
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
-    journal::JournalUsage,
     model::{Pet, PetStatus, SeedPet},
     openapi::OpenApi,
     operation::Operation,
     pattern::Pattern,
     quota::{ParsePlanError, Plan, RateHeaders, Window},
     report::{
-        About, Evidence, Finding, JudgedRequest, Report, ReportedClient, Role, Rule, Severity,
+        About, Evidence, Finding, JudgedRequest, Predecessor, Report, ReportedClient, Role, Rule,
+        Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{

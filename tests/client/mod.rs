@@ -10,7 +10,6 @@ mod bodies;
 mod deprecation;
 mod events;
 mod faults;
-mod folders;
 mod futures;
 mod hostile;
 mod keys;

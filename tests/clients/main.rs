@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use petstore_client::{Client, NewPet};
 use petstore_mock::{
     Effect, FaultGuard, MockServer, Operation, Plan, RetryAfter,
-    Rule::{self, BackOff, RepeatedPost, SteadyRetry, ToldToWait},
+    Rule::{self, BackOff, RepeatedPost, ToldToWait},
     Severity,
 };
 use reqwest_middleware::ClientBuilder;
@@ -95,14 +95,14 @@ const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
     (
         "tenacity-fixed",
         Run::Python,
-        [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]],
+        [&[], &[ToldToWait], &[RepeatedPost]],
     ),
     ("node-fetch", Run::Node, [&[], &[], &[]]),
     ("ky", Run::Node, [&[], &[], &[]]),
     (
         "fetch-retry",
         Run::Node,
-        [&[SteadyRetry], &[ToldToWait], &[RepeatedPost]],
+        [&[], &[ToldToWait], &[RepeatedPost]],
     ),
     (
         "p-retry",

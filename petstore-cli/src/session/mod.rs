@@ -19,7 +19,6 @@ use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 use self::explain::Explainer;
 pub(crate) use self::explain::Purpose;
 use self::service::Service;
-use self::stores::LimitsStore;
 use self::trace::Tracer;
 pub(crate) use self::trace::{report_wait, shared_store};
 use crate::env::System;
@@ -47,7 +46,6 @@ pub(crate) struct Connector {
 
 struct Last {
     client: Option<Client>,
-    store: LimitsStore,
     explainer: Explainer,
 }
 
@@ -63,7 +61,6 @@ impl Connector {
             uses_deprecated: Arc::default(),
             last: Mutex::new(Last {
                 client: None,
-                store: LimitsStore::Off,
                 explainer,
             }),
             #[cfg(feature = "mock")]
@@ -114,18 +111,14 @@ impl Connector {
             .options(&self.limits(purpose))
             .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event));
-        let mut store = LimitsStore::Off;
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
                 builder = builder.root_certificates(authorities);
             }
-            store = LimitsStore::new(&self.settings, &self.system)?;
-            builder = store.share(builder);
+            builder = stores::share(builder, &self.settings, &self.system)?;
         }
         let client = builder.build()?;
-        let mut last = self.last();
-        last.client = Some(client.clone());
-        last.store = store;
+        self.last().client = Some(client.clone());
         Ok(client)
     }
 
@@ -165,9 +158,7 @@ impl Connector {
 
     /// Removes the stored rate limits of all keys.
     pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
-        LimitsStore::new(&self.settings, &self.system)?
-            .forget_all()
-            .await
+        stores::forget_all(&self.settings, &self.system).await
     }
 
     /// Returns the purpose of the last client's requests.
@@ -194,19 +185,16 @@ impl Connector {
         self.last().explainer.client(error)
     }
 
-    /// Shares the latest rate limits with other processes, and leaves no file behind.
+    /// Shares the latest rate limits with other processes.
     pub(crate) async fn share_limits(&self) {
-        let (client, store) = {
-            let last = self.last();
-            (last.client.clone(), last.store.clone())
+        let Some(client) = self.last().client.clone() else {
+            return;
         };
-        let Some(client) = client else { return };
         // An unreachable store is not awaited.
         let shared = client.rate_limits().shared;
         if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
             client.synchronize_rate_limits().await;
         }
-        store.close();
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {

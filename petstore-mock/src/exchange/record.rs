@@ -51,14 +51,12 @@ pub(crate) enum KeyFlaw {
     OtherScheme,
 }
 
-/// The client of a request, and its other requests in flight.
+/// The client of a request, as the report identifies it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InFlight {
+pub(crate) struct Sender {
     pub(crate) client: u64,
-    /// The maximum number of the client's requests in flight in the last minute.
-    pub(crate) width: u32,
-    /// Whether several were in flight in the last second.
-    pub(crate) is_parallel: bool,
+    /// Whether the client may be several senders: threads, processes or the users of a gateway.
+    pub(crate) may_be_several: bool,
 }
 
 /// Whether the service admitted a request.
@@ -91,6 +89,8 @@ pub(crate) struct Caller {
     pub(crate) opened: Moment,
     /// The number of the request on its connection, from 1.
     pub(crate) nth: u64,
+    /// Whether earlier requests on the connection were still unanswered (HTTP/2).
+    pub(crate) is_overlapping: bool,
     /// Whether there were too many connections when it was opened.
     pub(crate) is_over_limit: bool,
 }
@@ -108,6 +108,9 @@ pub(crate) struct Arrival {
     /// Distinguishes the credentials of requests without a valid key.
     pub(crate) credentials: u64,
     pub(crate) admission: Admission,
+    /// If it came before the `Retry-After` of its key had elapsed: the number of such requests,
+    /// including this one. If it was also banned, it caused the ban.
+    pub(crate) strikes: u32,
     /// The rate headers before any fault.
     pub(crate) rate: Option<Rate>,
 }
@@ -123,6 +126,7 @@ impl Arrival {
             flaw: None,
             credentials: 0,
             admission: Admission::Outside,
+            strikes: 0,
             rate: None,
         }
     }
@@ -135,7 +139,7 @@ pub(crate) struct Record {
     pub(crate) number: u64,
     pub(crate) caller: Caller,
     pub(crate) arrival: Arrival,
-    pub(crate) in_flight: InFlight,
+    pub(crate) sender: Sender,
     pub(crate) arrived: Moment,
     pub(crate) ended: Moment,
     pub(crate) method: Method,

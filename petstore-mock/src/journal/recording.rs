@@ -16,7 +16,7 @@ use super::{
     tee::{Observed, Tee},
 };
 use crate::{
-    exchange::{Admission, Arrival, Caller, Captured, Fields, InFlight, Record},
+    exchange::{Admission, Arrival, Caller, Captured, Fields, Record, Sender},
     quota::Rate,
 };
 
@@ -48,7 +48,7 @@ impl Recording {
             number: journal.next_number(),
             caller,
             arrival,
-            in_flight: InFlight::default(),
+            sender: Sender::default(),
             arrived,
             ended: arrived,
             method: request.method().clone(),
@@ -65,7 +65,7 @@ impl Recording {
         });
         // The rules judge only valid requests.
         if record.arrival.admission != Admission::Rejected {
-            record.in_flight = journal.arrived(&record);
+            record.sender = journal.arrived(&record);
         }
         let mut tee = None;
         let request = request.map(|body| {

@@ -9,16 +9,15 @@ use std::{
     time::Duration,
 };
 
-use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::{
     changes::Changes,
     clock::Clock,
     clock::real_time,
-    exchange::{Admission, Exchange, InFlight, KeyLabel, Masker, Moment, Record},
+    exchange::{Admission, Exchange, KeyLabel, Masker, Moment, Record, Sender},
     pattern::Pattern,
-    report::{Audit, JudgedRequest, Report, Severities},
+    report::{Audit, Facts, Report, Severities},
 };
 
 /// The default number of exchanges.
@@ -29,6 +28,9 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// How often an arrival lets other tasks run first. Another thread may still be running them.
 const SETTLING_YIELDS: usize = 4;
+
+/// How often a report waits for the end of open retries, up to a second each time.
+const MAX_REPORT_WAITS: usize = 2;
 
 /// The last exchanges.
 #[derive(Debug)]
@@ -56,23 +58,6 @@ struct Ring {
     kept: u64,
     /// The highest number of a dropped exchange.
     dropped: u64,
-    /// The number of dropped exchanges.
-    dropped_count: u64,
-}
-
-/// How much the journal holds, and what it has dropped since the start, a reset or its clearing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct JournalUsage {
-    /// The maximum number of requests.
-    pub capacity: usize,
-    /// The maximum of their approximate memory, in bytes.
-    pub max_bytes: usize,
-    /// The number of requests in the journal.
-    pub kept: usize,
-    /// The number of requests that were dropped, because the journal was full.
-    pub dropped: u64,
 }
 
 impl Journal {
@@ -155,7 +140,6 @@ impl Journal {
                 };
                 ring.bytes -= oldest.weight();
                 ring.dropped = ring.dropped.max(oldest.number);
-                ring.dropped_count += 1;
                 dropped.push(oldest);
             }
             ring.kept
@@ -167,19 +151,17 @@ impl Journal {
         }
     }
 
-    /// Returns how much the journal holds, and what it has dropped.
-    pub(crate) fn usage(&self) -> JournalUsage {
-        let ring = lock(&self.ring);
-        JournalUsage {
-            capacity: self.capacity,
-            max_bytes: MAX_BYTES,
-            kept: ring.records.len(),
-            dropped: ring.dropped_count,
-        }
+    /// Records the opening and the end of a connection.
+    pub(super) fn connected(&self, connection: u64) {
+        lock(&self.audit).connected(connection);
     }
 
-    /// Records the arrival of a request. Returns its client and its other requests in flight.
-    pub(super) fn arrived(&self, record: &Record) -> InFlight {
+    pub(super) fn disconnected(&self, connection: u64) {
+        lock(&self.audit).disconnected(connection);
+    }
+
+    /// Records the arrival of a request. Returns its client.
+    pub(super) fn arrived(&self, record: &Record) -> Sender {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         lock(&self.audit).arrived(record)
     }
@@ -189,15 +171,28 @@ impl Journal {
         if record.arrival.admission == Admission::Rejected {
             return;
         }
-        let request = JudgedRequest::new(record, ended);
-        lock(&self.audit).ended(record, request, self.changes.boundaries());
+        let facts = Facts::new(record, ended);
+        lock(&self.audit).ended(record, facts, self.changes.boundaries());
         self.in_flight.fetch_sub(1, Ordering::Release);
     }
 
-    /// Returns the compliance report.
+    /// Returns the compliance report. A series of retries that has not ended is judged as if it had.
     pub(crate) fn report(&self) -> Report {
         let keys = lock(&self.keys);
         lock(&self.audit).report(|text| keys.target(text))
+    }
+
+    /// Returns the compliance report, as soon as no series of retries that may break a rule is open
+    /// any more: after a second at most, or a little longer if the client goes on.
+    pub(crate) async fn settled_report(&self) -> Report {
+        for _ in 0..MAX_REPORT_WAITS {
+            let now = self.now();
+            let Some(open) = lock(&self.audit).undecided(&now, self.changes.boundaries()) else {
+                break;
+            };
+            real_time::sleep(open).await;
+        }
+        self.report()
     }
 
     /// Clears the findings.
@@ -294,7 +289,7 @@ impl Journal {
     /// Drops all exchanges. Numbers and the report continue.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        (ring.bytes, ring.dropped, ring.dropped_count) = (0, 0, 0);
+        (ring.bytes, ring.dropped) = (0, 0);
         let records = std::mem::take(&mut ring.records);
         drop(ring);
         drop(records);

@@ -2,27 +2,30 @@
 
 use std::{
     borrow::Cow,
-    cmp::Reverse,
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, HashSet},
     hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     sync::Arc,
+    time::Duration,
 };
 
 use super::{
     client::Client,
-    finding::{Finding, Report, ReportedClient},
-    request::JudgedRequest,
-    rule::{Rule, Severities},
+    facts::Facts,
+    finding::{Report, ReportedClient},
+    findings::Findings,
+    rule::Severities,
+    rules::{Ban, Strikes},
 };
-use crate::exchange::{InFlight, Record};
+use crate::exchange::{Moment, Record, Sender};
 
-/// The maximum number of clients and scopes.
+/// The maximum number of clients, keys with early requests, and scopes.
 const MAX_CLIENTS: usize = 1_024;
+const MAX_KEYS: usize = 1_024;
 const MAX_SCOPES: usize = 4_096;
+/// The maximum number of requests that the rules remember, of all clients together; about 3 MB.
+const MAX_REMEMBERED: usize = 8_192;
 /// The maximum length of a scope's or client's name, in bytes.
 const MAX_NAME: usize = 200;
-/// The maximum number of kept findings. Further breaches are only counted.
-const MAX_FINDINGS: usize = 2_000;
 
 const DEFAULT_SCOPE: &str = "default";
 const OTHER_SCOPES: &str = "other scopes";
@@ -30,23 +33,25 @@ const OTHER_SCOPES: &str = "other scopes";
 /// The clients with their state, and all findings.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    severities: Severities,
     clients: BTreeMap<u64, Client>,
+    /// The number of requests that they remember.
+    remembered: usize,
+    /// The early requests by the number of their key.
+    strikes: BTreeMap<u32, Strikes>,
+    /// The open connections.
+    connections: HashSet<u64>,
     /// The open scopes of this process, the innermost last.
     open_scopes: Vec<Arc<str>>,
     /// The scopes in order of their first requests, with their numbers of requests.
     scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
-    /// The findings by client and rule. They outlive the clients.
-    findings: BTreeMap<(u64, Rule), Finding>,
-    /// Breaches beyond the kept findings, by severity.
-    unlisted: [u64; 3],
+    findings: Findings,
 }
 
 impl Audit {
     pub(crate) fn new(severities: Severities) -> Self {
         Self {
-            severities,
+            findings: Findings::new(severities),
             ..Self::default()
         }
     }
@@ -62,128 +67,150 @@ impl Audit {
         self.open_scopes.retain(|open| !Arc::ptr_eq(open, scope));
     }
 
-    /// Records the arrival of a request. Returns its client and its other requests in flight.
-    pub(crate) fn arrived(&mut self, record: &Record) -> InFlight {
+    /// Records that a connection was opened.
+    pub(crate) fn connected(&mut self, connection: u64) {
+        self.connections.insert(connection);
+    }
+
+    /// Records that a connection was closed.
+    pub(crate) fn disconnected(&mut self, connection: u64) {
+        self.connections.remove(&connection);
+    }
+
+    /// Records the arrival of a request. Returns its client.
+    pub(crate) fn arrived(&mut self, record: &Record) -> Sender {
+        let scope = self.scope_of(record);
         let key = record.arrival.key.as_ref();
         let user_agent = record.fields.get("user-agent");
-        let named = record
-            .fields
-            .get("x-mock-scope")
-            .map(String::from_utf8_lossy);
-        let made_by_test = || {
-            key.filter(|key| key.is_made_by_test())
-                .map(|key| key.name())
-        };
-        let scope: Cow<'_, str> = match (&named, self.open_scopes.last()) {
-            (Some(name), _) => shortened(name).into(),
-            (None, Some(name)) => Cow::Borrowed(name),
-            (None, None) => made_by_test().map_or(DEFAULT_SCOPE.into(), Cow::Owned),
-        };
         let number = key.map(|key| key.number());
         let client = (&scope, number, record.arrival.credentials, user_agent);
         let id = BuildHasherDefault::<DefaultHasher>::default().hash_one(client);
         if !self.clients.contains_key(&id) {
+            let scope = scope.into_owned();
             let place = place_of_scope(&mut self.scopes, &scope);
-            self.make_room();
+            while self.clients.len() >= MAX_CLIENTS && self.drop_idle_client() {}
             self.clients
                 .insert(id, Client::new(reported(record), place));
         }
-        let (width, is_parallel) = self.clients.entry(id).or_default().arrived(record);
-        InFlight {
+        let client = self.clients.entry(id).or_default();
+        let is_open = |connection| self.connections.contains(&connection);
+        Sender {
             client: id,
-            width,
-            is_parallel,
+            may_be_several: client.arrived(record, is_open),
+        }
+    }
+
+    /// Returns the scope of a request: the one that it names, the one that is open, or that of its
+    /// key, if a test made it.
+    fn scope_of<'a>(&'a self, record: &'a Record) -> Cow<'a, str> {
+        if let Some(name) = record.fields.get("x-mock-scope") {
+            return shortened(&String::from_utf8_lossy(name)).to_owned().into();
+        }
+        if let Some(scope) = self.open_scopes.last() {
+            return Cow::Borrowed(scope);
+        }
+        match &record.arrival.key {
+            Some(key) if key.is_made_by_test() => Cow::Owned(key.name()),
+            _ => Cow::Borrowed(DEFAULT_SCOPE),
         }
     }
 
     /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
     /// the last one do not count against a client.
-    pub(crate) fn ended(&mut self, record: &Record, request: JudgedRequest, boundary: u64) {
+    pub(crate) fn ended(&mut self, record: &Record, mut facts: Facts, boundary: u64) {
         self.requests += 1;
-        let id = record.in_flight.client;
+        let id = record.sender.client;
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
-        let (scope, requests) = &mut self.scopes[client.scope];
+        let (scope, requests) = &mut self.scopes[client.scope()];
         *requests += 1;
-        let ruling = client.judge(record, &request, boundary);
-        let known = self.findings.range_mut((id, Rule::ToldToWait)..);
-        for (_, finding) in known.take_while(|((client, _), _)| *client == id) {
-            finding.show_after(&request);
+        self.remembered -= client.remembered();
+        let earlier = client.pass_boundary(boundary);
+        self.findings.add(id, client, scope, earlier);
+        if facts.is_error() || client.compares_requests() {
+            facts.identify(record);
         }
-        if let Some(breach) = ruling.withdrawn
-            && let Some(finding) = self.findings.get_mut(&(id, Rule::SteadyRetry))
-        {
-            finding.withdraw(breach);
-        }
-        for (rule, evidence) in ruling.breaches {
-            let Some(severity) = rule.severity(&self.severities) else {
-                continue;
-            };
-            let is_full = self.findings.len() == MAX_FINDINGS;
-            let finding = match self.findings.entry((id, rule)) {
-                Entry::Vacant(_) if is_full => {
-                    self.unlisted[severity as usize] += 1;
-                    continue;
-                }
-                entry => {
-                    entry.or_insert_with(|| Finding::new(rule, severity, scope, &client.reported))
-                }
-            };
-            finding.add(evidence, &client.recent);
-        }
-        client.ended(request);
+        let facts = Arc::new(facts);
+        let ban = caused_ban(&mut self.strikes, record, &facts);
+        let ruling = client.ended(record, &facts, ban.as_ref());
+        self.findings.show_after(id, &facts);
+        self.findings.add(id, client, scope, ruling);
+        client.remember(facts);
+        self.remembered += client.remembered();
+        while self.remembered > MAX_REMEMBERED && self.drop_idle_client() {}
     }
 
-    /// Returns the report. `mask` masks the keys in a text.
+    /// Returns the report. A series of retries that has not ended is judged as if it had. `mask`
+    /// masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let found = self.findings.values().filter(|finding| finding.count > 0);
-        let mut findings: Vec<_> = found.cloned().collect();
-        for finding in &mut findings {
-            finding.scope = mask(&finding.scope).into();
-            finding.client.user_agent = finding.client.user_agent.as_deref().map(&mask);
-            for evidence in &mut finding.evidence {
-                evidence.text = mask(&evidence.text);
-                for request in &mut evidence.requests {
-                    request.path = mask(&request.path).into();
-                }
-            }
+        let mut findings = self.findings.clone();
+        for (id, client) in &self.clients {
+            let (scope, _) = &self.scopes[client.scope()];
+            findings.add(*id, client, scope, client.open_breaches());
         }
-        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request()));
         let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
         Report {
             requests: self.requests,
             scopes: self.scopes.iter().map(masked).collect(),
-            findings,
-            severities: self.severities.clone(),
-            unlisted: self.unlisted,
+            findings: findings.list(&mask),
+            severities: findings.severities().clone(),
+            unlisted: findings.unlisted(),
         }
+    }
+
+    /// Returns the time until all series of retries have ended that break a rule if they have.
+    pub(crate) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
+        let clients = self.clients.values();
+        clients
+            .filter_map(|client| client.undecided(now, boundary))
+            .max()
     }
 
     /// Clears all findings and the state of the clients.
     pub(crate) fn forget(&mut self) {
         self.findings.clear();
-        (self.requests, self.unlisted) = (0, [0; 3]);
-        self.scopes
-            .iter_mut()
-            .for_each(|(_, requests)| *requests = 0);
+        self.requests = 0;
+        for (_, requests) in &mut self.scopes {
+            *requests = 0;
+        }
         self.clients.values_mut().for_each(Client::forget);
+        self.remembered = 0;
+        self.strikes.clear();
     }
 
-    /// Drops the least recently seen client, if there are too many.
-    fn make_room(&mut self) {
-        if self.clients.len() < MAX_CLIENTS {
-            return;
+    /// Drops the client that was idle for the longest time, and judges what was open. Returns
+    /// whether there was one.
+    fn drop_idle_client(&mut self) -> bool {
+        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
+        let oldest = idle.min_by_key(|(_, client)| client.last_arrival());
+        let Some(id) = oldest.map(|(id, _)| *id) else {
+            return false;
+        };
+        if let Some(client) = self.clients.remove(&id) {
+            let (scope, _) = &self.scopes[client.scope()];
+            self.findings
+                .add(id, &client, scope, client.open_breaches());
+            self.remembered -= client.remembered();
         }
-        let idle = self
-            .clients
-            .iter()
-            .filter(|(_, client)| client.in_flight == 0);
-        let oldest = idle
-            .min_by_key(|(_, client)| client.last_arrival)
-            .map(|(id, _)| *id);
-        oldest.and_then(|id| self.clients.remove(&id));
+        true
     }
+}
+
+/// Records the early requests of a key. Returns the ban that a request causes.
+fn caused_ban(
+    strikes: &mut BTreeMap<u32, Strikes>,
+    record: &Record,
+    request: &Arc<Facts>,
+) -> Option<Ban> {
+    let key = record.arrival.key.as_ref()?.number();
+    if !request.is_refused() && request.strikes() == 0 {
+        return None;
+    }
+    if strikes.len() >= MAX_KEYS && !strikes.contains_key(&key) {
+        strikes.pop_first();
+    }
+    strikes.entry(key).or_default().record(request)
 }
 
 /// Returns the index of a scope. Adds it if there is room.
@@ -228,65 +255,16 @@ fn shortened(name: &str) -> &str {
 }
 
 #[cfg(test)]
+impl Audit {
+    /// Returns the number of clients, and of requests that their rules remember.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.clients.len(), self.remembered)
+    }
+}
+
+#[cfg(test)]
 mod tests {
-    use super::super::{corpus, rule::Severity};
     use super::*;
-
-    fn audit(lines: &[String]) -> Audit {
-        corpus::audit(lines.iter().map(String::as_str))
-    }
-
-    #[test]
-    fn a_report_masks_all_texts_that_may_hold_a_key() {
-        let line = "0+0.003 1<0.001 GET /v1/pets?k=SECRET 200 key-in=SECRET agent=SECRET";
-        let report =
-            audit(&[format!("{line} scope=SECRET")]).report(|it| it.replace("SECRET", "*"));
-        let json = report.to_json();
-        assert!(
-            json.contains("key-in-url") && json.contains("?k=*"),
-            "{json}"
-        );
-        assert!(!json.contains("SECRET"), "{json}");
-    }
-
-    #[test]
-    fn clients_scopes_and_findings_are_bounded_and_all_breaches_are_counted() {
-        let scope = |n: usize| format!("{n}+0.003 {n}<0.001 GET /v1/pets 200 scope={n}");
-        let many: Vec<_> = (1..=MAX_SCOPES + 2).map(scope).collect();
-        let scopes = audit(&many).scopes;
-        assert_eq!(scopes.len(), 4_097);
-        assert_eq!(
-            scopes.last().map(|(name, count)| (&**name, *count)),
-            Some((OTHER_SCOPES, 2))
-        );
-        let finding = |n: usize| format!("{n}+0.003 {n}<0.001 GET /v1/pets 200 key-in=k agent={n}");
-        let mut audit = audit(&(1..=2_003).map(finding).collect::<Vec<_>>());
-        assert_eq!(audit.clients.len(), 1_024);
-        let agents = audit
-            .clients
-            .values()
-            .filter_map(|it| it.reported.user_agent.as_deref());
-        let oldest = agents.map(|agent| agent.parse::<u32>().unwrap()).min();
-        assert_eq!(oldest, Some(980), "the oldest are forgotten first");
-        let severity = Rule::KeyInUrl.about().severity;
-        let report = audit.report(str::to_owned);
-        assert_eq!(
-            (report.findings().count(), report.count(severity)),
-            (2_000, 2_003)
-        );
-        assert!(
-            report
-                .to_text()
-                .contains("\n3 violations more, not listed\n")
-        );
-        audit.forget();
-        let report = audit.report(str::to_owned);
-        assert_eq!((report.findings().count(), report.scopes().count()), (0, 0));
-        for severity in [Severity::Notice, Severity::Warning, Severity::Violation] {
-            assert_eq!(report.count(severity), 0);
-        }
-        assert_eq!((audit.requests, audit.findings.len()), (0, 0));
-    }
 
     #[test]
     fn a_name_is_cut_between_characters_and_a_scope_closes_itself_alone() {

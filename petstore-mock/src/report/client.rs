@@ -1,53 +1,49 @@
-//! The state of a client: its concurrency, its last requests, and the state of the rules.
+//! The state of a client: whether it may be several senders, its last requests, and the state of
+//! the rules.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
-    finding::{ReportedClient, Ruling},
-    hygiene::Hygiene,
-    limits::KnownLimits,
-    repeats::Repeats,
-    request::{JudgedRequest, Role, push_bounded},
-    retries::Retries,
+    breach::Ruling,
+    facts::Facts,
+    finding::ReportedClient,
     rule::Rule,
+    rules::{Ban, Hygiene, KnownQuota, Posts, Refusals, Retries, Waits},
 };
 use crate::exchange::{Moment, Record};
 
-/// The period for the maximum number of requests in flight.
-const WIDTH_MEMORY: Duration = Duration::from_secs(60);
-/// How long a client counts as parallel after two of its requests were in flight.
-const PARALLEL_MEMORY: Duration = Duration::from_secs(1);
-/// A connection that was opened earlier than this was not opened for its first request.
-const OPENING: Duration = Duration::from_secs(1);
-/// The number of remembered ends of requests.
-const MAX_ENDS: usize = 64;
+/// How long a client may be several senders after two of its connections were open at once, or two
+/// of its requests in flight.
+const SEVERAL_MEMORY: Duration = Duration::from_secs(60);
 /// The number of requests that are shown as context before a breach.
 const SHOWN_BEFORE: usize = 3;
 
 /// One client.
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    pub(super) reported: ReportedClient,
+    reported: ReportedClient,
     /// The index of its scope.
-    pub(super) scope: usize,
+    scope: usize,
     /// The last requests, as context before a breach.
-    pub(super) recent: VecDeque<JudgedRequest>,
-    pub(super) in_flight: u32,
-    /// The numbers of requests in flight, with times, the highest first.
-    widths: VecDeque<(Moment, u32)>,
-    ends: VecDeque<u64>,
-    last_overlap: Option<Moment>,
-    pub(super) last_arrival: u64,
+    recent: VecDeque<Arc<Facts>>,
+    in_flight: u32,
+    /// The connection of its last request, unless that request closed it.
+    connection: Option<u64>,
+    last_seen_as_several: Option<Moment>,
+    /// The order of its last arrival.
+    last_arrival: u64,
     boundary: u64,
-    rules: ClientRules,
+    rules: Rules,
 }
 
-/// The state of the rules for one client since the last boundary.
+/// The state of the rules since the last boundary.
 #[derive(Debug, Default)]
-struct ClientRules {
-    limits: KnownLimits,
+struct Rules {
+    waits: Waits,
     retries: Retries,
-    repeats: Repeats,
+    posts: Posts,
+    refusals: Refusals,
+    quota: KnownQuota,
     hygiene: Hygiene,
 }
 
@@ -60,86 +56,125 @@ impl Client {
         }
     }
 
-    /// Records an arrival. Returns the maximum number of requests in flight in the last minute, and
-    /// whether the client was parallel recently.
-    pub(super) fn arrived(&mut self, record: &Record) -> (u32, bool) {
-        let (arrived, opened) = (&record.arrived, &record.caller.opened);
-        self.in_flight += 1;
-        self.last_arrival = arrived.order;
-        let mut width = self.in_flight;
-        if record.caller.nth == 1 && arrived.gap_since(opened) < OPENING {
-            // A client is parallel if it opens another connection while requests are in flight.
-            let since = self
-                .ends
-                .iter()
-                .rev()
-                .take_while(|end| **end > opened.order)
-                .count();
-            width = width.saturating_add(u32::try_from(since).unwrap_or(u32::MAX));
-        }
-        while self.widths.back().is_some_and(|(_, other)| *other <= width) {
-            self.widths.pop_back();
-        }
-        self.widths.push_back((*arrived, width));
-        while self
-            .widths
-            .front()
-            .is_some_and(|(at, _)| arrived.gap_since(at) > WIDTH_MEMORY)
-        {
-            self.widths.pop_front();
-        }
-        if self.in_flight > 1 {
-            self.last_overlap = Some(*arrived);
-        }
-        let overlap = self.last_overlap.map(|at| arrived.gap_since(&at));
-        let is_parallel = overlap.is_some_and(|ago| ago < PARALLEL_MEMORY);
-        (
-            self.widths.front().map_or(width, |(_, width)| *width),
-            is_parallel,
-        )
+    pub(super) const fn reported(&self) -> &ReportedClient {
+        &self.reported
     }
 
-    /// Lets the rules judge a completed exchange. Earlier boundaries reset their state.
-    pub(super) fn judge(
+    pub(super) const fn scope(&self) -> usize {
+        self.scope
+    }
+
+    pub(super) const fn last_arrival(&self) -> u64 {
+        self.last_arrival
+    }
+
+    pub(super) const fn is_idle(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    pub(super) const fn recent(&self) -> &VecDeque<Arc<Facts>> {
+        &self.recent
+    }
+
+    /// Records an arrival. Returns whether the client may be several senders. `is_open` says whether
+    /// a connection is open.
+    pub(super) fn arrived(&mut self, record: &Record, is_open: impl Fn(u64) -> bool) -> bool {
+        let (now, caller) = (&record.arrived, &record.caller);
+        self.in_flight += 1;
+        self.last_arrival = now.order;
+        let last = self.connection.replace(caller.connection);
+        let has_two = last.is_some_and(|last| last != caller.connection && is_open(last));
+        if has_two || self.in_flight > 1 || caller.is_overlapping {
+            self.last_seen_as_several = Some(*now);
+        }
+        let seen = self.last_seen_as_several;
+        seen.is_some_and(|seen| now.gap_since(&seen) < SEVERAL_MEMORY)
+    }
+
+    /// Lets the rules judge a completed exchange. `ban` is the one that it caused. An earlier
+    /// boundary completes what is open.
+    pub(super) fn ended(
         &mut self,
         record: &Record,
-        request: &JudgedRequest,
-        boundary: u64,
+        request: &Arc<Facts>,
+        ban: Option<&Ban>,
     ) -> Ruling {
-        if boundary != self.boundary {
-            self.boundary = boundary;
-            self.rules = ClientRules::default();
-        }
         let mut found = Ruling::default();
-        self.rules.limits.judge(request, &mut found);
-        self.rules
-            .retries
-            .judge(request, record.body.length > 0, &mut found);
-        self.rules.repeats.judge(record, request, &mut found);
-        self.rules.hygiene.judge(record, request, &mut found);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if closes_connection(record) {
+            self.connection = None;
+        }
+        let rules = &mut self.rules;
+        let timing = rules.waits.judge(request, ban.map(Ban::text), &mut found);
+        rules.quota.judge(request, timing, ban, &mut found);
+        rules.retries.judge(request, &mut found);
+        rules.posts.judge(record, request, &mut found);
+        rules.refusals.judge(request, &mut found);
+        rules.hygiene.judge(record, request, &mut found);
         if self.reported.user_agent.is_none() {
             found.note(Rule::UserAgent, request, "sent without a User-Agent");
         }
         found
     }
 
-    /// Records the end of a judged exchange.
-    pub(super) fn ended(&mut self, mut request: JudgedRequest) {
-        if self.in_flight > 1 {
-            self.last_overlap = Some(request.ended);
+    /// Adds a judged request to the context of later breaches.
+    pub(super) fn remember(&mut self, request: Arc<Facts>) {
+        if self.recent.len() == SHOWN_BEFORE {
+            self.recent.pop_front();
         }
-        self.in_flight = self.in_flight.saturating_sub(1);
-        // A client that gives up on a request often opens a connection before the server notices.
-        if !request.has_left {
-            push_bounded(&mut self.ends, request.ended.order, MAX_ENDS);
+        self.recent.push_back(request);
+    }
+
+    /// Returns the number of requests that the rules remember, at most.
+    pub(super) fn remembered(&self) -> usize {
+        let rules = &self.rules;
+        rules.waits.remembered() + rules.retries.remembered() + rules.posts.remembered()
+    }
+
+    /// Whether a rule compares requests with earlier ones.
+    pub(super) fn compares_requests(&self) -> bool {
+        self.remembered() > 0 || !self.rules.refusals.is_empty()
+    }
+
+    /// Ends the state of the rules at a boundary. Returns what they find in it.
+    pub(super) fn pass_boundary(&mut self, boundary: u64) -> Ruling {
+        let mut found = Ruling::default();
+        if self.boundary != boundary {
+            self.boundary = boundary;
+            self.rules.retries.complete(&mut found);
+            self.rules = Rules::default();
         }
-        request.role = Role::Before;
-        push_bounded(&mut self.recent, request, SHOWN_BEFORE);
+        found
+    }
+
+    /// Returns what the rules find if nothing follows.
+    pub(super) fn open_breaches(&self) -> Ruling {
+        let mut found = Ruling::default();
+        self.rules.retries.complete(&mut found);
+        found
+    }
+
+    /// Returns the time until [`Self::open_breaches`] is certain, if it is not. It is after a
+    /// boundary.
+    pub(super) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
+        if self.boundary == boundary {
+            self.rules.retries.undecided(now)
+        } else {
+            None
+        }
     }
 
     /// Clears everything except the requests in flight.
     pub(super) fn forget(&mut self) {
         self.recent.clear();
-        self.rules = ClientRules::default();
+        self.rules = Rules::default();
     }
+}
+
+/// Whether a connection is closed after an exchange.
+fn closes_connection(record: &Record) -> bool {
+    let is_close = |value: Option<&[u8]>| {
+        value.is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"close"))
+    };
+    is_close(record.fields.get("connection")) || is_close(record.reply_fields.get("connection"))
 }

@@ -1,28 +1,31 @@
-//! The compliance report. Each exchange is reduced to its facts (`request`) and judged by pure
-//! `rules` in bounded memory. The report covers all exchanges, even if the journal keeps only the
-//! last ones.
+//! The compliance report. Each exchange is reduced to its `facts`. The `rules` judge them with what
+//! they remember of the `client`, in bounded memory, and return breaches, which are kept as
+//! `findings`. The report shows their `evidence`. It covers all exchanges, even if the journal keeps
+//! only the last ones.
 
 mod rule;
+mod text;
 
-mod request;
+mod facts;
 
+mod breach;
+mod evidence;
 mod finding;
-
-mod hygiene;
-mod limits;
-mod repeats;
-mod retries;
+mod rules;
 
 mod client;
+mod findings;
 
 mod audit;
-#[cfg(test)]
-mod corpus;
+mod formats;
 mod render;
 
-pub(crate) use self::{audit::Audit, rule::Severities};
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::{audit::Audit, facts::Facts, rule::Severities};
 pub use self::{
-    finding::{Evidence, Finding, Report, ReportedClient},
-    request::{JudgedRequest, Role},
+    evidence::{Evidence, JudgedRequest, Predecessor, Role},
+    finding::{Finding, Report, ReportedClient},
     rule::{About, Rule, Severity},
 };

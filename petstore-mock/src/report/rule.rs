@@ -46,14 +46,14 @@ pub enum Rule {
     KeyInUrl,
     /// A request was repeated before the `Retry-After` of its 503 had elapsed.
     RetryAfter,
-    /// A failed request was repeated at a steady pace.
-    SteadyRetry,
     /// A request that was refused for its content was sent again unchanged, five times.
     RepeatedError,
     /// A valid key was not sent as a bearer token.
     KeyScheme,
+    /// A failed request was repeated with waits that don't grow.
+    SteadyRetry,
     /// Requests were sent although the quota was known to be exhausted, or too many were sent at
-    /// once.
+    /// once, or a key was banned because of requests that could not know of a wait.
     QuotaIgnored,
     /// The deprecated operation was used.
     Deprecated,
@@ -80,6 +80,8 @@ pub struct About {
 }
 
 impl Rule {
+    pub(super) const FIRST: Self = Self::ToldToWait;
+
     /// Returns all rules, the most severe first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
@@ -143,13 +145,6 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         advice: "After a 503 with Retry-After, wait that long before the same request is sent again.",
     },
     About {
-        title: "retries at a steady pace",
-        severity: Severity::Warning,
-        source: "specification, section 8, rule 4",
-        reason: "Waits that don't grow keep the load on a failing service as high as it was.",
-        advice: "Double the wait before each further retry, up to a limit.",
-    },
-    About {
         title: "a refused request sent again unchanged",
         severity: Severity::Warning,
         source: "RFC 9110, section 15.5",
@@ -164,10 +159,20 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
         advice: "Send `Authorization: Bearer KEY`.",
     },
     About {
+        title: "retries at a steady pace",
+        severity: Severity::Notice,
+        source: "specification, section 8, rule 4",
+        reason: "Waits that don't grow keep the load on a failing service as high as it was. Pollers \
+                 and the users of a gateway look the same, so this is a notice.",
+        advice: "Double the wait before each further retry, up to a limit. To make it fail the tests \
+                 of a single client that retries, set `--rule steady-retry=warning`.",
+    },
+    About {
         title: "sent beyond the known quota",
         severity: Severity::Notice,
         source: "specification, section 8, rules 1 and 2",
-        reason: "After X-RateLimit-Remaining: 0 the next request is refused until X-RateLimit-Reset.",
+        reason: "After X-RateLimit-Remaining: 0 the next request is refused until X-RateLimit-Reset, \
+                 and refused requests can lead to a ban of the key.",
         advice: "Send no more requests at once than Remaining, and none when it is 0.",
     },
     About {

@@ -38,7 +38,7 @@ use crate::{
     clock::real_time,
     fault::{At, End, How, SocketPlan},
     http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
-    journal::Caller,
+    journal::{Caller, OpenConnection},
 };
 
 /// hyper refuses longer HTTP/2 header lists, without a body.
@@ -63,6 +63,7 @@ pub(super) struct ServeContext {
 pub(super) async fn serve(
     stream: TcpStream,
     caller: Caller,
+    open: OpenConnection,
     server: Arc<ServeContext>,
     stop: watch::Receiver<bool>,
 ) {
@@ -84,6 +85,7 @@ pub(super) async fn serve(
         stop,
     )
     .await;
+    drop(open);
     let (stream, head, refused, end, is_blocked, must_drain) = {
         let mut state = state.lock();
         let (stream, head) = (state.stream.take(), std::mem::take(&mut state.head));
@@ -152,13 +154,22 @@ async fn speak(
     mut stop: watch::Receiver<bool>,
 ) {
     let requests = AtomicU64::new(0);
-    let service = service_fn(|request| {
+    let service = service_fn(|request: Request<Incoming>| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
+        // Begins here, not in the future, so that requests that are read together overlap.
+        let is_overlapping = request.version() == Version::HTTP_2 && !state.lock().is_idle();
+        let in_flight = InFlightGuard::begin(state.clone());
+        let caller = Caller {
+            nth,
+            is_overlapping,
+            ..caller
+        };
         answer(
             request,
-            Caller { nth, ..caller },
+            caller,
             Arc::clone(server),
             state.clone(),
+            in_flight,
         )
     });
     let mut protocols = auto::Builder::new(TokioExecutor::new());
@@ -209,9 +220,9 @@ async fn answer(
     caller: Caller,
     server: Arc<ServeContext>,
     state: Shared,
-) -> Result<Response<ResponseBody>, EndedByFault> {
     // Dropped with the request if the client leaves.
-    let in_flight = InFlightGuard::begin(state.clone());
+    in_flight: InFlightGuard,
+) -> Result<Response<ResponseBody>, EndedByFault> {
     let is_http1 = request.version() != Version::HTTP_2;
     if is_http1 {
         // After the response, a client that sent `Expect` may or may not send the body.

@@ -18,7 +18,10 @@ use tokio::{
 };
 
 use super::connection::{self, ServeContext};
-use crate::{clock::real_time, journal::Caller};
+use crate::{
+    clock::real_time,
+    journal::{Caller, OpenConnection},
+};
 
 /// The wait before accepting again after an error.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
@@ -95,19 +98,27 @@ pub(super) async fn serve(
             Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
-                let app = server.service.app();
-                app.journal.settle().await;
-                let opened = app.journal.now();
+                let journal = &server.service.app().journal;
+                journal.settle().await;
+                let opened = journal.now();
+                let open = OpenConnection::new(Arc::clone(journal), count);
                 let is_over_limit = connections.len() >= limit;
                 let caller = Caller {
                     peer: peer.ip(),
                     connection: count,
                     opened,
                     nth: 0,
+                    is_overlapping: false,
                     is_over_limit,
                 };
                 let server = Arc::clone(&server);
-                connections.spawn(connection::serve(stream, caller, server, stop.clone()));
+                connections.spawn(connection::serve(
+                    stream,
+                    caller,
+                    open,
+                    server,
+                    stop.clone(),
+                ));
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}
             // Usually it lacks a file descriptor.

@@ -46,6 +46,16 @@ impl BanPolicy {
     pub(crate) const MAX_AFTER: u32 = 100_000;
 }
 
+/// What the arrival of a request means for its key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The end of the ban, if the key is banned.
+    pub(crate) banned_until: Option<Duration>,
+    /// If the request is early: the number of early requests so far, including this one. Together
+    /// with a ban, this request is the one that caused it.
+    pub(crate) strikes: u32,
+}
+
 /// The early requests and the ban of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -58,13 +68,16 @@ pub(crate) struct BanRecord {
 }
 
 impl BanRecord {
-    /// Records the arrival of a request, and returns the end of the key's ban, if it is banned.
-    pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Option<Duration> {
+    /// Records the arrival of a request.
+    pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Standing {
         if now < self.banned_until {
-            return Some(self.banned_until);
+            return Standing {
+                banned_until: Some(self.banned_until),
+                strikes: 0,
+            };
         }
         if now >= self.told_until || policy.length.is_zero() {
-            return None;
+            return Standing::default();
         }
         while let Some(oldest) = self.strikes.front() {
             if oldest.saturating_add(policy.within) > now {
@@ -73,11 +86,14 @@ impl BanRecord {
             self.strikes.pop_front();
         }
         self.strikes.push_back(now);
-        if self.strikes.len() <= policy.after.min(BanPolicy::MAX_AFTER) as usize {
-            return None;
+        let strikes = u32::try_from(self.strikes.len()).unwrap_or(u32::MAX);
+        if strikes > policy.after.min(BanPolicy::MAX_AFTER) {
+            self.ban(now.saturating_add(policy.length));
         }
-        self.ban(now.saturating_add(policy.length));
-        Some(self.banned_until)
+        Standing {
+            banned_until: self.banned_until(now),
+            strikes,
+        }
     }
 
     /// Bans the key until this time.
@@ -152,22 +168,36 @@ mod tests {
         BanPolicy::default()
     }
 
+    fn arrive(record: &mut BanRecord, now: Duration) -> Option<Duration> {
+        record.arrive(now, policy()).banned_until
+    }
+
     #[test]
     fn bans_at_the_11th_request_sent_while_told_to_wait_for_exactly_as_long_as_it_says() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..10 {
-            assert_eq!(record.arrive(at(1.0), policy()), None);
+            assert_eq!(arrive(&mut record, at(1.0)), None);
         }
-        assert_eq!(record.arrive(at(1.5), policy()), Some(at(301.5)));
-        assert_eq!(record.arrive(at(301.25), policy()), Some(at(301.5)));
-        assert_eq!(record.arrive(at(301.5), policy()), None);
+        assert_eq!(arrive(&mut record, at(1.5)), Some(at(301.5)));
+        assert_eq!(arrive(&mut record, at(301.25)), Some(at(301.5)));
+        assert_eq!(arrive(&mut record, at(301.5)), None);
+    }
+
+    #[test]
+    fn counts_early_requests_until_the_one_that_causes_the_ban() {
+        let mut record = told_to_wait_a_minute();
+        for strikes in 1..=11 {
+            assert_eq!(record.arrive(at(1.0), policy()).strikes, strikes);
+        }
+        assert_eq!(record.arrive(at(1.0), policy()).strikes, 0);
+        assert_eq!(record.arrive(at(400.0), policy()), Standing::default());
     }
 
     #[test]
     fn never_bans_a_client_that_waits() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..1_000 {
-            assert_eq!(record.arrive(at(60.0), policy()), None);
+            assert_eq!(arrive(&mut record, at(60.0)), None);
         }
     }
 
@@ -177,7 +207,7 @@ mod tests {
         for minute in 0..30_u32 {
             record.told(1_000_000);
             for _ in 0..10 {
-                assert_eq!(record.arrive(at(f64::from(minute) * 60.0), policy()), None);
+                assert_eq!(arrive(&mut record, at(f64::from(minute) * 60.0)), None);
             }
         }
     }
@@ -186,17 +216,14 @@ mod tests {
     fn requests_during_a_ban_do_not_lengthen_it_and_it_ends_with_a_clean_slate() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..11 {
-            record.arrive(at(0.0), policy());
+            arrive(&mut record, at(0.0));
         }
         for second in 0..300_u32 {
-            assert_eq!(
-                record.arrive(at(f64::from(second)), policy()),
-                Some(at(300.0))
-            );
+            assert_eq!(arrive(&mut record, at(f64::from(second))), Some(at(300.0)));
         }
-        assert_eq!(record.arrive(at(300.0), policy()), None);
+        assert_eq!(arrive(&mut record, at(300.0)), None);
         record.told(1_400);
-        assert_eq!(record.arrive(at(301.0), policy()), None);
+        assert_eq!(arrive(&mut record, at(301.0)), None);
     }
 
     #[test]
@@ -211,6 +238,7 @@ mod tests {
                         ..policy()
                     }
                 )
+                .banned_until
                 .is_some()
         );
     }
@@ -223,7 +251,7 @@ mod tests {
                 length: Duration::ZERO,
                 ..policy()
             };
-            assert_eq!(record.arrive(at(1.0), off), None);
+            assert_eq!(record.arrive(at(1.0), off), Standing::default());
         }
         assert!(record.strikes.is_empty());
     }
@@ -286,7 +314,7 @@ mod tests {
         let mut record = told_to_wait_a_minute();
         let mut banned = false;
         for _ in 0..=BanPolicy::MAX_AFTER {
-            banned |= record.arrive(at(1.0), endless).is_some();
+            banned |= record.arrive(at(1.0), endless).banned_until.is_some();
             assert!(record.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1);
         }
         assert!(banned);

@@ -71,17 +71,12 @@ impl Accounts {
     pub(super) fn add(
         &mut self,
         key: Option<&str>,
-        name: Option<&str>,
         plan: Plan,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
         let label = KeyLabel::new(number, plan, &key, is_public(&key)).made_by_test();
-        let label = match name {
-            Some(name) => label.named(name),
-            None => label,
-        };
         self.insert(&key, Account::new(label, settings))?;
         self.counted = number;
         Ok((key, number))
@@ -167,6 +162,8 @@ pub(crate) enum Verdict {
 /// The decision on a request with a valid key.
 pub(crate) struct Admitted {
     pub(crate) verdict: Verdict,
+    /// If the request is early: the number of early requests of the key, including this one.
+    pub(crate) strikes: u32,
     /// The values of its rate headers.
     pub(crate) rate: Rate,
     pub(crate) label: Arc<KeyLabel>,
@@ -198,7 +195,8 @@ impl Account {
             record,
             label,
         } = self;
-        let verdict = if let Some(until) = record.arrive(now, settings.ban) {
+        let standing = record.arrive(now, settings.ban);
+        let verdict = if let Some(until) = standing.banned_until {
             Verdict::Banned(until)
         } else if let Err(exhausted) = allowance.admit(now) {
             record.told(exhausted.rate.reset);
@@ -209,14 +207,10 @@ impl Account {
         let rate = allowance.rate(now, settings.rate_headers);
         Admitted {
             verdict,
+            strikes: standing.strikes,
             rate,
             label: Arc::clone(label),
         }
-    }
-
-    /// Restores the unused quotas, and ends the ban. The plan stays.
-    pub(super) fn reset(&mut self, settings: &Settings) {
-        *self = Self::new(KeyLabel::clone(&self.label), settings);
     }
 
     /// Changes the plan. Used requests stay counted, and the current `Retry-After` ends.

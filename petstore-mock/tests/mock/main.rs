@@ -13,6 +13,7 @@ mod bans;
 mod bodies;
 #[cfg(unix)]
 mod commands;
+mod company;
 mod compliance;
 mod cors;
 mod credentials;
@@ -27,7 +28,6 @@ mod first_minute;
 mod gate;
 mod handles;
 mod help;
-mod isolation;
 mod journal;
 mod lifecycle;
 mod messages;

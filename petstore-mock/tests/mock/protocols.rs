@@ -10,7 +10,7 @@ use tokio::{net::TcpStream, task::JoinHandle};
 use super::support::{Mock, Reply, start};
 
 /// An HTTP/2 connection to a mock, without TLS and without asking first.
-struct Http2 {
+pub(crate) struct Http2 {
     requests: SendRequest<std::io::Cursor<Vec<u8>>>,
     connection: JoinHandle<Result<(), h2::Error>>,
     /// The host and port that requests name.
@@ -18,7 +18,7 @@ struct Http2 {
 }
 
 impl Http2 {
-    async fn connect(mock: &Mock) -> Self {
+    pub(crate) async fn connect(mock: &Mock) -> Self {
         let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
         let (requests, connection) = h2::client::Builder::new().handshake(stream).await.unwrap();
         Self {
@@ -56,7 +56,7 @@ impl Http2 {
         }
     }
 
-    async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         self.ask("GET", path, HeaderMap::new(), None).await
     }
 }

@@ -10,9 +10,9 @@ use crate::report::{Rule, Severity};
 pub(in crate::cli) struct RuleArgs {
     /// Severity of a rule: off, notice, warning or violation (repeatable).
     ///
-    /// Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after, steady-retry,
-    /// repeated-error, key-scheme (warnings), quota-ignored, deprecated, keep-alive, user-agent
-    /// (notices). A notice never fails a run.
+    /// Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after, repeated-error,
+    /// key-scheme (warnings), steady-retry, quota-ignored, deprecated, keep-alive, user-agent (notices).
+    /// A notice never fails a run.
     #[arg(
         long = "rule",
         env = "PETSTORE_MOCK_RULE",

@@ -1,0 +1,218 @@
+//! Breaches of rules while they are being found: the requests and the sentence about them.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use super::{facts::Facts, rule::Rule};
+
+/// The number of requests of a series that are kept, at its beginning and at its end.
+const KEPT_FIRST: usize = 8;
+const KEPT_LAST: usize = 4;
+
+/// A request that broke a rule, or led to it.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    facts: Arc<Facts>,
+    /// The request before it in the series, and the time from the end of that one.
+    after: Option<(u64, Duration)>,
+}
+
+/// Requests that broke a rule together. The first and the last ones are kept, and all are counted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Series {
+    /// The request from whose response the breach follows.
+    cause: Option<Arc<Facts>>,
+    first: Vec<Kept>,
+    last: VecDeque<Kept>,
+    count: u64,
+    /// Whether only one request is kept at each end, because all are alike.
+    is_brief: bool,
+}
+
+impl Series {
+    /// Begins a series after the request from whose response the breach follows.
+    pub(super) fn after(cause: &Arc<Facts>) -> Self {
+        Self {
+            cause: Some(Arc::clone(cause)),
+            ..Self::default()
+        }
+    }
+
+    fn brief() -> Self {
+        Self {
+            is_brief: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn push(&mut self, request: &Arc<Facts>) {
+        let before = self.last_kept().or(self.cause.as_ref());
+        let after = before.and_then(|before| {
+            let is_over = before.ended().order < request.arrived().order;
+            is_over.then(|| (before.number(), request.arrived().gap_since(before.ended())))
+        });
+        let kept = Kept {
+            facts: Arc::clone(request),
+            after,
+        };
+        let (most_first, most_last) = if self.is_brief {
+            (1, 1)
+        } else {
+            (KEPT_FIRST, KEPT_LAST)
+        };
+        self.count += 1;
+        if self.first.len() < most_first {
+            self.first.push(kept);
+            return;
+        }
+        if self.last.len() == most_last {
+            self.last.pop_front();
+        }
+        self.last.push_back(kept);
+    }
+
+    /// Counts requests that are not kept, before the last ones.
+    pub(super) fn count_unkept(&mut self, requests: u64) {
+        self.count += requests;
+    }
+
+    /// Appends the requests of a later part of the series.
+    fn append(&mut self, later: &Self) {
+        for kept in later.first.iter().chain(&later.last) {
+            self.push(&kept.facts);
+        }
+        self.count += later.omitted();
+    }
+
+    fn last_kept(&self) -> Option<&Arc<Facts>> {
+        let last = self.last.back().or(self.first.last())?;
+        Some(&last.facts)
+    }
+
+    pub(super) const fn cause(&self) -> Option<&Arc<Facts>> {
+        self.cause.as_ref()
+    }
+
+    /// Returns the number of requests, without the cause.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the number of kept requests, with the cause.
+    pub(super) fn remembered(&self) -> usize {
+        self.first.len() + self.last.len() + usize::from(self.cause.is_some())
+    }
+
+    /// Returns the number of requests that were not kept.
+    pub(super) fn omitted(&self) -> u64 {
+        self.count - self.first.len() as u64 - self.last.len() as u64
+    }
+
+    /// Returns the kept requests before and after the omitted ones.
+    pub(super) fn kept(&self) -> (&[Kept], &VecDeque<Kept>) {
+        (&self.first, &self.last)
+    }
+}
+
+impl Kept {
+    pub(super) const fn facts(&self) -> &Arc<Facts> {
+        &self.facts
+    }
+
+    /// Returns the number of the request before it in the series, and the time from the end of that
+    /// one. `None` if that had not ended.
+    pub(super) const fn after(&self) -> Option<(u64, Duration)> {
+        self.after
+    }
+}
+
+/// A breach of a rule. A breach with the same id continues an earlier one.
+#[derive(Clone, Debug)]
+pub(super) struct Breach {
+    id: u64,
+    series: Series,
+    /// What happened, in one sentence.
+    pub(super) text: String,
+    /// Whether the sentence replaces that of the breach that it continues.
+    replaces_text: bool,
+    /// What the client ignored.
+    pub(super) told: Option<String>,
+    /// How much too early the first request arrived, or how long after the end of the cause.
+    pub(super) by: Option<Duration>,
+    /// The ids of pets that a repeated request created.
+    pub(super) added: Vec<i64>,
+    /// The ban that the requests caused.
+    pub(super) ban: Option<String>,
+}
+
+impl Breach {
+    pub(super) fn new(id: u64, text: String, series: Series) -> Self {
+        Self {
+            id,
+            series,
+            text,
+            replaces_text: false,
+            told: None,
+            by: None,
+            added: Vec::new(),
+            ban: None,
+        }
+    }
+
+    /// Creates a breach by one request.
+    pub(super) fn by_one(id: u64, text: String, request: &Arc<Facts>) -> Self {
+        let mut series = Series::default();
+        series.push(request);
+        Self::new(id, text, series)
+    }
+
+    /// Creates a part of a known breach: one more request, and the sentence about all of them.
+    pub(super) fn continued(id: u64, text: String, request: &Arc<Facts>) -> Self {
+        Self {
+            replaces_text: true,
+            ..Self::by_one(id, text, request)
+        }
+    }
+
+    /// Creates a breach that later ones continue, and of which the first and last request tell all.
+    pub(super) fn brief(id: u64, text: String, request: &Arc<Facts>) -> Self {
+        let mut series = Series::brief();
+        series.push(request);
+        Self::new(id, text, series)
+    }
+
+    pub(super) const fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) const fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// Continues the breach.
+    pub(super) fn extend(&mut self, later: Self) {
+        self.series.append(&later.series);
+        if later.replaces_text {
+            self.text = later.text;
+        }
+        self.ban = self.ban.take().or(later.ban);
+    }
+}
+
+/// The breaches that the rules find in one exchange.
+#[derive(Debug, Default)]
+pub(super) struct Ruling(Vec<(Rule, Breach)>);
+
+impl Ruling {
+    pub(super) fn add(&mut self, rule: Rule, breach: Breach) {
+        self.0.push((rule, breach));
+    }
+
+    /// Adds a request to the only breach of a client.
+    pub(super) fn note(&mut self, rule: Rule, request: &Arc<Facts>, text: &str) {
+        self.add(rule, Breach::brief(0, text.to_owned(), request));
+    }
+
+    pub(super) fn into_breaches(self) -> Vec<(Rule, Breach)> {
+        self.0
+    }
+}

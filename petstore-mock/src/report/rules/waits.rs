@@ -1,0 +1,235 @@
+//! `told-to-wait` and `retry-after`: requests before the end of a wait that a response asked for.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use crate::{
+    exchange::Moment,
+    report::{
+        breach::{Breach, Ruling, Series},
+        facts::{Facts, REACTION},
+        rule::Rule,
+        text::{clock_time, seconds},
+    },
+};
+
+/// The maximum number of remembered waits for single requests, and of responses in one wait.
+const MAX_WAITS: usize = 64;
+const MAX_ASKED: usize = 64;
+/// The number of early requests in a wait that are let go, because they may come from workers that
+/// learn of it one by one. As many cause no ban.
+const MAX_EXCUSED: u32 = 10;
+/// The processes of one program start within this time.
+const START: Duration = Duration::from_secs(1);
+
+/// The waits of a client.
+#[derive(Debug, Default)]
+pub(in crate::report) struct Waits {
+    /// Because of a 429, which applies to all requests with the key.
+    of_key: Option<Wait>,
+    /// Because of a 503, which applies to the same request.
+    of_requests: VecDeque<Wait>,
+}
+
+/// Whether a request came before the end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Timing {
+    /// There was no wait, or it was kept.
+    InTime,
+    /// It came early, but may come from a worker that did not know so.
+    Excused,
+    Early,
+}
+
+/// A period in which a client should wait.
+#[derive(Debug)]
+struct Wait {
+    /// The responses that ask for it. Each stands for one worker, which has not come back yet.
+    asked: VecDeque<Arc<Facts>>,
+    /// When the first response was read.
+    began: Moment,
+    /// The number of early requests that were let go.
+    excused: u32,
+    /// The number of the first early request.
+    first_offence: Option<u64>,
+}
+
+impl Waits {
+    /// Returns the number of remembered responses.
+    pub(in crate::report) fn remembered(&self) -> usize {
+        let waits = self.of_requests.iter().chain(&self.of_key);
+        waits.map(|wait| wait.asked.len()).sum()
+    }
+
+    /// Judges a request, and remembers the wait that its response asks for. `ban` describes the ban
+    /// that it caused.
+    pub(in crate::report) fn judge(
+        &mut self,
+        request: &Arc<Facts>,
+        ban: Option<&str>,
+        found: &mut Ruling,
+    ) -> Timing {
+        let mut timing = Timing::InTime;
+        if let Some(wait) = &mut self.of_key {
+            timing = wait.judge(request);
+            if timing == Timing::Early {
+                let mut breach = wait.breach(request);
+                breach.ban = ban.map(str::to_owned);
+                found.add(Rule::ToldToWait, breach);
+            }
+            if wait.asked.is_empty() {
+                self.of_key = None;
+            }
+        }
+        let place = self.place_of(request);
+        if let Some(wait) = place.map(|place| &mut self.of_requests[place]) {
+            if wait.judge(request) == Timing::Early {
+                found.add(Rule::RetryAfter, wait.breach(request));
+            }
+            self.of_requests.retain(|wait| !wait.asked.is_empty());
+        }
+        self.remember(request);
+        timing
+    }
+
+    fn place_of(&self, request: &Facts) -> Option<usize> {
+        let is_same = |wait: &Wait| wait.asked.front().is_some_and(|it| it.is_same_as(request));
+        self.of_requests.iter().position(is_same)
+    }
+
+    fn remember(&mut self, request: &Arc<Facts>) {
+        if request.retry_after().is_none() {
+            return;
+        }
+        match request.status() {
+            Some(429) => match &mut self.of_key {
+                Some(wait) => wait.ask(request),
+                None => self.of_key = Some(Wait::new(request)),
+            },
+            Some(503) => match self.place_of(request) {
+                Some(place) => self.of_requests[place].ask(request),
+                None => {
+                    if self.of_requests.len() == MAX_WAITS {
+                        self.of_requests.pop_front();
+                    }
+                    self.of_requests.push_back(Wait::new(request));
+                }
+            },
+            _ => {}
+        }
+    }
+}
+
+impl Wait {
+    fn new(asked: &Arc<Facts>) -> Self {
+        Self {
+            asked: VecDeque::from([Arc::clone(asked)]),
+            began: *asked.ended(),
+            excused: 0,
+            first_offence: None,
+        }
+    }
+
+    /// Adds a response that asks for it. If all earlier ones have ended, a new wait begins.
+    fn ask(&mut self, response: &Arc<Facts>) {
+        let goes_on = |asked: &Arc<Facts>| asked.asks_to_wait_at(response.arrived());
+        if !self.asked.iter().any(goes_on) {
+            self.began = *response.ended();
+            self.excused = 0;
+            self.first_offence = None;
+        }
+        if self.asked.len() == MAX_ASKED {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(Arc::clone(response));
+    }
+
+    fn judge(&mut self, request: &Facts) -> Timing {
+        if self.began.order > request.arrived().order || self.is_kept_by(request) {
+            return Timing::InTime;
+        }
+        if self.knowing(request).is_some() {
+            return Timing::Early;
+        }
+        if !self.has_reacted(request) {
+            return Timing::Excused;
+        }
+        if self.excused == MAX_EXCUSED {
+            return Timing::Early;
+        }
+        self.excused += 1;
+        Timing::Excused
+    }
+
+    /// Whether a worker comes back that has waited as long as it was asked to.
+    fn is_kept_by(&mut self, request: &Facts) -> bool {
+        let has_ended = |asked: &Arc<Facts>| !asked.asks_to_wait_at(request.arrived());
+        match self.asked.iter().position(has_ended) {
+            Some(place) => self.asked.remove(place).is_some(),
+            None => false,
+        }
+    }
+
+    /// Whether the request was sent after the wait began. The requests of one sender that come one
+    /// after the other always were.
+    fn has_reacted(&self, request: &Facts) -> bool {
+        request.is_in_sequence() || request.arrived().gap_since(&self.began) >= REACTION
+    }
+
+    /// Returns the response that the sender of a request knows: it is the only sender, and the
+    /// response came on the same connection, or to the same request a while ago.
+    fn knowing(&self, request: &Facts) -> Option<&Arc<Facts>> {
+        if request.may_be_several() {
+            return None;
+        }
+        let has_started = request.arrived().gap_since(&self.began) >= START;
+        let has_reacted = self.has_reacted(request);
+        self.asked.iter().rev().find(|asked| {
+            let is_on_connection = asked.connection() == request.connection() && has_reacted;
+            is_on_connection || has_started && asked.is_same_as(request)
+        })
+    }
+
+    /// Returns the breach of an early request. All in one wait are one breach.
+    fn breach(&mut self, request: &Arc<Facts>) -> Breach {
+        if let Some(first) = self.first_offence {
+            return Breach::by_one(first, String::new(), request);
+        }
+        self.first_offence = Some(request.number());
+        let knowing = self.knowing(request);
+        let Some(asked) = knowing.or(self.asked.back()) else {
+            return Breach::by_one(request.number(), String::new(), request);
+        };
+        let now = request.arrived().at;
+        let until = asked.wait_until().unwrap_or(now);
+        let early = until.saturating_sub(now);
+        let mut text = format!("{} arrived {} too early", request.name(), seconds(early));
+        if knowing.is_none() {
+            text += &format!(
+                ", after {} other early requests that were let go",
+                self.excused
+            );
+        }
+        let mut series = Series::after(asked);
+        series.push(request);
+        let mut breach = Breach::new(request.number(), text, series);
+        breach.told = Some(told(asked, until, now));
+        breach.by = Some(early);
+        breach
+    }
+}
+
+/// Describes the wait that a response asks for.
+fn told(asked: &Facts, until: Duration, now: Duration) -> String {
+    let banned = if asked.is_banned() {
+        "the key is banned, "
+    } else {
+        ""
+    };
+    format!(
+        "wait until {} ({banned}{}, Retry-After: {}, #{})",
+        clock_time(until, now),
+        asked.status().unwrap_or_default(),
+        asked.retry_after().unwrap_or_default(),
+        asked.number(),
+    )
+}
