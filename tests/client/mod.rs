@@ -10,6 +10,7 @@ mod bodies;
 mod deprecation;
 mod events;
 mod faults;
+mod folders;
 mod futures;
 mod hostile;
 mod keys;

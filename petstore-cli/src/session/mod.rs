@@ -19,6 +19,7 @@ use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 use self::explain::Explainer;
 pub(crate) use self::explain::Purpose;
 use self::service::Service;
+use self::stores::LimitsStore;
 use self::trace::Tracer;
 pub(crate) use self::trace::{report_wait, shared_store};
 use crate::env::System;
@@ -46,6 +47,7 @@ pub(crate) struct Connector {
 
 struct Last {
     client: Option<Client>,
+    store: LimitsStore,
     explainer: Explainer,
 }
 
@@ -61,6 +63,7 @@ impl Connector {
             uses_deprecated: Arc::default(),
             last: Mutex::new(Last {
                 client: None,
+                store: LimitsStore::Off,
                 explainer,
             }),
             #[cfg(feature = "mock")]
@@ -111,14 +114,18 @@ impl Connector {
             .options(&self.limits(purpose))
             .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event));
+        let mut store = LimitsStore::Off;
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
                 builder = builder.root_certificates(authorities);
             }
-            builder = stores::share(builder, &self.settings, &self.system)?;
+            store = LimitsStore::new(&self.settings, &self.system)?;
+            builder = store.share(builder);
         }
         let client = builder.build()?;
-        self.last().client = Some(client.clone());
+        let mut last = self.last();
+        last.client = Some(client.clone());
+        last.store = store;
         Ok(client)
     }
 
@@ -158,7 +165,9 @@ impl Connector {
 
     /// Removes the stored rate limits of all keys.
     pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
-        stores::forget_all(&self.settings, &self.system).await
+        LimitsStore::new(&self.settings, &self.system)?
+            .forget_all()
+            .await
     }
 
     /// Returns the purpose of the last client's requests.
@@ -185,16 +194,19 @@ impl Connector {
         self.last().explainer.client(error)
     }
 
-    /// Shares the latest rate limits with other processes.
+    /// Shares the latest rate limits with other processes, and leaves no file behind.
     pub(crate) async fn share_limits(&self) {
-        let Some(client) = self.last().client.clone() else {
-            return;
+        let (client, store) = {
+            let last = self.last();
+            (last.client.clone(), last.store.clone())
         };
+        let Some(client) = client else { return };
         // An unreachable store is not awaited.
         let shared = client.rate_limits().shared;
         if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
             client.synchronize_rate_limits().await;
         }
+        store.close();
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {

@@ -1,5 +1,7 @@
 //! The store of shared rate limits that the settings name.
 
+use std::sync::Arc;
+
 use petstore_client::ClientBuilder;
 #[cfg(feature = "redis")]
 use petstore_client::rate_limit::RedisStore;
@@ -9,48 +11,66 @@ use crate::env::System;
 use crate::error::{CliError, Kind};
 use crate::settings::{Settings, StoreAddress};
 
-/// Lets a client share its rate limits.
-pub(super) fn share(
-    builder: ClientBuilder,
-    settings: &Settings,
-    system: &System,
-) -> Result<ClientBuilder, CliError> {
-    match settings.values().limits_store() {
-        StoreAddress::Off => Ok(builder),
-        StoreAddress::File => match file(system) {
-            Some(store) => Ok(builder.shared_limits(store)),
-            None => Ok(builder),
-        },
-        StoreAddress::Redis(url) => {
-            #[cfg(feature = "redis")]
-            return Ok(builder.shared_limits(redis(&url, settings)?));
-            #[cfg(not(feature = "redis"))]
-            Err(without_redis(&url))
-        }
-    }
+/// A store of shared rate limits. Its clones are the same store.
+#[derive(Clone)]
+pub(super) enum LimitsStore {
+    Off,
+    File(Arc<FileStore>),
+    #[cfg(feature = "redis")]
+    Redis(Arc<RedisStore>),
 }
 
-/// Removes the stored rate limits of all keys.
-pub(super) async fn forget_all(settings: &Settings, system: &System) -> Result<(), CliError> {
-    let failed = |problem: StoreError| CliError::new(Kind::Internal, problem.to_string());
-    match settings.values().limits_store() {
-        StoreAddress::Off => Ok(()),
-        StoreAddress::File => match file(system) {
-            Some(store) => store.forget(None).await.map_err(failed),
-            None => Ok(()),
-        },
-        StoreAddress::Redis(url) => {
-            #[cfg(feature = "redis")]
-            return redis(&url, settings)?.forget(None).await.map_err(failed);
-            #[cfg(not(feature = "redis"))]
-            Err(without_redis(&url))
+impl LimitsStore {
+    /// Returns the store that the settings name. It is opened by its first use.
+    pub(super) fn new(settings: &Settings, system: &System) -> Result<Self, CliError> {
+        match settings.values().limits_store() {
+            StoreAddress::Off => Ok(Self::Off),
+            StoreAddress::File => match &system.dirs().state {
+                Some(folder) => {
+                    let store = FileStore::new(folder.join("limits"));
+                    Ok(Self::File(Arc::new(store)))
+                }
+                None => Ok(Self::Off),
+            },
+            StoreAddress::Redis(url) => {
+                #[cfg(feature = "redis")]
+                return Ok(Self::Redis(Arc::new(redis(&url, settings)?)));
+                #[cfg(not(feature = "redis"))]
+                Err(without_redis(&url))
+            }
         }
     }
-}
 
-fn file(system: &System) -> Option<FileStore> {
-    let folder = system.dirs().state.as_ref()?;
-    Some(FileStore::new(folder.join("limits")))
+    /// Lets a client share its rate limits.
+    pub(super) fn share(&self, builder: ClientBuilder) -> ClientBuilder {
+        match self {
+            Self::Off => builder,
+            Self::File(store) => builder.shared_limits(Arc::clone(store)),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => builder.shared_limits(Arc::clone(store)),
+        }
+    }
+
+    /// Removes the stored rate limits of all keys.
+    pub(super) async fn forget_all(&self) -> Result<(), CliError> {
+        let forgotten = match self {
+            Self::Off => Ok(()),
+            Self::File(store) => store.forget(None).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.forget(None).await,
+        };
+        forgotten.map_err(|problem: StoreError| CliError::new(Kind::Internal, problem.to_string()))
+    }
+
+    /// Removes what only this process needs.
+    pub(super) fn close(&self) {
+        match self {
+            Self::Off => {}
+            Self::File(store) => store.close(),
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => {}
+        }
+    }
 }
 
 #[cfg(feature = "redis")]

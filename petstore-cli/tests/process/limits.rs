@@ -245,6 +245,57 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
     }
 }
 
+/// Returns the names of the files in the folder of shared limits.
+fn files(home: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(home.join("petstore/limits")) else {
+        return Vec::new();
+    };
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_leave_no_files_behind() {
+    let (server, home) = (mock(Plan::Business).await, tempfile::tempdir().unwrap());
+    for _ in 0..50 {
+        let batch: Vec<_> = ["pets list", "limits", "limits --refresh", "store orders"]
+            .map(|line| start(&server, home.path(), line))
+            .into();
+        for mut child in batch {
+            assert!(child.wait().unwrap().success());
+        }
+    }
+    let left = files(home.path());
+    assert_eq!(left.len(), 2, "the secret and the record: {left:?}");
+    assert_eq!(statuses(&server, 429), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_killed_processes_go_with_the_next_update() {
+    let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
+    let _slow = server
+        .faults()
+        .on(Operation::ListPets)
+        .delay(Duration::from_secs(600));
+    let mut running: Vec<_> = (0..8)
+        .map(|_| start(&server, home.path(), "pets list"))
+        .collect();
+    while files(home.path()).len() < 2 + running.len() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        for child in &mut running {
+            assert_eq!(child.try_wait().unwrap(), None);
+        }
+    }
+    for mut child in running {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!(run(&server, home.path(), "store orders"), Some(0));
+    let left = files(home.path());
+    assert_eq!(left.len(), 2, "the secret and the record: {left:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_can_be_forgotten() {
     let (server, home) = (
@@ -260,4 +311,7 @@ async fn what_is_known_can_be_forgotten() {
         assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
         assert_eq!(server.requests(..).len(), before + 1, "{forget}");
     }
+    assert!(!files(home.path()).is_empty());
+    assert_eq!(run(&server, home.path(), "limits --forget --all"), Some(0));
+    assert!(files(home.path()).is_empty());
 }

@@ -228,6 +228,9 @@ impl Exchange {
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("it does not answer".to_owned()),
         };
+        if stored.is_ok() && result.is_ok() && report.leaves {
+            self.store.has_left(&self.key, me);
+        }
         self.take_over(host, stored, result, report.given_back);
         host.updated();
     }

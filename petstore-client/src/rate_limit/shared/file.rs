@@ -1,34 +1,36 @@
 //! A store for the processes of one machine: a file for each key.
 //!
 //! An update locks the file, reads a page, writes it and unlocks the file: a few system calls that
-//! do not block. It only tries the lock, because a suspended process may hold it.
+//! do not block. It only tries the lock, because a suspended process may hold it. It counts only if
+//! all processes find the file at its path, so that a folder that is deleted, moved or replaced does not
+//! split them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::hash::{BuildHasher as _, RandomState};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
+use super::folder::{self, PlacedFile, Secret, member_path};
 use super::slot::MemberId;
 use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+use super::update::MEMBER_LEASE;
 use crate::clock;
 
 /// The start of a file. The record's length (2 bytes) and CRC (4 bytes) follow.
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
-/// The length of a folder's secret, in hexadecimal digits.
-const SECRET: usize = 64;
 /// The lock is tried for this long, with pauses of 1, 2, 4, 8 and then 16 ms. A process normally holds it
 /// for microseconds, but may not be scheduled for a while.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
-/// How often members are looked at, and whether the files are still in their place.
+/// How often an update opens the files again because they were deleted, moved or replaced meanwhile.
+const MAX_REOPENINGS: u32 = 8;
+/// How often members are looked at.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// An update that takes longer holds the runtime up: the file is on a network, perhaps.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
@@ -36,8 +38,6 @@ const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
 const MAX_OPEN_KEYS: usize = 64;
 /// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(10);
-/// The error in that time.
-const SLOW: io::ErrorKind = io::ErrorKind::TimedOut;
 
 /// Shares limits between the processes of one machine, through files in a folder.
 ///
@@ -59,27 +59,79 @@ const SLOW: io::ErrorKind = io::ErrorKind::TimedOut;
 #[derive(Debug)]
 pub struct FileStore {
     folder: PathBuf,
-    /// The open files of each key, and when they were last used.
-    keys: Mutex<HashMap<RecordKey, (Arc<KeyFiles>, Instant)>>,
+    open: Mutex<OpenKeys>,
+}
+
+/// The open files of a store.
+#[derive(Debug)]
+struct OpenKeys {
+    /// The process that opened them. A fork shares them and their locks with its child.
+    process: u32,
+    secret: Option<Arc<Secret>>,
+    keys: HashMap<RecordKey, OpenKey>,
+    /// When files were last found to be deleted, moved or replaced.
+    replaced_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct OpenKey {
+    files: Arc<KeyFiles>,
+    used_at: Instant,
 }
 
 /// The files of a key.
 #[derive(Debug)]
 struct KeyFiles {
-    path: PathBuf,
-    open: Mutex<OpenFiles>,
-    /// Which members run, and when that was checked.
-    alive: Mutex<HashMap<MemberId, (Instant, bool)>>,
+    secret: Arc<Secret>,
+    record: PlacedFile,
+    /// Until when a member without a file may not have noticed yet that files were replaced.
+    settled_at: Option<Instant>,
+    state: Mutex<KeyState>,
+    members: Mutex<HashMap<MemberId, SeenMember>>,
 }
 
-#[derive(Debug)]
-struct OpenFiles {
-    record: File,
-    /// The file of this process, which it keeps locked while it runs.
-    own: Option<(MemberId, File)>,
-    looked_at: Instant,
-    slow: u32,
+#[derive(Debug, Default)]
+struct KeyState {
+    own: Option<OwnFile>,
+    is_swept: bool,
+    slow_updates: u32,
     slow_until: Option<Instant>,
+}
+
+/// The file of this process, which it keeps locked while it runs.
+#[derive(Debug)]
+struct OwnFile {
+    member: MemberId,
+    file: PlacedFile,
+}
+
+/// Whether a member runs, and when that was checked.
+#[derive(Debug)]
+struct SeenMember {
+    is_alive: bool,
+    at: Instant,
+}
+
+/// Why a record was not updated.
+enum Failure {
+    /// Another process holds a lock.
+    Locked,
+    /// Files were deleted, moved or replaced.
+    Replaced,
+    Slow,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::WouldBlock {
+            Self::Locked
+        } else if folder::is_missing(&error) {
+            Self::Replaced
+        } else {
+            Self::Io(error)
+        }
+    }
 }
 
 impl FileStore {
@@ -87,71 +139,65 @@ impl FileStore {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            keys: Mutex::default(),
+            open: Mutex::new(OpenKeys::new()),
         }
     }
 
-    fn files(&self, key: &RecordKey) -> io::Result<Arc<KeyFiles>> {
-        let (mut keys, now) = (lock(&self.keys), clock::now());
-        if let Some((files, used_at)) = keys.get_mut(key) {
-            *used_at = now;
-            return Ok(Arc::clone(files));
+    /// Closes all files, and removes those of this process. Call it before a process ends, after
+    /// [`Client::synchronize_rate_limits`](crate::Client::synchronize_rate_limits). A later update opens
+    /// them again.
+    pub fn close(&self) {
+        let keys = std::mem::take(&mut self.open_keys().keys);
+        for open in keys.into_values() {
+            lock(&open.files.state).remove_own();
         }
-        if keys.len() >= MAX_OPEN_KEYS {
-            let first = keys.iter().min_by_key(|(_, (_, used_at))| *used_at);
-            let first = first.map(|(key, _)| key.clone());
-            first.and_then(|first| keys.remove(&first));
-        }
-        let path = self.path(key)?;
-        let open = Mutex::new(OpenFiles::open(&path)?);
-        let files = Arc::new(KeyFiles {
-            path,
-            open,
-            alive: Mutex::default(),
-        });
-        keys.insert(key.clone(), (Arc::clone(&files), now));
-        Ok(files)
     }
 
-    /// Returns the path of a key's record. Without the folder's secret, nobody can check a guessed
-    /// key against the name.
-    fn path(&self, key: &RecordKey) -> io::Result<PathBuf> {
-        create_folder(&self.folder)?;
-        let digest = Sha256::new()
-            .chain_update(secret(&self.folder)?)
-            .chain_update(key.as_str())
-            .finalize();
-        Ok(self.folder.join(format!("{}.limits", hex(&digest[..16]))))
+    fn open_keys(&self) -> MutexGuard<'_, OpenKeys> {
+        let mut open = lock(&self.open);
+        if open.process != std::process::id() {
+            *open = OpenKeys::new();
+        }
+        open
+    }
+
+    fn try_update(&self, key: &RecordKey, change: &mut Change<'_>) -> Result<(), Failure> {
+        let files = self.open_keys().files(&self.folder, key)?;
+        files.update(change, now())
     }
 }
 
 impl LimitStore for FileStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
         let began = clock::now();
-        for tries in 0_u32.. {
-            let updated = self
-                .files(key)
-                .and_then(|files| lock(&files.open).update(&files.path, &mut change, now()));
-            match updated {
+        let (mut tries, mut reopenings) = (0_u32, 0_u32);
+        loop {
+            match self.try_update(key, &mut change) {
                 Ok(()) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if began.elapsed() > LOCK_TIMEOUT {
-                        break;
-                    }
+                Err(Failure::Locked) if began.elapsed() <= LOCK_TIMEOUT => {
                     sleep(Duration::from_millis(1 << tries.min(4))).await;
+                    tries += 1;
                 }
-                Err(error) => {
-                    // The next update opens it again, unless it is known to be slow.
-                    if error.kind() != SLOW {
-                        lock(&self.keys).remove(key);
-                    }
+                Err(Failure::Locked) => break,
+                Err(Failure::Replaced) if reopenings < MAX_REOPENINGS => {
+                    self.open_keys().close_replaced(key);
+                    reopenings += 1;
+                }
+                Err(Failure::Replaced) => {
+                    return Err(StoreError::new("its folder cannot be kept in place"));
+                }
+                Err(Failure::Slow) => return Err(StoreError::new("its file system is slow")),
+                Err(Failure::Io(error)) => {
+                    // The next update opens it again.
+                    self.open_keys().keys.remove(key);
                     return Err(StoreError::new(error));
                 }
             }
         }
         // A page is written whole, so that it can be read without the lock.
-        if let Ok(files) = self.files(key) {
-            lock(&files.open).show(&mut change, now());
+        let files = self.open_keys().files(&self.folder, key);
+        if let Ok(files) = files {
+            files.show(&mut change, now());
         }
         Err(StoreError::new(
             "another process holds the lock of its file",
@@ -159,27 +205,14 @@ impl LimitStore for FileStore {
     }
 
     async fn forget(&self, key: Option<&RecordKey>) -> Result<(), StoreError> {
-        let removed = |path: &Path| match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::new(error)),
-            _ => Ok(()),
-        };
-        if let Some(key) = key {
-            return removed(&self.path(key).map_err(StoreError::new)?);
-        }
-        let entries = match std::fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(StoreError::new)?,
-        };
-        for entry in entries {
-            let path = entry.map_err(StoreError::new)?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "limits")
-            {
-                removed(&path)?;
+        let forgotten = match key {
+            Some(key) => {
+                let secret = self.open_keys().secret(&self.folder);
+                secret.and_then(|secret| folder::remove(&secret.record_path(key)))
             }
-        }
-        Ok(())
+            None => folder::empty(&self.folder),
+        };
+        forgotten.map_err(StoreError::new)
     }
 
     fn location(&self) -> Cow<'_, str> {
@@ -187,21 +220,18 @@ impl LimitStore for FileStore {
     }
 
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
-        let files = lock(&self.keys)
+        let files = self.open_keys().keys.get(key)?.files.clone();
+        files.is_alive(member)
+    }
+
+    fn has_left(&self, key: &RecordKey, member: MemberId) {
+        let files = self
+            .open_keys()
+            .keys
             .get(key)
-            .map(|(files, _)| Arc::clone(files))?;
-        let now = clock::now();
-        let mut alive = lock(&files.alive);
-        match alive.get(&member) {
-            Some((at, alive)) if now.saturating_duration_since(*at) < CHECK_INTERVAL => {
-                Some(*alive)
-            }
-            _ => {
-                alive.retain(|_, (_, alive)| *alive);
-                let is_alive = is_locked(&member_path(&files.path, member))?;
-                alive.insert(member, (now, is_alive));
-                Some(is_alive)
-            }
+            .map(|open| Arc::clone(&open.files));
+        if let Some(files) = files {
+            files.remove_own(member);
         }
     }
 }
@@ -210,112 +240,183 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl OpenFiles {
-    fn open(path: &Path) -> io::Result<Self> {
-        let record = create(path)?;
-        if record.metadata()?.len() < PAGE as u64 {
+impl OpenKeys {
+    fn new() -> Self {
+        Self {
+            process: std::process::id(),
+            secret: None,
+            keys: HashMap::new(),
+            replaced_at: None,
+        }
+    }
+
+    /// Returns the files of a key. Opens them if they are not open.
+    fn files(&mut self, folder: &Path, key: &RecordKey) -> io::Result<Arc<KeyFiles>> {
+        let now = clock::now();
+        if let Some(open) = self.keys.get_mut(key) {
+            open.used_at = now;
+            return Ok(Arc::clone(&open.files));
+        }
+        if self.keys.len() >= MAX_OPEN_KEYS {
+            self.close_unused();
+        }
+        let secret = self.secret(folder)?;
+        let settled_at = self.replaced_at.map(|at| at + MEMBER_LEASE);
+        let files = Arc::new(KeyFiles::open(secret, key, settled_at)?);
+        let open = OpenKey {
+            files: Arc::clone(&files),
+            used_at: now,
+        };
+        self.keys.insert(key.clone(), open);
+        Ok(files)
+    }
+
+    fn secret(&mut self, folder: &Path) -> io::Result<Arc<Secret>> {
+        if let Some(secret) = &self.secret
+            && secret.is_in_place()?
+        {
+            return Ok(Arc::clone(secret));
+        }
+        let secret = Arc::new(Secret::open(folder)?);
+        self.secret = Some(Arc::clone(&secret));
+        Ok(secret)
+    }
+
+    /// Closes the files of the key that was not used for longest.
+    fn close_unused(&mut self) {
+        let first = self.keys.iter().min_by_key(|(_, open)| open.used_at);
+        if let Some(key) = first.map(|(key, _)| key.clone()) {
+            self.keys.remove(&key);
+        }
+    }
+
+    /// Closes files that other processes do not find in their place.
+    fn close_replaced(&mut self, key: &RecordKey) {
+        self.keys.remove(key);
+        self.replaced_at = Some(clock::now());
+    }
+}
+
+impl KeyFiles {
+    fn open(secret: Arc<Secret>, key: &RecordKey, settled_at: Option<Instant>) -> io::Result<Self> {
+        let record = PlacedFile::open(secret.record_path(key))?;
+        if record.file().metadata()?.len() < PAGE as u64 {
             // A full disk is detected here, before anything can be lost.
-            write_page(&record, &[0; PAGE])?;
+            write_page(record.file(), &[0; PAGE])?;
         }
         Ok(Self {
+            secret,
             record,
-            own: None,
-            looked_at: clock::now(),
-            slow: 0,
-            slow_until: None,
+            settled_at,
+            state: Mutex::default(),
+            members: Mutex::default(),
         })
     }
 
-    /// Updates the record. Fails with `WouldBlock` where another process holds its lock.
-    fn update(&mut self, path: &Path, change: &mut Change<'_>, now: StoreTime) -> io::Result<()> {
+    fn update(&self, change: &mut Change<'_>, now: StoreTime) -> Result<(), Failure> {
         let began = clock::now();
-        if self.slow_until.is_some_and(|until| began < until) {
-            return Err(io::Error::new(SLOW, "its file system is slow"));
+        let mut state = lock(&self.state);
+        if state.slow_until.is_some_and(|until| began < until) {
+            return Err(Failure::Slow);
         }
-        self.look(path, change.member(), began)?;
-        self.record.try_lock()?;
-        let updated = self.update_locked(path, change, now);
-        self.record.unlock()?;
+        self.record.file().try_lock().map_err(io::Error::from)?;
+        let updated = self.update_locked(&mut state, change, now);
+        self.record.file().unlock()?;
         updated?;
-        self.slow = if began.elapsed() > MAX_UPDATE_TIME {
-            self.slow + 1
-        } else {
-            0
-        };
-        if self.slow > 1 {
-            self.slow_until = Some(clock::now() + SLOW_PAUSE);
+        if began.elapsed() <= MAX_UPDATE_TIME {
+            state.slow_updates = 0;
+            return Ok(());
+        }
+        state.slow_updates += 1;
+        if state.slow_updates > 1 {
+            state.slow_until = Some(clock::now() + SLOW_PAUSE);
         }
         Ok(())
     }
 
-    /// Shows the record to a member that cannot update it.
-    fn show(&self, change: &mut Change<'_>, now: StoreTime) {
-        let mut page = [0; PAGE];
-        let length = read_page(&self.record, &mut page).unwrap_or(0);
-        if let Some(current) = record_of(&page[..length]) {
-            change.apply(Some(current), now);
-        }
-    }
-
     fn update_locked(
         &self,
-        path: &Path,
+        state: &mut KeyState,
         change: &mut Change<'_>,
         now: StoreTime,
-    ) -> io::Result<()> {
+    ) -> Result<(), Failure> {
+        if !(self.record.is_in_place()? && self.secret.is_in_place()?) {
+            return Err(Failure::Replaced);
+        }
+        state.hold_own(self.record.path(), change.member())?;
+        if !state.is_swept {
+            folder::sweep(self.record.path())?;
+            state.is_swept = true;
+        }
         let mut page = [0; PAGE];
-        let length = read_page(&self.record, &mut page)?;
+        let length = read_page(self.record.file(), &mut page)?;
         let current = record_of(&page[..length]);
         if current.is_none() && page[..MAGIC.len()] != [0; 4] {
-            let path = path.display();
+            let path = self.record.path().display();
             tracing::warn!(%path, "the file of shared rate limits is damaged, and is replaced");
         }
         let record = change.apply(current, now);
         let length = u16::try_from(record.len()).unwrap_or(0).to_le_bytes();
         let crc = crc32fast::hash(&record).to_le_bytes();
-        write_page(&self.record, &[&MAGIC[..], &length, &crc, &record].concat())
+        let page = [&MAGIC[..], &length, &crc, &record].concat();
+        Ok(write_page(self.record.file(), &page)?)
     }
 
-    /// Checks at intervals whether the files still exist, and opens them again otherwise.
-    fn look(&mut self, path: &Path, member: MemberId, now: Instant) -> io::Result<()> {
-        let is_own = self.own.as_ref().is_some_and(|(own, _)| *own == member);
-        if is_own && now.saturating_duration_since(self.looked_at) < CHECK_INTERVAL {
-            return Ok(());
+    /// Shows the record to a member that cannot update it.
+    fn show(&self, change: &mut Change<'_>, now: StoreTime) {
+        let mut page = [0; PAGE];
+        let _state = lock(&self.state);
+        let length = read_page(self.record.file(), &mut page).unwrap_or(0);
+        if let Some(current) = record_of(&page[..length]) {
+            change.apply(Some(current), now);
         }
-        if is_deleted(&self.record)? {
-            *self = Self::open(path)?;
+    }
+
+    fn is_alive(&self, member: MemberId) -> Option<bool> {
+        let now = clock::now();
+        let mut members = lock(&self.members);
+        if let Some(seen) = members.get(&member)
+            && now.saturating_duration_since(seen.at) < CHECK_INTERVAL
+        {
+            return Some(seen.is_alive);
         }
-        self.looked_at = now;
-        match &self.own {
-            Some((own, file)) if *own == member && !is_deleted(file)? => {}
-            _ => {
-                let file = create(&member_path(path, member))?;
-                file.try_lock()?;
-                self.own = Some((member, file));
+        members.retain(|_, seen| seen.is_alive);
+        let is_alive = folder::remove_unless_locked(&member_path(self.record.path(), member))?;
+        if !is_alive && self.settled_at.is_some_and(|settled_at| now < settled_at) {
+            return None;
+        }
+        members.insert(member, SeenMember { is_alive, at: now });
+        Some(is_alive)
+    }
+
+    fn remove_own(&self, member: MemberId) {
+        let mut state = lock(&self.state);
+        if state.own.as_ref().is_some_and(|own| own.member == member) {
+            state.remove_own();
+        }
+    }
+}
+
+impl KeyState {
+    /// Makes sure that the member's file exists and is locked.
+    fn hold_own(&mut self, record: &Path, member: MemberId) -> Result<(), Failure> {
+        if let Some(own) = &self.own {
+            if own.member == member && own.file.is_in_place()? {
+                return Ok(());
             }
+            self.remove_own();
         }
+        let file = PlacedFile::open(member_path(record, member))?;
+        file.file().try_lock().map_err(io::Error::from)?;
+        self.own = Some(OwnFile { member, file });
         Ok(())
     }
-}
 
-fn member_path(path: &Path, member: MemberId) -> PathBuf {
-    path.with_extension(format!("{:016x}", member.get()))
-}
-
-/// Returns whether the process that locked a file still runs. Removes a leftover file.
-fn is_locked(path: &Path) -> Option<bool> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => return (error.kind() == io::ErrorKind::NotFound).then_some(false),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => {
-            // If this fails, the next check removes it.
-            let _ = std::fs::remove_file(path);
-            Some(false)
+    fn remove_own(&mut self) {
+        if let Some(own) = self.own.take() {
+            // If this fails, another process removes it.
+            let _ = folder::remove(own.file.path());
         }
-        Err(TryLockError::WouldBlock) => Some(true),
-        Err(TryLockError::Error(_)) => None,
     }
 }
 
@@ -327,56 +428,6 @@ fn record_of(page: &[u8]) -> Option<&[u8]> {
     let record = rest.get(..length)?;
     let crc = u32::from_le_bytes(numbers[2..].try_into().ok()?);
     (magic == MAGIC && crc == crc32fast::hash(record)).then_some(record)
-}
-
-/// Creates a folder that only this user can access.
-fn create_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
-}
-
-/// Opens a file that only this user can read. Creates it if it is missing.
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// Returns the folder's secret, which makes names that nobody else can make. Fails with `WouldBlock`
-/// while another process reads or writes it.
-fn secret(folder: &Path) -> io::Result<Vec<u8>> {
-    let mut file = create(&folder.join("secret"))?;
-    file.try_lock()?;
-    let mut secret = Vec::new();
-    file.read_to_end(&mut secret)?;
-    if secret.len() != SECRET {
-        // std seeds it with 128 random bits of the operating system.
-        let random = RandomState::new();
-        let parts = (0..4_u64).map(|part| format!("{:016x}", random.hash_one(part)));
-        secret = parts.collect::<String>().into_bytes();
-        file.set_len(0)?;
-        write_page(&file, &secret)?;
-    }
-    Ok(secret)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(unix)]
-fn is_deleted(file: &File) -> io::Result<bool> {
-    Ok(std::os::unix::fs::MetadataExt::nlink(&file.metadata()?) == 0)
-}
-
-/// Windows does not delete an open file.
-#[cfg(not(unix))]
-fn is_deleted(_: &File) -> io::Result<bool> {
-    Ok(false)
 }
 
 fn read_page(mut file: &File, page: &mut [u8]) -> io::Result<usize> {

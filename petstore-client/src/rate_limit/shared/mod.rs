@@ -18,6 +18,8 @@ pub(crate) mod engine;
 pub(crate) mod exchange;
 #[cfg(feature = "file-store")]
 pub(crate) mod file;
+#[cfg(feature = "file-store")]
+mod folder;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 

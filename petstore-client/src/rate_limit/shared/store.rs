@@ -93,6 +93,13 @@ pub trait LimitStore: Send + Sync + 'static {
         let _ = (key, member);
         None
     }
+
+    /// Is called after an update by which a member of this process has left the record, so that the
+    /// store can remove what it keeps for that member. It must not block. A later update may bring the
+    /// member back.
+    fn has_left(&self, key: &RecordKey, member: MemberId) {
+        let _ = (key, member);
+    }
 }
 
 impl<S: LimitStore> LimitStore for Arc<S> {
@@ -110,6 +117,10 @@ impl<S: LimitStore> LimitStore for Arc<S> {
 
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
         S::is_alive(self, key, member)
+    }
+
+    fn has_left(&self, key: &RecordKey, member: MemberId) {
+        S::has_left(self, key, member);
     }
 }
 
@@ -228,6 +239,7 @@ pub(crate) trait AnyStore: Send + Sync {
     fn forget<'f>(&'f self, key: Option<&'f RecordKey>) -> BoxFuture<'f, Result<(), StoreError>>;
     fn location(&self) -> Cow<'_, str>;
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool>;
+    fn has_left(&self, key: &RecordKey, member: MemberId);
 }
 
 impl<S: LimitStore> AnyStore for S {
@@ -249,6 +261,10 @@ impl<S: LimitStore> AnyStore for S {
 
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool> {
         LimitStore::is_alive(self, key, member)
+    }
+
+    fn has_left(&self, key: &RecordKey, member: MemberId) {
+        LimitStore::has_left(self, key, member);
     }
 }
 

@@ -41,6 +41,27 @@ fn is_alive(store: &FileStore, member: u64) -> Option<bool> {
     store.is_alive(&key(), MemberId(member))
 }
 
+/// Returns the names of all files in a folder, in order.
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Returns the name of the only record that was not there before.
+#[cfg(unix)]
+fn record_name(names: &[String], before: &[String]) -> String {
+    let mut new = names
+        .iter()
+        .filter(|name| name.ends_with(".limits") && !before.contains(name));
+    let record = new.next().unwrap().clone();
+    assert_eq!(new.next(), None);
+    record
+}
+
 fn record_in(folder: &Path) -> PathBuf {
     let paths = fs::read_dir(folder)
         .unwrap()
@@ -184,9 +205,196 @@ async fn files_that_were_deleted_are_made_again() {
     update(&store, 1, b"one").await.unwrap();
     assert_eq!(is_alive(&other, 1), Some(true));
     fs::remove_dir_all(folder.path()).unwrap();
-    advance(CHECKED_AGAIN).await;
-    problem(&store).await;
     assert_eq!(update(&store, 1, b"one").await.unwrap(), b"");
+    assert_eq!(is_alive(&store, 1), Some(true));
+}
+
+/// What a person, or a script, may do to a folder while processes use it.
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy)]
+enum Disturbance {
+    DeletedFolder,
+    DeletedSecret,
+    DeletedRecord,
+    MovedFolder,
+    MovedBack,
+    ReplacedFolder,
+    ReplacedRecord,
+}
+
+#[cfg(unix)]
+impl Disturbance {
+    const ALL: &[Self] = &[
+        Self::DeletedFolder,
+        Self::DeletedSecret,
+        Self::DeletedRecord,
+        Self::MovedFolder,
+        Self::MovedBack,
+        Self::ReplacedFolder,
+        Self::ReplacedRecord,
+    ];
+
+    async fn happen(self, folder: &Path) {
+        let aside = folder.with_extension("aside");
+        match self {
+            Self::DeletedFolder => fs::remove_dir_all(folder).unwrap(),
+            Self::DeletedSecret => fs::remove_file(folder.join("secret")).unwrap(),
+            Self::DeletedRecord => fs::remove_file(record_in(folder)).unwrap(),
+            Self::MovedFolder => fs::rename(folder, &aside).unwrap(),
+            Self::MovedBack => {
+                fs::rename(folder, &aside).unwrap();
+                update(&FileStore::new(folder), 7, b"meanwhile")
+                    .await
+                    .unwrap();
+                fs::remove_dir_all(folder).unwrap();
+                fs::rename(&aside, folder).unwrap();
+            }
+            Self::ReplacedFolder => {
+                fs::rename(folder, &aside).unwrap();
+                update(&FileStore::new(folder), 7, b"theirs").await.unwrap();
+            }
+            Self::ReplacedRecord => {
+                let record = record_in(folder);
+                let copy = record.with_extension("copy");
+                fs::copy(&record, &copy).unwrap();
+                fs::rename(&copy, &record).unwrap();
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn members_stay_together_whatever_happens_to_their_folder() {
+    for disturbance in Disturbance::ALL {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("folder");
+        let [one, two] = [1, 2].map(|_| FileStore::new(&folder));
+        update(&one, 1, b"one").await.unwrap();
+        update(&two, 2, b"two").await.unwrap();
+        disturbance.happen(&folder).await;
+        // Who comes now may make the folder before a member notices.
+        let newcomer = FileStore::new(&folder);
+        update(&newcomer, 3, b"three").await.unwrap();
+        let stores = [(&one, 1), (&two, 2), (&newcomer, 3), (&one, 1)];
+        let mut before = b"three".to_vec();
+        for (store, member) in stores {
+            let record = format!("{disturbance:?} {member}").into_bytes();
+            let found = update(store, member, &record).await.unwrap();
+            assert_eq!(
+                String::from_utf8_lossy(&found),
+                String::from_utf8_lossy(&before),
+                "{disturbance:?}"
+            );
+            before = record;
+        }
+        for member in [1, 2, 3] {
+            assert_eq!(is_alive(&newcomer, member), Some(true), "{disturbance:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn a_member_that_has_not_noticed_yet_that_its_folder_was_replaced_is_not_taken_for_dead() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("folder");
+    let [one, two] = [1, 2].map(|_| FileStore::new(&folder));
+    update(&one, 1, b"one").await.unwrap();
+    update(&two, 2, b"two").await.unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    update(&one, 1, b"one").await.unwrap();
+    assert_eq!(is_alive(&one, 2), None);
+    assert_eq!(is_alive(&one, 1), Some(true));
+    advance(CHECKED_AGAIN).await;
+    assert_eq!(is_alive(&one, 2), Some(false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_leaves_and_one_that_ends_leave_no_file_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || names_in(folder.path()).len();
+    let [one, two] = [1, 2].map(|_| FileStore::new(folder.path()));
+    update(&one, 1, b"one").await.unwrap();
+    update(&two, 2, b"two").await.unwrap();
+    assert_eq!(files(), 4, "secret, record and two members");
+    one.has_left(&key(), MemberId(9));
+    assert_eq!(files(), 4, "another member");
+    one.has_left(&key(), MemberId(1));
+    assert_eq!(files(), 3);
+    update(&one, 1, b"back").await.unwrap();
+    assert_eq!((files(), is_alive(&two, 1)), (4, Some(true)));
+    update(&one, 11, b"another").await.unwrap();
+    assert_eq!((files(), is_alive(&two, 1)), (4, Some(true)), "as it was");
+    advance(CHECKED_AGAIN).await;
+    assert_eq!(is_alive(&two, 1), Some(false));
+    // As a process that is killed: it is not in the record, and nobody asks for it.
+    drop(two);
+    assert_eq!(files(), 4);
+    update(&FileStore::new(folder.path()), 3, b"three")
+        .await
+        .unwrap();
+    assert_eq!(files(), 4, "two has gone, three has come");
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn what_nobody_has_written_for_longer_than_a_block_lasts_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let hex = |digit: &str| digit.repeat(32);
+    let member = "0123456789abcdef";
+    let day = Duration::from_secs(24 * 3600);
+    let mut kept = vec!["secret".to_owned()];
+    let used = fs::File::create(folder.path().join(format!("{}.limits", hex("e")))).unwrap();
+    used.lock().unwrap();
+    for (name, age, is_kept) in [
+        (format!("{}.limits", hex("a")), day, true),
+        (format!("{}.{member}", hex("a")), day, true),
+        (format!("{}.limits", hex("b")), 2 * day, false),
+        (format!("{}.{member}", hex("b")), 2 * day, false),
+        (format!("{}.limits", hex("e")), 2 * day, true),
+        ("notes.txt".to_owned(), 2 * day, true),
+        (format!("{}.0123", hex("b")), 2 * day, true),
+        (format!("{}.0123456789abcdeg", hex("b")), 2 * day, true),
+    ] {
+        let path = folder.path().join(&name);
+        let file = fs::File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path);
+        let written = crate::clock::wall() - age;
+        file.unwrap().set_modified(written).unwrap();
+        if is_kept {
+            kept.push(name);
+        }
+    }
+    let store = FileStore::new(folder.path());
+    update(&store, 1, b"one").await.unwrap();
+    let record = record_name(&names_in(folder.path()), &kept);
+    kept.extend([record.clone(), record.replace("limits", "0000000000000001")]);
+    kept.sort();
+    assert_eq!(names_in(folder.path()), kept);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nobody_up() {
+    for is_secret in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        update(&FileStore::new(folder.path()), 1, b"one")
+            .await
+            .unwrap();
+        let path = match is_secret {
+            true => folder.path().join("secret"),
+            false => record_in(folder.path()),
+        };
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let problem = problem(&FileStore::new(folder.path())).await;
+        assert!(problem.ends_with("is a pipe, and not a file"), "{problem}");
+    }
 }
 
 #[expect(
@@ -217,7 +425,7 @@ async fn a_file_system_that_is_slow_twice_in_a_row_is_left_alone_for_a_while() {
 }
 
 #[tokio::test]
-async fn to_forget_removes_the_records_alone() {
+async fn to_forget_all_empties_the_folder_and_to_forget_a_key_removes_its_record() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("folder");
     let store = FileStore::new(&folder);
@@ -225,15 +433,17 @@ async fn to_forget_removes_the_records_alone() {
     store.forget(None).await.unwrap();
     store.forget(Some(&key())).await.unwrap();
     update(&store, 1, b"one").await.unwrap();
+    store.forget(Some(&key())).await.unwrap();
+    assert_eq!(names_in(&folder).len(), 2, "secret and member");
+    update(&store, 1, b"two").await.unwrap();
+    fs::write(folder.join("notes.txt"), "not ours").unwrap();
     store.forget(None).await.unwrap();
-    let mut left: Vec<_> = fs::read_dir(&folder)
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
-    left.sort();
-    assert_eq!(left.len(), 2, "the member's file and the secret: {left:?}");
-    assert_eq!(left[1], folder.join("secret"));
+    assert_eq!(names_in(&folder), ["notes.txt"]);
+    assert_eq!(update(&store, 1, b"one").await.unwrap(), b"");
     fs::create_dir(folder.join("folder.limits")).unwrap();
     store.forget(None).await.unwrap_err();
-    FileStore::new(&left[1]).forget(None).await.unwrap_err();
+    FileStore::new(folder.join("notes.txt"))
+        .forget(None)
+        .await
+        .unwrap_err();
 }
