@@ -41,7 +41,21 @@ impl<'a> Keys<'a> {
     ///
     /// If the server already has the key, or it is invalid in a header.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
-        let (text, number) = self.0.add_key(Some(key), plan)?;
+        let (text, number) = self.0.add_key(Some(key), None, plan)?;
+        Ok(Key {
+            app: Arc::clone(self.0),
+            text,
+            number,
+        })
+    }
+
+    /// Adds a key like [`Keys::insert`], with a name for reports and the journal.
+    ///
+    /// # Errors
+    ///
+    /// If the server already has the key, or it is invalid in a header.
+    pub fn insert_named(self, name: &str, key: &str, plan: Plan) -> Result<Key, KeyError> {
+        let (text, number) = self.0.add_key(Some(key), Some(name), plan)?;
         Ok(Key {
             app: Arc::clone(self.0),
             text,
@@ -106,7 +120,7 @@ pub struct Key {
 impl Key {
     pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
         let (text, number) = app
-            .add_key(None, plan)
+            .add_key(None, None, plan)
             .expect("a new key is valid and unused");
         Self {
             app: Arc::clone(app),
@@ -162,6 +176,21 @@ impl Key {
             .change_key(self.number, |account| account.record.pardon());
     }
 
+    /// Restores its unused quotas, ends its ban and, if keys are isolated
+    /// ([`Builder::isolate_keys`](crate::Builder::isolate_keys)), restores its initial pets.
+    pub fn reset(&self) {
+        self.app.reset_key(self.number);
+    }
+
+    /// Returns its own pets, if keys are isolated, or else those of the server.
+    #[must_use]
+    pub fn pets(&self) -> Pets<'_> {
+        Pets {
+            app: &self.app,
+            key: Some(self.number),
+        }
+    }
+
     /// Removes it. Requests with it are then answered 401 `unauthorized`.
     pub fn remove(&self) {
         self.app.remove_key(self.number);
@@ -203,11 +232,15 @@ impl fmt::Debug for Key {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Pets<'a>(&'a AppState);
+pub struct Pets<'a> {
+    app: &'a AppState,
+    /// The key whose pets they are, if keys are isolated.
+    key: Option<u32>,
+}
 
 impl<'a> Pets<'a> {
     pub(crate) const fn new(app: &'a AppState) -> Self {
-        Self(app)
+        Self { app, key: None }
     }
 
     /// Adds a pet and returns it with its id: the given one, or the next one. A pet without a
@@ -223,7 +256,7 @@ impl<'a> Pets<'a> {
             status,
             ..
         } = pet.clone();
-        let id = block_on(self.0.arrange(Change::Add(pet)))?;
+        let id = block_on(self.app.arrange(self.key, Change::Add(pet)))?;
         Ok(Pet {
             id,
             name,
@@ -238,7 +271,7 @@ impl<'a> Pets<'a> {
     ///
     /// If no pet has this id.
     pub fn remove(self, id: i64) -> Result<(), ChangeError> {
-        block_on(self.0.arrange(Change::Remove(id))).map(drop)
+        block_on(self.app.arrange(self.key, Change::Remove(id))).map(drop)
     }
 
     /// Removes all pets. Their ids are not reused.
@@ -247,21 +280,21 @@ impl<'a> Pets<'a> {
     ///
     /// If the data file cannot be written.
     pub fn clear(self) -> Result<(), ChangeError> {
-        block_on(self.0.arrange(Change::ClearPets)).map(drop)
+        block_on(self.app.arrange(self.key, Change::ClearPets)).map(drop)
     }
 
     /// Returns the pet with this id.
     #[must_use]
     pub fn get(self, id: i64) -> Option<Pet> {
-        self.0
-            .read(|store| store.pets.get(id).map(StoredPet::to_pet))
+        self.app
+            .read(self.key, |store| store.pets.get(id).map(StoredPet::to_pet))
     }
 
     /// Returns all pets, by ascending id.
     #[must_use]
     pub fn all(self) -> Vec<Pet> {
-        self.0
-            .read(|store| store.pets.clone())
+        self.app
+            .read(self.key, |store| store.pets.clone())
             .iter()
             .map(StoredPet::to_pet)
             .collect()
@@ -270,7 +303,7 @@ impl<'a> Pets<'a> {
     /// Returns the number of pets.
     #[must_use]
     pub fn len(self) -> usize {
-        self.0.read(|store| store.pets.len())
+        self.app.read(self.key, |store| store.pets.len())
     }
 
     /// Returns whether the server has no pets.
@@ -311,7 +344,7 @@ impl<'a> Orders<'a> {
         let Value::Object(order) = order else {
             return Err(ChangeError::NotAnObject);
         };
-        block_on(self.0.arrange(Change::AddOrder(order))).map(drop)
+        block_on(self.0.arrange(None, Change::AddOrder(order))).map(drop)
     }
 
     /// Removes all orders.
@@ -320,14 +353,15 @@ impl<'a> Orders<'a> {
     ///
     /// If the data file cannot be written.
     pub fn clear(self) -> Result<(), ChangeError> {
-        block_on(self.0.arrange(Change::ClearOrders)).map(drop)
+        block_on(self.0.arrange(None, Change::ClearOrders)).map(drop)
     }
 
     /// Returns all orders, in the order in which they were added.
     #[must_use]
     pub fn all(self) -> Vec<Value> {
-        self.0
-            .read(|store| store.orders.iter().cloned().map(Value::Object).collect())
+        self.0.read(None, |store| {
+            store.orders.iter().cloned().map(Value::Object).collect()
+        })
     }
 }
 

@@ -45,6 +45,7 @@ pub use crate::{
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
+    journal::JournalUsage,
     model::{Pet, PetStatus, SeedPet},
     openapi::OpenApi,
     operation::Operation,

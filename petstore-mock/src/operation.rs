@@ -37,7 +37,7 @@ pub enum Operation {
 
 impl Operation {
     /// All operations, in the order of the specification.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: &'static [Self] = &[
         Self::ListPets,
         Self::CreatePet,
         Self::GetPet,
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn is_found_by_method_and_path() {
-        for operation in Operation::ALL {
+        for &operation in Operation::ALL {
             let path = operation.path().replace("{petId}", "7");
             assert_eq!(Operation::of(&operation.method(), &path), Some(operation));
         }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn reads_what_it_writes() {
-        for operation in Operation::ALL {
+        for &operation in Operation::ALL {
             assert_eq!(operation.to_string().parse(), Ok(operation));
             let json = serde_json::to_string(&operation).unwrap();
             assert_eq!(json, format!("\"{operation}\""));

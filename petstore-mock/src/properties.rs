@@ -99,9 +99,7 @@ fn the_parameters_of_a_list_are_within_their_bounds_or_refused() {
             }
             let naive_limit = match &limit {
                 None => Some(20),
-                Some(text) => {
-                    (1..=100).find(|number| *text.trim_start_matches('0') == number.to_string())
-                }
+                Some(text) => (1..=100).find(|number| *text == number.to_string()),
             };
             let naive_status = match status.as_deref() {
                 None => Some(None),

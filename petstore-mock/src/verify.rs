@@ -3,11 +3,14 @@
 use std::{
     fmt::{self, Write as _},
     ops::{RangeFrom, RangeInclusive, RangeToInclusive},
+    pin::pin,
     sync::Arc,
     thread,
+    time::{Duration, SystemTime},
 };
 
 use crate::{
+    clock::{Clock, real_time},
     exchange::{Masker, Record},
     journal::Journal,
     pattern::Pattern,
@@ -44,8 +47,9 @@ pub(crate) fn check_times(
         // Dropped exchanges could have matched too.
         if forgotten > after && !times.holds(usize::MAX) {
             return Err(format!(
-                "{wanted}: {count} are in the journal, but it has forgotten earlier ones; raise \
-                 Builder::journal"
+                "{wanted}: {count} are in the journal, but it has dropped {} earlier ones; raise \
+                 Builder::journal",
+                journal.usage().dropped
             ));
         }
         Ok(())
@@ -134,20 +138,78 @@ pub struct Expectation {
     journal: Arc<Journal>,
     pattern: Pattern,
     times: Times,
+    clock: Clock,
     /// The number of the last request before the expectation.
     after: u64,
     is_checked: bool,
 }
 
 impl Expectation {
-    pub(crate) fn new(journal: Arc<Journal>, pattern: Pattern, times: Times) -> Self {
+    pub(crate) fn new(journal: Arc<Journal>, clock: Clock, pattern: Pattern, times: Times) -> Self {
         let after = journal.last_number();
         Self {
             journal,
             pattern,
             times,
+            clock,
             after,
             is_checked: false,
+        }
+    }
+
+    /// Waits until it is met, or until the mock's clock shows `deadline`.
+    ///
+    /// An expectation such as `1..` is met by the first request. It is still checked when it is
+    /// dropped.
+    ///
+    /// # Panics
+    ///
+    /// If it is not met by then. The message shows the requests.
+    pub async fn wait_until(&self, deadline: SystemTime) {
+        self.met_before(self.clock.sleep_until(deadline)).await;
+    }
+
+    /// Waits until it is met, for at most this long in real time: like
+    /// [`wait_until`](Self::wait_until), for a clock that a test does not move.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use petstore_mock::{MockServer, Operation};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = MockServer::start().await;
+    /// let listed = server.expect(Operation::ListPets, 1..);
+    /// let url = format!("{}/pets", server.url());
+    /// tokio::spawn(async move { reqwest::get(url).await });
+    /// listed.wait_for(Duration::from_secs(60)).await;
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it is not met by then. The message shows the requests.
+    pub async fn wait_for(&self, limit: Duration) {
+        self.met_before(real_time::sleep(limit)).await;
+    }
+
+    #[expect(clippy::panic, reason = "an assertion panics")]
+    async fn met_before(&self, deadline: impl Future<Output = ()>) {
+        // Before the first check, so that no request is missed in between.
+        let mut kept = self.journal.watch();
+        let mut deadline = pin!(deadline);
+        let mut is_over = false;
+        loop {
+            let Err(text) = check_times(&self.journal, &self.pattern, &self.times, self.after)
+            else {
+                return;
+            };
+            if is_over {
+                panic!("{text}");
+            }
+            tokio::select! {
+                _ = kept.changed() => {}
+                () = &mut deadline => is_over = true,
+            }
         }
     }
 

@@ -143,6 +143,20 @@ pub(super) struct ServiceArgs {
     #[arg(long, env = "PETSTORE_MOCK_DATA", hide_env = true, value_name = "FILE")]
     data: Option<PathBuf>,
 
+    /// Give each key its own pets and orders, for tests that run in parallel.
+    ///
+    /// A key begins with the pets that the server has at the key's first request.
+    #[arg(long, env = "PETSTORE_MOCK_ISOLATE_KEYS", hide_env = true, value_parser = FalseyValueParser::new())]
+    #[arg(conflicts_with = "data")]
+    isolate_keys: bool,
+
+    /// Let requests choose a fault with X-Mock-Fault: NAME.
+    ///
+    /// NAME is that of a fault with "when": "named", a status such as 503, reset, emptyReply, hang or
+    /// malformedJson.
+    #[arg(long, env = "PETSTORE_MOCK_FAULT_HEADER", hide_env = true, value_parser = FalseyValueParser::new())]
+    fault_header: bool,
+
     /// JSON file with an array of initial faults.
     ///
     /// The format of each is that of POST /_mock/faults, such as {"operation": "listPets",
@@ -319,6 +333,12 @@ impl ServeArgs {
         #[cfg(feature = "tls")]
         if server.tls {
             builder = builder.tls();
+        }
+        if service.isolate_keys {
+            builder = builder.isolate_keys();
+        }
+        if service.fault_header {
+            builder = builder.fault_header();
         }
         if let Some(path) = &service.data {
             builder = builder.data(path);

@@ -94,6 +94,13 @@ impl FaultBuilder<'_> {
         self
     }
 
+    /// Hits only requests with `X-Mock-Fault` and the fault's name ([`named`](Self::named)), if
+    /// [`Builder::fault_header`](crate::Builder::fault_header) enables that.
+    pub fn only_named(mut self) -> Self {
+        self.fault.when = When::Named;
+        self
+    }
+
     /// Sets the seed of random choices (default: 0). The same seed hits the same requests, in order
     /// of arrival, in each run.
     pub fn seed(mut self, seed: u64) -> Self {

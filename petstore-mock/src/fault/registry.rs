@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderValue, Response};
 use serde::Serialize;
 
 use super::{
@@ -97,19 +97,7 @@ impl Faults {
         assert!(!fault.sets_length(), "{SETS_LENGTH}");
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
-        let random = Random::new(fault.seed);
-        let status = FaultStatus {
-            id: entries.last_id,
-            fault,
-            seen: 0,
-            matched: 0,
-            hits: 0,
-        };
-        let shared = Arc::new(Mutex::new(ActiveFault {
-            status,
-            random,
-            turns: 0,
-        }));
+        let shared = shared(entries.last_id, fault);
         entries.list.push(Arc::clone(&shared));
         self.note_change();
         shared
@@ -148,28 +136,61 @@ impl Faults {
         list.len() < before
     }
 
-    /// Selects the faults that hit a request. Calls `request` only if any fault is set.
+    /// Selects the faults that hit a request, which may choose one by its name. Calls `request` only
+    /// if it can be hit.
     pub(crate) fn choose<'a>(
         &self,
+        named: Option<&HeaderValue>,
         request: impl FnOnce() -> RequestView<'a>,
-    ) -> Option<ActiveFaults> {
+    ) -> Result<Option<ActiveFaults>, UnknownFault> {
         let entries = lock(&self.entries);
-        if entries.list.is_empty() {
-            return None;
+        if entries.list.is_empty() && named.is_none() {
+            return Ok(None);
         }
         let request = request();
-        let chosen: Vec<_> = entries
+        let mut chosen: Vec<_> = entries
             .list
             .iter()
             .filter_map(|fault| Hit::choose(fault, request))
             .collect();
-        (!chosen.is_empty()).then_some(ActiveFaults(chosen))
+        let is_set = |fault: &SharedFault| lock(fault).status.fault.is_chosen_by(named);
+        if let Some(name) = named
+            && !entries.list.iter().any(is_set)
+        {
+            let fault = Fault::built_in(name).ok_or(UnknownFault)?;
+            chosen.extend(Hit::choose(&shared(0, fault), request));
+        }
+        Ok((!chosen.is_empty()).then_some(ActiveFaults(chosen)))
     }
 
     fn note_change(&self) {
         self.changes.mark_boundary();
         self.changes.tell(What::Faults);
     }
+}
+
+/// A request chooses a fault that does not exist.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "X-Mock-Fault names no fault: set one with this name and `\"when\": \"named\"`, or send a status \
+     such as 503, reset, emptyReply, hang or malformedJson"
+)]
+pub(crate) struct UnknownFault;
+
+fn shared(id: u64, fault: Fault) -> SharedFault {
+    let random = Random::new(fault.seed);
+    let status = FaultStatus {
+        id,
+        fault,
+        seen: 0,
+        matched: 0,
+        hits: 0,
+    };
+    Arc::new(Mutex::new(ActiveFault {
+        status,
+        random,
+        turns: 0,
+    }))
 }
 
 /// A panic cannot leave the faults inconsistent: every change is a single push, count or removal.

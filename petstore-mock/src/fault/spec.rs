@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use http::HeaderValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{
@@ -37,7 +38,9 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// `when` is `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"after": 3}` or `{"chance": 0.1}`.
+/// `when` is `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"after": 3}`, `{"chance": 0.1}`, or `"named"`: only
+/// requests with `X-Mock-Fault` and its name, if [`Builder::fault_header`](crate::Builder::fault_header)
+/// enables that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
@@ -129,6 +132,35 @@ impl Fault {
                 .header
                 .as_ref()
                 .is_none_or(|header| header.is_in(request.headers))
+            && (self.when != When::Named || self.is_chosen_by(request.named))
+    }
+
+    /// Whether it hits only requests that choose it, and this name is its own.
+    pub(super) fn is_chosen_by(&self, name: Option<&HeaderValue>) -> bool {
+        self.when == When::Named
+            && name.is_some_and(|name| name.as_bytes() == self.name().as_bytes())
+    }
+
+    /// Returns the fault that a request chooses by a status or the name of an effect.
+    pub(super) fn built_in(name: &HeaderValue) -> Option<Self> {
+        let name = name.to_str().ok()?;
+        let effect = match name {
+            "reset" => Effect::Reset {
+                after_body_bytes: None,
+            },
+            "emptyReply" => Effect::EmptyReply,
+            "hang" => Effect::Hang,
+            "malformedJson" => Effect::MalformedJson,
+            other => match other.parse() {
+                Ok(status @ 200..=599) => Effect::status(status),
+                _ => return None,
+            },
+        };
+        Some(Self {
+            name: Some(name.to_owned()),
+            effect: Some(effect),
+            ..Self::default()
+        })
     }
 
     /// Returns the effect of the hit with this number, from 1; `None` if it lets the request pass.
@@ -160,7 +192,7 @@ impl fmt::Display for Fault {
 mod tests {
     use std::collections::BTreeSet;
 
-    use http::{HeaderMap, HeaderValue};
+    use http::HeaderMap;
     use serde_json::{Value, from_str, from_value, json, to_value};
     use strum::VariantNames as _;
 
@@ -380,11 +412,13 @@ mod tests {
             operation: list,
             key: Some("k"),
             headers: &headers,
+            named: None,
         };
         let strange = RequestView {
             operation: None,
             key: None,
             headers: &HeaderMap::new(),
+            named: None,
         };
         for (conditions, fits, fits_any) in [
             (json!({}), true, true),

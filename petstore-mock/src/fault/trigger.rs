@@ -17,6 +17,8 @@ pub(crate) struct RequestView<'a> {
     /// The bearer token, even if no such key exists.
     pub(crate) key: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
+    /// The fault that it chooses, if it may.
+    pub(crate) named: Option<&'a HeaderValue>,
 }
 
 /// A key, which is never shown.
@@ -107,6 +109,8 @@ pub(super) enum When {
     Nth(#[serde(deserialize_with = "count")] u64),
     /// All requests with a higher number.
     After(#[serde(deserialize_with = "count")] u64),
+    /// Only requests that choose the fault by its name.
+    Named,
     /// Each request with this probability, from 0 to 1.
     Chance(f64),
 }
@@ -116,7 +120,8 @@ impl When {
     /// draws depend only on their order.
     pub(super) fn hits(self, number: u64, random: &mut Random) -> bool {
         match self {
-            Self::Always => true,
+            // Others do not match.
+            Self::Always | Self::Named => true,
             Self::First(count) => number <= count,
             Self::Nth(nth) => number == nth,
             Self::After(count) => number > count,

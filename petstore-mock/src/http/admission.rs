@@ -26,6 +26,8 @@ pub(crate) struct RequestContext {
     /// The time of the arrival, on the mock's clock.
     pub(crate) now: Duration,
     pub(crate) peer: IpAddr,
+    /// The number of its key, if it is known.
+    pub(crate) key: Option<u32>,
     /// The error of its key, if any. `None` outside the service, where no key is needed.
     pub(crate) key_error: Option<ApiError>,
 }
@@ -148,7 +150,10 @@ fn is_host(value: &HeaderValue) -> bool {
 
 /// A valid key. Every handler of the service extracts it, so that 404 and 405 come before 401.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ApiKey;
+pub(crate) struct ApiKey {
+    /// The number of the key; `None` for requests that need none.
+    pub(crate) number: Option<u32>,
+}
 
 impl<S: Sync> FromRequestParts<S> for ApiKey {
     type Rejection = ApiError;
@@ -156,6 +161,11 @@ impl<S: Sync> FromRequestParts<S> for ApiKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let context = parts.extensions.get::<RequestContext>();
         let context = context.ok_or_else(|| ApiError::internal("a request without a context"))?;
-        context.key_error.clone().map_or(Ok(Self), Err)
+        match &context.key_error {
+            Some(error) => Err(error.clone()),
+            None => Ok(Self {
+                number: context.key,
+            }),
+        }
     }
 }

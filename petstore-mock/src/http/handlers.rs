@@ -29,11 +29,11 @@ use crate::{
 type Outcome = Result<Response, ApiError>;
 
 /// `GET /pets`: a page of pets with a link to the next page, if any.
-pub(crate) async fn list_pets(_: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
+pub(crate) async fn list_pets(key: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
     let paging = app.settings.paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
-        app.read(|store| match latest {
+        app.read(key.number, |store| match latest {
             Some(page) if (page.version, page.query) == (store.version, query) => Ok(page.clone()),
             _ => CachedPage::new(store, query, paging).inspect(|page| {
                 *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
@@ -94,7 +94,7 @@ fn next_link(query: &ListQuery, last: i64) -> String {
 
 /// `POST /pets`: creates a pet, and returns it with its id and `Location`.
 pub(crate) async fn create_pet(
-    _: ApiKey,
+    key: ApiKey,
     State(app): State<Arc<AppState>>,
     request: Request,
 ) -> Outcome {
@@ -102,7 +102,7 @@ pub(crate) async fn create_pet(
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     let pet =
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
-    let (id, json) = app.add(pet).await?;
+    let (id, json) = app.add(key.number, pet).await?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
@@ -112,7 +112,7 @@ pub(crate) async fn create_pet(
 
 /// `GET /pets/{petId}`: a pet or, from the removal date on, 410.
 pub(crate) async fn get_pet(
-    _: ApiKey,
+    key: ApiKey,
     State(app): State<Arc<AppState>>,
     Extension(context): Extension<RequestContext>,
     uri: Uri,
@@ -127,27 +127,27 @@ pub(crate) async fn get_pet(
     }
     let id = pet_id(uri.path())?;
     let found = app
-        .pet_json(id)
+        .pet_json(key.number, id)
         .map(|json| json_response(StatusCode::OK, json));
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 
 /// `GET /store/orders`: the specification only names it (section 4.4), so it returns the seeded
 /// objects.
-pub(crate) async fn list_orders(_: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
-    app.read(|store| json(StatusCode::OK, &store.orders))
+pub(crate) async fn list_orders(key: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
+    app.read(key.number, |store| json(StatusCode::OK, &store.orders))
 }
 
 /// Unknown paths.
 pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
-    let all =
-        Operation::ALL.map(|operation| format!("{} {}", operation.method(), operation.path()));
+    let described = |one: &Operation| format!("{} {}", one.method(), one.path());
+    let all: Vec<_> = Operation::ALL.iter().map(described).collect();
     let overview = format!(
         "the operations are {}; the mock's own pages are under /_mock",
         all.join(", ")
     );
-    let paths = Operation::ALL.map(Operation::path);
+    let paths: Vec<_> = Operation::ALL.iter().map(|one| one.path()).collect();
     ApiError::route_not_found(&method, path, &paths, &overview)
 }

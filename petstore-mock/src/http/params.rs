@@ -69,7 +69,9 @@ impl ListQuery {
         let query = Query(query);
         let limit = query.get_with("limit", "a whole number from 1 to 100", |text| {
             let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = if digits { text.parse().ok() } else { None };
+            // JSON has no numbers such as 05 (RFC 8259, section 6).
+            let is_number = digits && !text.starts_with('0');
+            let number = if is_number { text.parse().ok() } else { None };
             number.filter(|number| (1..=MAX_LIMIT).contains(number))
         })?;
         let status = query.get("status", "one of available, pending, sold")?;

@@ -11,7 +11,7 @@ use axum::{
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    Method, StatusCode,
+    HeaderName, Method, StatusCode,
     header::{ALLOW, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
@@ -23,7 +23,7 @@ use super::{
     admission::{AdmissionResult, RequestContext, admit},
     common_headers,
     credentials::bearer,
-    error::ApiError,
+    error::{ApiError, ErrorCode},
     handlers::{create_pet, get_pet, list_orders, list_pets, not_found},
     params::normalize_path,
 };
@@ -34,6 +34,9 @@ use crate::{
     operation::Operation,
     state::AppState,
 };
+
+/// Chooses a fault, if that is enabled.
+const FAULT_HEADER: HeaderName = HeaderName::from_static("x-mock-fault");
 
 /// The journal's note about a delay on a frozen clock.
 const FROZEN_NOTE: &str = "its delay waited for the clock, which was frozen";
@@ -97,6 +100,7 @@ impl Service {
         let context = RequestContext {
             now: arrived,
             peer: caller.peer,
+            key: arrival.key.as_ref().map(|label| label.number()),
             key_error,
         };
         request.extensions_mut().insert(context);
@@ -106,10 +110,10 @@ impl Service {
         let cors = &app.settings.cors;
         let is_preflight = rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
-        let mut faults = if is_preflight {
-            None
-        } else {
-            self.faults(&arrival, &request)
+        let (mut faults, refusal) = match self.faults(&arrival, &request) {
+            _ if is_preflight => (None, refusal),
+            Ok(faults) => (faults, refusal),
+            Err(error) => (None, refusal.or(Some(error))),
         };
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body.
@@ -189,16 +193,27 @@ impl Service {
     }
 
     /// Selects the faults of a request to the service. This defines the order of arrival.
-    fn faults(&self, arrival: &Arrival, request: &Request) -> Option<ActiveFaults> {
+    fn faults(
+        &self,
+        arrival: &Arrival,
+        request: &Request,
+    ) -> Result<Option<ActiveFaults>, ApiError> {
         if matches!(arrival.admission, Admission::Outside | Admission::Rejected) {
-            return None;
+            return Ok(None);
         }
         let (operation, headers) = (arrival.operation, request.headers());
-        self.app.faults.choose(|| RequestView {
+        let named = if self.app.settings.fault_header {
+            headers.get(FAULT_HEADER)
+        } else {
+            None
+        };
+        let chosen = self.app.faults.choose(named, || RequestView {
             operation,
             key: bearer(headers).ok(),
             headers,
-        })
+            named,
+        });
+        chosen.map_err(|error| ApiError::new(ErrorCode::InvalidParameter, error.to_string()))
     }
 }
 

@@ -7,6 +7,7 @@ mod tee;
 
 pub(crate) use crate::exchange::{Arrival, Caller};
 
+pub use self::ring::JournalUsage;
 pub(crate) use self::{
     connection::OpenConnection,
     recording::{AddedPet, Recording},

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::{
@@ -58,6 +59,23 @@ struct Ring {
     kept: u64,
     /// The highest number of a dropped exchange.
     dropped: u64,
+    /// The number of dropped exchanges.
+    dropped_count: u64,
+}
+
+/// How much the journal holds, and what it has dropped since the start, a reset or its clearing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct JournalUsage {
+    /// The maximum number of requests.
+    pub capacity: usize,
+    /// The maximum of their approximate memory, in bytes.
+    pub max_bytes: usize,
+    /// The number of requests in the journal.
+    pub kept: usize,
+    /// The number of requests that were dropped, because the journal was full.
+    pub dropped: u64,
 }
 
 impl Journal {
@@ -140,6 +158,7 @@ impl Journal {
                 };
                 ring.bytes -= oldest.weight();
                 ring.dropped = ring.dropped.max(oldest.number);
+                ring.dropped_count += 1;
                 dropped.push(oldest);
             }
             ring.kept
@@ -148,6 +167,17 @@ impl Journal {
             // If two come at once, the higher count stays.
             self.kept
                 .send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
+        }
+    }
+
+    /// Returns how much the journal holds, and what it has dropped.
+    pub(crate) fn usage(&self) -> JournalUsage {
+        let ring = lock(&self.ring);
+        JournalUsage {
+            capacity: self.capacity,
+            max_bytes: MAX_BYTES,
+            kept: ring.records.len(),
+            dropped: ring.dropped_count,
         }
     }
 
@@ -289,7 +319,7 @@ impl Journal {
     /// Drops all exchanges. Numbers and the report continue.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        (ring.bytes, ring.dropped) = (0, 0);
+        (ring.bytes, ring.dropped, ring.dropped_count) = (0, 0, 0);
         let records = std::mem::take(&mut ring.records);
         drop(ring);
         drop(records);

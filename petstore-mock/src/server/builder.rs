@@ -299,6 +299,38 @@ impl Builder {
         self
     }
 
+    /// Gives each key its own pets and orders (default: all keys share them), so that tests that
+    /// run in parallel on one server do not disturb each other.
+    ///
+    /// A key begins with the pets that the server has at the key's first request. A data file and
+    /// snapshots contain only the shared pets. [`Key::pets`](crate::Key::pets) returns those of a key.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, Plan, SeedPet};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = MockServer::builder().isolate_keys().start().await?;
+    /// let (one, other) = (server.key(Plan::Free), server.key(Plan::Free));
+    /// one.pets().insert(SeedPet::new("Rex", 7))?;
+    /// assert_eq!((one.pets().len(), other.pets().len()), (26, 25));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn isolate_keys(mut self) -> Self {
+        self.settings.isolate_keys = true;
+        self
+    }
+
+    /// Lets requests choose a fault with `X-Mock-Fault: NAME` (default: the header is ignored).
+    ///
+    /// The name is that of a fault that hits only such requests
+    /// ([`FaultBuilder::only_named`](crate::FaultBuilder::only_named)), a status such as `503`, or one
+    /// of `reset`, `emptyReply`, `hang` and `malformedJson`. Another name is answered 400.
+    pub fn fault_header(mut self) -> Self {
+        self.settings.fault_header = true;
+        self
+    }
+
     /// Sets the token for administration from other machines, which send `Authorization: Bearer
     /// TOKEN`. Without a token, administration is local only.
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {

@@ -24,6 +24,7 @@ use crate::{
     exchange::Exchange,
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
+    journal::JournalUsage,
     pattern::Pattern,
     quota::Plan,
     report::Report,
@@ -245,6 +246,12 @@ impl MockServer {
         self.app.journal.matching(&pattern.into())
     }
 
+    /// Returns how much the journal holds, and how many requests it has dropped.
+    #[must_use]
+    pub fn journal_usage(&self) -> JournalUsage {
+        self.app.journal.usage()
+    }
+
     /// Checks the number of matching requests in the journal.
     ///
     /// ```
@@ -291,7 +298,12 @@ impl MockServer {
     /// Expects a number of matching requests from now on. Checked when the returned value is
     /// dropped.
     pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
-        Expectation::new(Arc::clone(&self.app.journal), pattern.into(), times.into())
+        Expectation::new(
+            Arc::clone(&self.app.journal),
+            self.app.clock.clone(),
+            pattern.into(),
+            times.into(),
+        )
     }
 
     /// Returns the compliance report since the start of the server. A reset does not clear it.

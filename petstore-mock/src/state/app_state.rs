@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 
 use super::{
+    key_stores::KeyStores,
     keys::{Account, Accounts, Admitted, FirstKey, KeyError, KeyUsage, is_public},
     persistence::{DataError, DataFile},
     settings::Settings,
@@ -42,6 +43,8 @@ pub(crate) struct AppState {
     /// Shared with the thread that writes the data file.
     store: Arc<Mutex<Store>>,
     data: Option<DataFile>,
+    /// The stores of isolated keys.
+    key_stores: KeyStores,
     first: FirstState,
 }
 
@@ -73,6 +76,7 @@ impl AppState {
             accounts: Mutex::default(),
             store: Arc::new(Mutex::new(store.clone())),
             data: None,
+            key_stores: KeyStores::default(),
             first: FirstState {
                 keys,
                 store,
@@ -125,24 +129,44 @@ impl AppState {
         .rate(now)
     }
 
-    /// Reads the store. Keep it short, because all other requests wait.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Store) -> T) -> T {
-        read(&self.store())
+    /// Reads the store of a key, if keys are isolated, or else the shared one. Keep it short,
+    /// because all other requests wait.
+    pub(crate) fn read<T>(&self, key: Option<u32>, read: impl FnOnce(&Store) -> T) -> T {
+        match self.isolated(key) {
+            Some(key) => {
+                let first = || self.store().clone();
+                self.key_stores.with(key, first, |store| read(store))
+            }
+            None => read(&self.store()),
+        }
     }
 
-    /// Adds a pet, and returns its id and JSON.
-    pub(crate) async fn add(&self, mut pet: SeedPet) -> Result<(i64, Bytes), ChangeError> {
+    /// Returns the key, if it has its own store.
+    fn isolated(&self, key: Option<u32>) -> Option<u32> {
+        if self.settings.isolate_keys {
+            key
+        } else {
+            None
+        }
+    }
+
+    /// Adds a pet for a key, and returns its id and JSON.
+    pub(crate) async fn add(
+        &self,
+        key: Option<u32>,
+        mut pet: SeedPet,
+    ) -> Result<(i64, Bytes), ChangeError> {
         pet.status = pet.status.or(self.settings.default_status);
-        let id = self.change(Change::Add(pet)).await?;
+        let id = self.change(key, Change::Add(pet)).await?;
         // A test may have removed it in the meantime.
-        self.pet_json(id)
+        self.pet_json(key, id)
             .map(|json| (id, json))
             .ok_or(ChangeError::NoSuchPet(id))
     }
 
     /// Returns the JSON of a pet.
-    pub(crate) fn pet_json(&self, id: i64) -> Option<Bytes> {
-        self.read(|store| {
+    pub(crate) fn pet_json(&self, key: Option<u32>, id: i64) -> Option<Bytes> {
+        self.read(key, |store| {
             store
                 .pets
                 .get(id)
@@ -160,18 +184,32 @@ impl AppState {
     }
 
     /// Changes the data file, and then the store. Returns the id of an added pet.
-    async fn change(&self, mut change: Change) -> Result<i64, ChangeError> {
+    async fn change(&self, key: Option<u32>, mut change: Change) -> Result<i64, ChangeError> {
+        if let Some(key) = self.isolated(key) {
+            let first = || self.store().clone();
+            let change = |store: &mut Store| store.change(&mut change);
+            return self.key_stores.with(key, first, change);
+        }
         match &self.data {
             Some(data) => data.change(change).await,
             None => self.store().change(&mut change),
         }
     }
 
-    /// Makes a change for a test or the administration.
-    pub(crate) async fn arrange(&self, change: Change) -> Result<i64, ChangeError> {
+    /// Makes a change for a test or the administration. A replaced store replaces those of all
+    /// isolated keys.
+    pub(crate) async fn arrange(
+        &self,
+        key: Option<u32>,
+        change: Change,
+    ) -> Result<i64, ChangeError> {
+        let is_replaced = matches!(change, Change::Replace(_));
         // A copy shares the pets, so that they are freed here, where no request waits.
         let old = self.store().clone();
-        let changed = self.change(change).await;
+        let changed = self.change(key, change).await;
+        if is_replaced && changed.is_ok() {
+            self.key_stores.clear();
+        }
         if old.pets.len() > MAX_FREED_AT_ONCE
             && let Ok(runtime) = Handle::try_current()
         {
@@ -208,10 +246,11 @@ impl AppState {
     pub(crate) fn add_key(
         &self,
         key: Option<&str>,
+        name: Option<&str>,
         plan: Plan,
     ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, plan, &self.settings)?;
+        let (key, number) = accounts.add(key, name, plan, &self.settings)?;
         if let Some(account) = accounts.by_number(number) {
             self.journal.know(&key, &account.label, is_public(&key));
         }
@@ -222,6 +261,7 @@ impl AppState {
     /// Removes a key. Returns whether it existed.
     pub(crate) fn remove_key(&self, number: u32) -> bool {
         let was_there = self.accounts().remove(number);
+        self.key_stores.remove(number);
         self.keys_changed(was_there)
     }
 
@@ -237,6 +277,15 @@ impl AppState {
         self.change_key(number, |account| account.record.ban(until))
     }
 
+    /// Restores the unused quotas of a key and, if keys are isolated, the initial pets. Ends its
+    /// ban. Returns whether it exists.
+    pub(crate) fn reset_key(&self, number: u32) -> bool {
+        self.key_stores.remove(number);
+        let is_there = self.change_key(number, |account| account.reset(&self.settings));
+        self.changes.tell(What::Pets);
+        is_there
+    }
+
     fn keys_changed(&self, is_changed: bool) -> bool {
         if is_changed {
             self.changes.mark_boundary();
@@ -247,7 +296,7 @@ impl AppState {
 
     /// Restores the initial state, except for the clock.
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
-        self.arrange(Change::Replace(self.first.store.clone()))
+        self.arrange(None, Change::Replace(self.first.store.clone()))
             .await?;
         // They were valid at the start.
         let _ = self.reset_keys();
@@ -269,7 +318,7 @@ impl AppState {
     pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         let store = snapshot.store()?;
         let restored = snapshot.accounts(&mut self.accounts())?;
-        self.arrange(Change::Replace(store)).await?;
+        self.arrange(None, Change::Replace(store)).await?;
         for account in restored {
             self.change_key(account.label.number(), |current| *current = account);
         }

@@ -71,12 +71,17 @@ impl Accounts {
     pub(super) fn add(
         &mut self,
         key: Option<&str>,
+        name: Option<&str>,
         plan: Plan,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
         let label = KeyLabel::new(number, plan, &key, is_public(&key)).made_by_test();
+        let label = match name {
+            Some(name) => label.named(name),
+            None => label,
+        };
         self.insert(&key, Account::new(label, settings))?;
         self.counted = number;
         Ok((key, number))
@@ -211,6 +216,11 @@ impl Account {
             rate,
             label: Arc::clone(label),
         }
+    }
+
+    /// Restores the unused quotas, and ends the ban. The plan stays.
+    pub(super) fn reset(&mut self, settings: &Settings) {
+        *self = Self::new(KeyLabel::clone(&self.label), settings);
     }
 
     /// Changes the plan. Used requests stay counted, and the current `Retry-After` ends.

@@ -4,6 +4,7 @@
 mod app_state;
 mod ban;
 mod block_on;
+mod key_stores;
 mod keys;
 pub(crate) mod persistence;
 mod pet_list;

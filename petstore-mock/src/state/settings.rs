@@ -32,6 +32,10 @@ pub(crate) struct Settings {
     pub(crate) journal: usize,
     /// The severity of each rule.
     pub(crate) severities: Severities,
+    /// Whether each key has its own pets and orders.
+    pub(crate) isolate_keys: bool,
+    /// Whether requests can choose a fault with `X-Mock-Fault`.
+    pub(crate) fault_header: bool,
     /// The token for administration from other machines.
     pub(crate) admin_token: Option<String>,
     /// The maximum size of a body for the administration, in bytes.
@@ -49,6 +53,8 @@ impl Default for Settings {
             cors: Cors::default(),
             journal: journal::DEFAULT,
             severities: Severities::default(),
+            isolate_keys: false,
+            fault_header: false,
             admin_token: None,
             admin_body: 256 * 1024 * 1024,
         }

@@ -89,7 +89,7 @@ fn the_contract_has_exactly_the_existing_operations() {
     there.sort_by_key(Value::to_string);
     assert_eq!(described, there);
     // Two filters of the administration. The inspector reads the operations from the document.
-    for operation in Operation::ALL {
+    for &operation in Operation::ALL {
         let name = format!("{operation}, ");
         let document = Administration.yaml().replace(']', ", ");
         assert!(document.matches(&name).count() >= 2, "{operation}");

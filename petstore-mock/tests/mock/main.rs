@@ -28,6 +28,7 @@ mod first_minute;
 mod gate;
 mod handles;
 mod help;
+mod isolation;
 mod journal;
 mod lifecycle;
 mod messages;

@@ -243,7 +243,7 @@ async fn an_unknown_path_gets_a_suggestion() {
         ("/v1/nowhere", ": the operations are"),
         ("/_mock/clok", " did you mean /_mock/clock?"),
         ("/_mock/key/7", " did you mean /_mock/keys/{id}?"),
-        ("/_mock/journal", ": GET /_mock/admin.yaml lists"),
+        ("/_mock/history", ": GET /_mock/admin.yaml lists"),
     ] {
         let reply = mock.get(path).await;
         reply.expect_error(404, "route_not_found");

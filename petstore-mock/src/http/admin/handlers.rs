@@ -143,18 +143,37 @@ pub(super) async fn keys(State(app): App) -> Outcome {
 #[serde(deny_unknown_fields)]
 struct NewKey {
     key: Option<String>,
+    name: Option<String>,
     plan: Plan,
+}
+
+/// The maximum length of a key's name, in characters.
+const MAX_NAME: usize = 100;
+
+/// Refuses a name that would look like another label, or spoil a report.
+fn check_name(name: &str) -> Result<(), ApiError> {
+    let is_valid = !name.is_empty()
+        && name.chars().count() <= MAX_NAME
+        && !name.starts_with('…')
+        && !name.chars().any(char::is_control);
+    if is_valid {
+        return Ok(());
+    }
+    Err(invalid(
+        "`name` must be 1 to 100 characters, without control characters or a leading `…`",
+    ))
 }
 
 /// `POST /_mock/keys`: adds a key, or creates one, which only this response contains.
 pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
-    let NewKey { key, plan } = body.read("{\"plan\": \"free\"}")?;
-    let (made, id) = app
-        .add_key(key.as_deref(), plan)
-        .map_err(|error| match error {
-            KeyError::Taken => conflict(error.to_string()),
-            KeyError::Unsendable => invalid(error.to_string()),
-        })?;
+    let NewKey { key, name, plan } = body.read("{\"plan\": \"free\"}")?;
+    name.as_deref().map_or(Ok(()), check_name)?;
+    let (made, id) =
+        app.add_key(key.as_deref(), name.as_deref(), plan)
+            .map_err(|error| match error {
+                KeyError::Taken => conflict(error.to_string()),
+                KeyError::Unsendable => invalid(error.to_string()),
+            })?;
     let added = match key {
         Some(_) => json!({"id": id}),
         None => json!({"id": id, "key": made}),
@@ -192,6 +211,11 @@ pub(super) async fn change_key(
 /// `DELETE /_mock/keys/{id}`.
 pub(super) async fn remove_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
     found_key(&id, |id| app.remove_key(id))
+}
+
+/// `POST /_mock/keys/{id}/reset`: restores unused quotas, ends the ban, and restores own pets.
+pub(super) async fn reset_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
+    found_key(&id, |id| app.reset_key(id))
 }
 
 /// `PUT /_mock/keys/{id}/ban`: bans a key from now on.
@@ -244,11 +268,12 @@ pub(super) async fn remove_fault(
 
 /// `GET /_mock/pets`: a page of the pets, by id, and their total.
 pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome {
-    let query = Query(query.as_deref().unwrap_or("")).only(&["after", "limit", "status"])?;
+    let query = Query(query.as_deref().unwrap_or("")).only(&["after", "key", "limit", "status"])?;
     let after = query.get::<i64>("after", "the id of a pet")?;
     let limit = limit(query, 100)?;
     let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
-    app.read(|store| {
+    let key = query.get::<u32>("key", "the number of a key")?;
+    app.read(key, |store| {
         let page = store.page(after, limit, status);
         json(
             StatusCode::OK,
@@ -284,7 +309,8 @@ pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode,
             .and_then(Seed::into_store)
             .map_err(wrong)
     };
-    app.arrange(Change::Replace(aside(read).await?)).await?;
+    app.arrange(None, Change::Replace(aside(read).await?))
+        .await?;
     Ok(NO_CONTENT)
 }
 
@@ -319,7 +345,14 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
         "status",
     ];
     let query = Query(query.as_deref().unwrap_or("")).only(&known)?;
-    let operation = format!("one of {}", Operation::ALL.map(Operation::name).join(", "));
+    let operation = format!(
+        "one of {}",
+        Operation::ALL
+            .iter()
+            .map(|one| one.name())
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
     let mut pattern = query
         .get::<Operation>("operation", &operation)?
         .map_or_else(Pattern::any, Pattern::from);
@@ -351,6 +384,11 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
             })
     });
     json(StatusCode::OK, &latest)
+}
+
+/// `GET /_mock/journal`: how much the journal holds, and how much it has dropped.
+pub(super) async fn journal(State(app): App) -> Outcome {
+    json(StatusCode::OK, &app.journal.usage())
 }
 
 /// `DELETE /_mock/requests`: clears the journal.

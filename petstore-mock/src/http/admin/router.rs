@@ -78,7 +78,7 @@ fn open_routes() -> [Route; 8] {
     ]
 }
 
-fn guarded_routes() -> [Route; 22] {
+fn guarded_routes() -> [Route; 24] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -90,6 +90,7 @@ fn guarded_routes() -> [Route; 22] {
             "/_mock/requests",
             get(handlers::requests).delete(handlers::clear_requests),
         ),
+        ("/_mock/journal", get(handlers::journal)),
         ("/_mock/events", get(events::events)),
         (
             "/_mock/report",
@@ -124,6 +125,7 @@ fn guarded_routes() -> [Route; 22] {
             "/_mock/keys/{id}/ban",
             put(handlers::ban_key).delete(handlers::unban_key),
         ),
+        ("/_mock/keys/{id}/reset", post(handlers::reset_key)),
         ("/_mock/pets", get(handlers::pets)),
         ("/_mock/seed", post(handlers::seed)),
         ("/_mock/reset", post(handlers::reset)),
