@@ -182,7 +182,10 @@ fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
         let lines = commands(&text).join("\n");
         shell.type_in(
             &lines,
-            &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())],
+            &[
+                ("GITHUB_ACTIONS", "true"),
+                ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
+            ],
         );
         let (report, expected) = match text.contains("junit: compliance.xml") {
             true => (
@@ -193,6 +196,45 @@ fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
         };
         let report = std::fs::read_to_string(report).unwrap();
         assert!(report.contains(expected), "{report}");
+    }
+}
+
+/// The action's scripts, with its inputs as the forge would pass them.
+#[test]
+#[cfg(unix)]
+fn the_action_runs_a_command_and_fails_with_its_findings() {
+    let action = read(".github/actions/petstore-mock/action.yml");
+    let lines = commands(&action);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let inputs = |command: &'static str, summary: &str| {
+        let value = |name: &str| {
+            let start = action.find(&format!("  {name}:\n")).unwrap();
+            let default = action[start..].split_once("default: ").unwrap().1;
+            default.lines().next().unwrap().trim_matches('"').to_owned()
+        };
+        vec![
+            ("COMMAND", command.to_owned()),
+            ("PETSTORE_MOCK_PLAN", value("plan")),
+            ("PETSTORE_MOCK_FAIL_ON", value("fail-on")),
+            ("PETSTORE_MOCK_MIN_REQUESTS", value("min-requests")),
+            ("PETSTORE_MOCK_REPORT", value("report")),
+            ("GITHUB_ACTIONS", "true".to_owned()),
+            ("GITHUB_STEP_SUMMARY", summary.to_owned()),
+            ("GITHUB_ACTION_PATH", "/nowhere".to_owned()),
+        ]
+    };
+    for (command, is_fine) in [("cargo test", true), ("true", false), ("false", false)] {
+        let shell = Shell::open();
+        let summary = shell.home.path().join("summary");
+        let inputs = inputs(command, summary.to_str().unwrap());
+        let inputs: Vec<_> = inputs
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        let ended = shell.command(&lines.join("\n"), &inputs).output().unwrap();
+        assert_eq!(ended.status.success(), is_fine, "{command}: {ended:?}");
+        let report = std::fs::read_to_string(shell.home.path().join("compliance.xml")).unwrap();
+        assert!(report.starts_with("<?xml") && summary.exists(), "{report}");
     }
 }
 

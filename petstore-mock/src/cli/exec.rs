@@ -56,7 +56,9 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let _file = match server.ca_certificate() {
         Some(authority) => Some({
             let trusted = (io.variable)("SSL_CERT_FILE").map(PathBuf::from);
-            trust(&mut command, authority, trusted.as_deref())?
+            let file = trust(&mut command, authority, trusted.as_deref())?;
+            let settings = trust_for_wget(&mut command, file.path(), io)?;
+            (file, settings)
         }),
         None => None,
     };
@@ -174,6 +176,32 @@ fn trust(
     for name in CA_VARIABLES {
         command.env(name, file.path());
     }
+    Ok(file)
+}
+
+/// Makes GNU wget, which reads no variable for that, trust the authorities in a file: through a file of
+/// settings that lives as long as the returned value, and has the user's settings too.
+#[cfg(feature = "tls")]
+fn trust_for_wget(
+    command: &mut Command,
+    authorities: &std::path::Path,
+    io: &Io<'_>,
+) -> std::io::Result<tempfile::NamedTempFile> {
+    use std::io::Write as _;
+    let home = || Some(PathBuf::from((io.variable)("HOME")?).join(".wgetrc"));
+    let own = (io.variable)("WGETRC").map(PathBuf::from).or_else(home);
+    let mut settings = match own.map(std::fs::read) {
+        Some(Ok(settings)) => settings,
+        // wget itself ignores a missing file.
+        Some(Err(_)) | None => Vec::new(),
+    };
+    settings.extend(format!("\nca_certificate = {}\n", authorities.display()).bytes());
+    let mut file = tempfile::Builder::new()
+        .prefix("petstore-mock-")
+        .suffix(".wgetrc")
+        .tempfile()?;
+    file.write_all(&settings)?;
+    command.env("WGETRC", file.path());
     Ok(file)
 }
 

@@ -365,7 +365,11 @@ impl Builder {
             data,
             clock,
             limits,
-            settings,
+            #[cfg_attr(
+                not(feature = "tls"),
+                expect(unused_mut, reason = "only TLS sets an authority")
+            )]
+            mut settings,
             faults,
             ..
         } = self;
@@ -381,13 +385,17 @@ impl Builder {
             return Err(StartError::AdminToken);
         }
         let store = seed.into_store()?;
-        let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
         #[cfg(feature = "tls")]
         let tls = self
             .tls
             .then(|| Tls::new(addr.ip()))
             .transpose()
             .map_err(StartError::Tls)?;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &tls {
+            settings.authority = Some(tls.authority().to_owned());
+        }
+        let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) isolate_keys: bool,
     /// Whether requests can choose a fault with `X-Mock-Fault`.
     pub(crate) fault_header: bool,
+    /// The certificate authority of TLS, as PEM.
+    pub(crate) authority: Option<String>,
     /// The token for administration from other machines.
     pub(crate) admin_token: Option<String>,
     /// The maximum size of a body for the administration, in bytes.
@@ -55,6 +57,7 @@ impl Default for Settings {
             severities: Severities::default(),
             isolate_keys: false,
             fault_header: false,
+            authority: None,
             admin_token: None,
             admin_body: 256 * 1024 * 1024,
         }

@@ -306,6 +306,30 @@ fn health_over_tls_trusts_the_authority_it_is_given() {
 }
 
 #[test]
+fn exec_over_tls_keeps_the_settings_of_wget_and_adds_the_authority() {
+    let own = scratch("wgetrc");
+    fs::write(&own, "timeout = 9").unwrap();
+    let mut with_settings = command(&[
+        "exec",
+        "--tls",
+        "--",
+        "sh",
+        "-c",
+        "cat \"$WGETRC\"; echo \"$SSL_CERT_FILE\"",
+    ]);
+    let (status, out, err) = ended(with_settings.env("WGETRC", &*own));
+    assert_eq!(status, 0, "{err}");
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines[0], "timeout = 9");
+    assert_eq!(lines[1], format!("ca_certificate = {}", lines[2]));
+    if Command::new("wget").arg("--version").output().is_ok() {
+        let script = "wget -qO- --header \"Authorization: Bearer $PETSTORE_API_KEY\" \"$PETSTORE_BASE_URL/pets?limit=1\"";
+        let (status, out, err) = exec(&["--tls"], script);
+        assert!(status == 0 && out.starts_with("[{"), "{out}{err}");
+    }
+}
+
+#[test]
 fn the_clock_starts_at_a_date_and_faults_come_from_a_file() {
     let answer = exec_asking(&["--start-at", "2030-12-05"], "ask /v1/pets/1");
     assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");

@@ -54,6 +54,25 @@ async fn connect(mock: &Mock, name: &'static str, protocol: &str) -> TlsStream<T
         .unwrap()
 }
 
+#[tokio::test]
+async fn the_authority_can_be_fetched() {
+    let mock = start().await;
+    let mut stream = connect(&mock, "localhost", "http/1.1").await;
+    let request = "GET /_mock/ca.pem HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(
+        answer.ends_with(mock.server.ca_certificate().unwrap()),
+        "{answer}"
+    );
+    let plain = start_with(|builder| builder).await;
+    plain
+        .get("/_mock/ca.pem")
+        .await
+        .expect_error(404, "route_not_found");
+}
+
 /// Sends a request, and reads to the end of the connection: what came, and how it ended.
 async fn rest(stream: &mut TlsStream<TcpStream>) -> (String, Result<(), ErrorKind>) {
     stream.write_all(GET.as_bytes()).await.unwrap();

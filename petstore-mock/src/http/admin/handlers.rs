@@ -53,6 +53,15 @@ pub(super) async fn ready(State(app): App) -> Outcome {
     Err(ApiError::new(ErrorCode::InsufficientStorage, message))
 }
 
+/// `GET /_mock/ca.pem`: the certificate authority, which anyone may trust.
+pub(super) async fn authority(State(app): App) -> Outcome {
+    let Some(authority) = &app.settings.authority else {
+        let message = "this mock serves without TLS: start it with `--tls`";
+        return Err(ApiError::new(ErrorCode::RouteNotFound, message));
+    };
+    Ok(text("application/x-pem-file", authority.clone()))
+}
+
 /// `GET /_mock/clock`.
 pub(super) async fn clock(State(app): App) -> Outcome {
     show(&app.clock)

@@ -53,7 +53,7 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
 }
 
 /// The public paths, which show nothing of the mock's state.
-fn open_routes() -> [Route; 8] {
+fn open_routes() -> [Route; 9] {
     [
         ("/_mock", get(assets::inspector)),
         ("/_mock/inspector/{file}", get(assets::inspector_file)),
@@ -73,6 +73,7 @@ fn open_routes() -> [Route; 8] {
             "/_mock/admin.json",
             get(async || assets::text(JSON, Administration.json())),
         ),
+        ("/_mock/ca.pem", get(handlers::authority)),
         ("/_mock/health", get(handlers::health)),
         ("/_mock/ready", get(handlers::ready)),
     ]
