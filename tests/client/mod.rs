@@ -13,6 +13,7 @@ mod faults;
 mod folders;
 mod futures;
 mod hostile;
+mod joining;
 mod keys;
 mod messages;
 mod networks;

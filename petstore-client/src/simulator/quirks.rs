@@ -161,3 +161,21 @@ fn some_answers_have_no_headers_or_garbage_in_them() {
     assert!(odd(|model| model.bare = 200, 8) <= 4);
     assert!(odd(|model| model.garbage = 100, 8) <= 4);
 }
+
+#[test]
+fn a_date_ten_minutes_from_the_resets_costs_no_speed() {
+    for ahead in [-600, 600] {
+        for tasks in [1, 16, 64] {
+            let finished = |date_ahead| {
+                let mut model = Model::new(60);
+                model.date_ahead = date_ahead;
+                let setup = Setup::new(Contender::Limiter, model, tasks, 300, 1);
+                let outcome = run(&setup);
+                assert_eq!((outcome.refusals, outcome.undone), (0, 0), "{date_ahead}");
+                outcome.finished
+            };
+            let (odd, plain) = (finished(ahead * SECOND), finished(0));
+            assert!(odd <= plain + 2 * SECOND, "{ahead} {tasks}: {odd} {plain}");
+        }
+    }
+}

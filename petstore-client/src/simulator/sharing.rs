@@ -213,22 +213,25 @@ fn members_survive_the_oddities_of_services() {
     ];
     for (name, change) in odd {
         for (members, tasks) in [(2, 4), (4, 16)] {
-            let mut setup = Shared::new(60, members, tasks).setup(1);
-            change(&mut setup.model);
-            let outcome = run(&setup);
-            let used = outcome.let_in as f64 / 600.0;
-            let case = format!(
-                "{name}, {members} {tasks}: {used:.3}, {} refused",
-                outcome.refusals
-            );
-            // The others learn late of a 429 that nothing announced.
-            let bans = u64::from(name == "429s without a reason");
-            assert!(
-                outcome.bans <= bans && outcome.defied == 0,
-                "{case}, {} bans",
-                outcome.bans
-            );
-            assert!(used >= if bans == 0 { 0.6 } else { 0.3 }, "{case}");
+            // The others learn late of a 429 that nothing announced: about one ban a run.
+            let is_banned = name == "429s without a reason";
+            let (seeds, most_bans, least) = if is_banned {
+                (0..8, 10, 0.3)
+            } else {
+                (1..2, 0, 0.6)
+            };
+            let mut bans = 0;
+            for seed in seeds {
+                let mut setup = Shared::new(60, members, tasks).setup(seed);
+                change(&mut setup.model);
+                let outcome = run(&setup);
+                let used = outcome.let_in as f64 / 600.0;
+                let refused = outcome.refusals;
+                let case = format!("{name}, {members} {tasks}: {used:.3}, {refused} refused");
+                assert!(outcome.defied == 0 && used >= least, "{case}");
+                bans += outcome.bans;
+            }
+            assert!(bans <= most_bans, "{name}, {members} {tasks}: {bans} bans");
         }
     }
 }

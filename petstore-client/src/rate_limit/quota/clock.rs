@@ -11,6 +11,11 @@ pub(crate) const MINUTE: i64 = 60 * SECOND;
 /// responses narrow them.
 const MAX_SKEW: i64 = 10 * SECOND;
 
+/// If `Date` differs by more from what the resets suggest, the wall clock may be right.
+const MAX_DATE_ERROR: i64 = 30 * SECOND;
+/// Services round waits and resets by as much, in microseconds.
+const MAX_ROUNDING: u64 = 2 * SECOND.unsigned_abs();
+
 /// An instant on the service's clock: microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ServiceTime(pub(crate) i64);
@@ -34,6 +39,8 @@ enum Source {
     Throttled,
     /// `Date`.
     Date,
+    /// The wall clock, because `Date` does not fit the resets and the wall clock does.
+    WallNotDate,
 }
 
 /// The difference between the service's clock and the local one.
@@ -45,11 +52,16 @@ enum Source {
 /// For a service without `Date`, the estimate uses its resets. If a reset is more than a minute
 /// away or in the past according to the wall clock, the limiter assumes that a window of a minute
 /// began when it was first seen. It ends at most a minute later, and then a probe is sent.
+///
+/// Some services take `Date` from another clock than the resets. If a reset is minutes away by `Date`, and
+/// less than a minute by the wall clock, the estimate goes by the wall clock.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct ServiceClock {
     least: i64,
     most: i64,
     source: Source,
+    /// How far the wall clock was ahead of the local one; `None` if it was wrong.
+    wall: Option<i64>,
 }
 
 impl ServiceClock {
@@ -59,11 +71,15 @@ impl ServiceClock {
             least: ahead,
             most: ahead,
             source: Source::Wall,
+            wall: Some(ahead),
         }
     }
 
     /// Records the `Date` of a response.
     pub(crate) fn observe_date(&mut self, sent: LocalTime, received: LocalTime, date: ServiceTime) {
+        if self.source == Source::WallNotDate {
+            return;
+        }
         let least = date.0.saturating_sub(received.0);
         let most = date.0.saturating_add(SECOND).saturating_sub(sent.0);
         let (narrow_least, narrow_most) = (self.least.max(least), self.most.min(most));
@@ -82,7 +98,34 @@ impl ServiceClock {
             least,
             most,
             source: Source::Date,
+            ..*self
         };
+    }
+
+    /// Records that a response has this `Date` and this reset, and the wait if it is a 429.
+    pub(crate) fn observe_date_and_reset(
+        &mut self,
+        received: LocalTime,
+        date: ServiceTime,
+        reset: ServiceTime,
+        wait: Option<Duration>,
+    ) {
+        let Some(wall) = self.wall else { return };
+        let ahead = reset.0.saturating_sub(received.0);
+        let by_date = ahead.saturating_sub(self.least);
+        if self.source == Source::Date
+            && !(-MAX_DATE_ERROR..=MINUTE + MAX_DATE_ERROR).contains(&by_date)
+            && is_a_minute(ahead.saturating_sub(wall))
+        {
+            self.restart(wall, Source::WallNotDate);
+        }
+        // A 429 whose wait leads from its date to its reset shows that both are of one clock.
+        let Some(wait) = wait else { return };
+        let by_wait = date.plus(wait).0.abs_diff(reset.0);
+        if self.source == Source::WallNotDate && by_wait <= MAX_ROUNDING {
+            self.wall = None;
+            self.restart(date.0.saturating_sub(received.0), Source::Date);
+        }
     }
 
     /// Records the reset of a response without `Date`, and the wait if it is a 429.
@@ -94,7 +137,7 @@ impl ServiceClock {
     ) {
         let ahead = reset.0.saturating_sub(received.0);
         match (self.source, wait) {
-            (Source::Date, _) => {}
+            (Source::Date | Source::WallNotDate, _) => {}
             // A longer wait may be for another quota than the reset.
             (_, Some(wait)) if !wait.is_zero() && is_a_minute(micros(wait)) => {
                 self.restart(ahead.saturating_sub(micros(wait)), Source::Throttled);
@@ -113,6 +156,7 @@ impl ServiceClock {
             least: ahead,
             most: ahead,
             source,
+            ..*self
         };
     }
 
@@ -187,6 +231,41 @@ mod tests {
     use super::*;
 
     const HOUR: i64 = 60 * MINUTE;
+
+    #[test]
+    fn a_date_that_does_not_fit_the_resets_gives_way_to_a_wall_clock_that_does() {
+        // By the wall clock the reset is in 40 s; by `Date`, so many seconds later.
+        let observe = |later: i64, wall_error: i64, wait: Option<u64>| {
+            let now = LocalTime(0);
+            let mut clock = ServiceClock::guess(now, ServiceTime(HOUR + wall_error));
+            let (date, reset) = (ServiceTime(HOUR - later), ServiceTime(HOUR + 40 * SECOND));
+            clock.observe_date(now, now, date);
+            clock.observe_date_and_reset(now, date, reset, None);
+            clock.observe_date(now, now, date);
+            let wait = wait.map(Duration::from_secs);
+            clock.observe_date_and_reset(now, date, reset, wait);
+            (clock.local(reset).0) / SECOND
+        };
+        for later in [
+            -HOUR,
+            -600 * SECOND,
+            -71 * SECOND,
+            51 * SECOND,
+            600 * SECOND,
+            12 * HOUR,
+        ] {
+            assert_eq!(observe(later, 0, None), 40, "{later}");
+        }
+        for later in [-70 * SECOND, 50 * SECOND] {
+            assert_eq!(observe(later, 0, None), 40 + later / SECOND, "{later}");
+        }
+        for wall_error in [-HOUR, 41 * SECOND, HOUR] {
+            let found = observe(600 * SECOND, wall_error, None);
+            assert_eq!(found, 640, "the wall clock does not fit either");
+        }
+        assert_eq!(observe(600 * SECOND, 0, Some(40)), 40);
+        assert_eq!(observe(600 * SECOND, 0, Some(640)), 640, "a day's quota");
+    }
 
     #[test]
     fn narrows_with_each_date_and_always_holds_the_truth() {

@@ -319,8 +319,13 @@ impl Ledger {
     }
 
     fn observe_clock(&mut self, sent: LocalTime, now: LocalTime, head: &ResponseHead) {
+        let wait = head.retry_after.filter(|_| head.status == 429);
         if let Some(date) = head.date {
             self.clock.observe_date(sent, now, date);
+            if let Some(reading) = &head.reading {
+                self.clock
+                    .observe_date_and_reset(now, date, reading.reset, wait);
+            }
         } else if let Some(reading) = &head.reading {
             self.clock
                 .observe_reset(now, reading.reset, head.retry_after);

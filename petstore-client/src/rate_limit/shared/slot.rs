@@ -87,6 +87,11 @@ impl Slot {
         self.got
     }
 
+    /// Returns what the member got in the window before.
+    pub(crate) fn previous(&self) -> u64 {
+        self.previous
+    }
+
     pub(crate) fn weighted_use(&self) -> u64 {
         self.weighted_use
     }

@@ -15,6 +15,7 @@ use crate::rate_limit::quota::decision::{self, Allowance, Decision};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{Quota, WaitReason};
 
 /// A member without an update for this long is taken for dead.
@@ -30,6 +31,12 @@ const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
 const MIN_RESPONSE_TIME: Duration = Duration::from_millis(100);
 /// Members that wait for a reset try at random instants within this time after it.
 const MAX_SPREAD: Duration = Duration::from_millis(300);
+/// While the first window that members see is younger than this, others may be about to start.
+const START_TIME: Duration = Duration::from_millis(2_500);
+/// The part of that window's limit which one member gets until then, as a divisor.
+const START_PART: u64 = 4;
+/// The part of the window that must be left: later, nothing is kept for those that may start.
+const MIN_START_REST: f64 = 0.2;
 /// If this many times the cap for requests in flight is left, nothing of the cap is reserved for members
 /// that do not wait.
 const FAR_MORE: u64 = 64;
@@ -184,6 +191,17 @@ impl<'u> Update<'u> {
         if allowance.probe {
             return self.granted(record, 1, true, false);
         }
+        if let Some(start) = self.start(record)
+            && start.left < self.report.want
+        {
+            let retry_at = start.end.min(self.now.plus(MAX_ASK_INTERVAL));
+            let (part, in_flight) = self.parts(record, allowance);
+            return Granted {
+                requests: part.min(in_flight).min(start.left),
+                retry_at,
+                ..Granted::default()
+            };
+        }
         let (part, in_flight) = self.parts(record, allowance);
         let requests = part.min(in_flight);
         // Otherwise the cap for requests in flight is the limit, and may soon rise.
@@ -191,10 +209,33 @@ impl<'u> Update<'u> {
         self.granted(record, requests, false, is_reserved_for_others)
     }
 
+    /// Returns what the member may get while others may be about to start, in the first window.
+    fn start(self, record: &Record) -> Option<Start> {
+        let ledger = record.ledger();
+        let service_now = ledger.service_time(self.now);
+        let window = open_minute(ledger, service_now)?;
+        let slots = record.members().slots();
+        let end = window.opened_at().plus(START_TIME);
+        if self.now >= end
+            || window.part_left(service_now) < MIN_START_REST
+            || slots.iter().any(|slot| slot.previous() > 0)
+        {
+            return None;
+        }
+        let got = slots.iter().find(|slot| slot.id() == self.me)?.got();
+        let part = (window.limit() / START_PART).max(1);
+        Some(Start {
+            left: part.saturating_sub(got),
+            end,
+        })
+    }
+
     /// Returns the member's part of what the quotas leave, and of what may be in flight.
     fn parts(self, record: &Record, allowance: Allowance) -> (u64, u64) {
         let claim = self.claim(record);
-        let window = self.open_minute(record);
+        let service_now = record.ledger().service_time(self.now);
+        let window = open_minute(record.ledger(), service_now)
+            .map(|window| OpenWindow::new(window.limit(), window.part_left(service_now)));
         let part = claim.fair_part(allowance.left, window);
         let mut in_flight = claim.fair_part(allowance.requests, window);
         // One request may always be in flight, and more while far more is left: they are not reserved for
@@ -269,21 +310,22 @@ impl<'u> Update<'u> {
         Claim::new(slots, self.me, self.report.want, self.report.prefetch)
     }
 
-    fn open_minute(self, record: &Record) -> Option<OpenWindow> {
-        let ledger = record.ledger();
-        let service_now = ledger.service_time(self.now);
-        let window = ledger.windows().iter().find(|window| {
-            window.quota() == Quota::Minute && !ledger.has_passed(window, service_now)
-        })?;
-        Some(OpenWindow::new(
-            window.limit(),
-            window.part_left(service_now),
-        ))
-    }
-
     fn later(self, by: Duration) -> LocalTime {
         self.now.plus(by + MAX_SPREAD.mul_f64(self.report.jitter))
     }
+}
+
+/// What a member may get while others may be about to start.
+struct Start {
+    left: u64,
+    end: LocalTime,
+}
+
+fn open_minute(ledger: &Ledger, service_now: ServiceTime) -> Option<&Window> {
+    ledger
+        .windows()
+        .iter()
+        .find(|window| window.quota() == Quota::Minute && !ledger.has_passed(window, service_now))
 }
 
 /// How soon a response is expected that makes room.
