@@ -228,8 +228,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum number of requests in flight, at least 1. The default follows the
-    /// quotas: an eighth of what is left, or more if using up the quota takes more, from 32 to
+    /// Sets the maximum number of requests in flight of this client and its clones, at least 1. It does
+    /// not limit other clients with the same key. The default follows the quotas: an eighth of what is left, or more if using up the quota takes more, from 32 to
     /// 4,096. It is 5 while neither the service nor a [`plan`](Self::plan) shows the quota per
     /// minute.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
@@ -360,7 +360,7 @@ impl ClientBuilder {
         if max_in_flight.is_some_and(|limit| limit.most() == 0) {
             return fail("number of requests in flight", "it must be at least 1");
         }
-        if plan.is_some_and(|plan| plan.per_minute == Some(0) || plan.per_day == Some(0)) {
+        if plan.is_some_and(|plan| plan.minute_limit() == Some(0) || plan.day_limit() == Some(0)) {
             return fail("plan", "a quota of 0 would block every call");
         }
         if let Some(problem) = self.budget.problem() {

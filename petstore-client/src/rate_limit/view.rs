@@ -98,8 +98,8 @@ impl QuotaWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Plan {
-    pub(crate) per_minute: Option<u64>,
-    pub(crate) per_day: Option<u64>,
+    per_minute: Option<u64>,
+    per_day: Option<u64>,
 }
 
 impl Plan {
@@ -122,6 +122,14 @@ impl Plan {
     pub const fn per_minute(mut self, requests: u64) -> Self {
         self.per_minute = Some(requests);
         self
+    }
+
+    pub(crate) fn minute_limit(self) -> Option<u64> {
+        self.per_minute
+    }
+
+    pub(crate) fn day_limit(self) -> Option<u64> {
+        self.per_day
     }
 
     /// Sets the requests per day, at least 1.

@@ -54,11 +54,25 @@ pub(crate) struct InFlight {
 /// The number of requests that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
-    /// Whether it is one request, whose response says how many may follow.
-    pub(crate) probe: bool,
-    pub(crate) requests: u64,
-    /// How many the quotas leave; the cap for requests in flight may be lower.
-    pub(crate) left: u64,
+    probe: bool,
+    requests: u64,
+    left: u64,
+}
+
+impl Allowance {
+    /// Returns whether it is one request, whose response says how many may follow.
+    pub(crate) fn is_probe(self) -> bool {
+        self.probe
+    }
+
+    pub(crate) fn requests(self) -> u64 {
+        self.requests
+    }
+
+    /// Returns how many the quotas leave; the cap for requests in flight may be lower.
+    pub(crate) fn left(self) -> u64 {
+        self.left
+    }
 }
 
 /// Decides whether a request may be sent.
@@ -223,22 +237,22 @@ impl Question<'_> {
 
     fn add_plan(&self, capacity: &mut Capacity) {
         let Some(plan) = self.policy.plan else { return };
-        capacity.knows_minute |= plan.per_minute.is_some();
+        capacity.knows_minute |= plan.minute_limit().is_some();
         let service_now = self.ledger.service_time(self.now);
         for quota in self.ledger.plan_left(plan, self.now, self.policy) {
-            let lost = self.ledger.lost_since(quota.opened.moved(-LATE));
+            let lost = self.ledger.lost_since(quota.opened().moved(-LATE));
             let left = quota
-                .left
+                .left()
                 .saturating_sub(lost)
                 .saturating_sub(self.in_flight.all);
-            if quota.left == 0 || (self.in_flight.all == 0 && left == 0) {
+            if quota.left() == 0 || (self.in_flight.all == 0 && left == 0) {
                 capacity.block(Block {
-                    until: self.ledger.local_time(quota.reset),
-                    named: quota.reset,
-                    reason: BlockReason::Quota(quota.quota),
+                    until: self.ledger.local_time(quota.reset()),
+                    named: quota.reset(),
+                    reason: BlockReason::Quota(quota.quota()),
                 });
             }
-            capacity.limit(left, quota.reset.since(service_now));
+            capacity.limit(left, quota.reset().since(service_now));
         }
     }
 

@@ -80,10 +80,20 @@ pub(crate) struct Ledger {
 #[derive(Debug, Clone, Copy, Default)]
 #[must_use]
 pub(crate) struct Recorded {
-    /// The block, if it was a 429.
-    pub(crate) block: Option<Block>,
-    /// Whether it has opened the next window of a quota.
-    pub(crate) opened_window: bool,
+    block: Option<Block>,
+    opened_window: bool,
+}
+
+impl Recorded {
+    /// Returns the block, if it was a 429.
+    pub(crate) fn block(self) -> Option<Block> {
+        self.block
+    }
+
+    /// Returns whether it has opened the next window of a quota.
+    pub(crate) fn has_opened_window(self) -> bool {
+        self.opened_window
+    }
 }
 
 impl Ledger {

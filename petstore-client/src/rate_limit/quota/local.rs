@@ -92,7 +92,7 @@ impl Local {
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let outcome = self.end_answered(reservation, now, head);
-        self.record(&outcome, self.requests.count(), jitter).block
+        self.record(&outcome, self.requests.count(), jitter).block()
     }
 
     /// Records that the last 429 was a ban.
@@ -191,7 +191,7 @@ impl Local {
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Recorded {
         let recorded = self.ledger.record(outcome, reserved, jitter);
-        self.throttled += u64::from(recorded.block.is_some());
+        self.throttled += u64::from(recorded.block().is_some());
         recorded
     }
 

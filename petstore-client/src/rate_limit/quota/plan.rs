@@ -28,12 +28,30 @@ struct Usage {
 /// What a plan leaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanLeft {
-    pub(crate) quota: Quota,
-    /// Requests left, not counting outstanding ones.
-    pub(crate) left: u64,
-    /// When the window was opened, and when it ends.
-    pub(crate) opened: ServiceTime,
-    pub(crate) reset: ServiceTime,
+    quota: Quota,
+    left: u64,
+    opened: ServiceTime,
+    reset: ServiceTime,
+}
+
+impl PlanLeft {
+    pub(crate) fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// Returns the requests left, not counting outstanding ones.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Returns when the window was opened.
+    pub(crate) fn opened(&self) -> ServiceTime {
+        self.opened
+    }
+
+    pub(crate) fn reset(&self) -> ServiceTime {
+        self.reset
+    }
 }
 
 impl PlanUsage {
@@ -59,8 +77,8 @@ impl PlanUsage {
         share: impl Fn(u64) -> u64,
     ) -> impl Iterator<Item = PlanLeft> {
         let quotas = [
-            (&self.minute, plan.per_minute, MINUTE, Quota::Minute),
-            (&self.day, plan.per_day, DAY, Quota::Day),
+            (&self.minute, plan.minute_limit(), MINUTE, Quota::Minute),
+            (&self.day, plan.day_limit(), DAY, Quota::Day),
         ];
         quotas
             .into_iter()

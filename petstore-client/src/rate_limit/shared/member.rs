@@ -306,10 +306,10 @@ impl Member {
             self.local.in_flight()
         };
         let recorded = self.local.record(outcome, reserved, jitter);
-        if recorded.opened_window {
+        if recorded.has_opened_window() {
             self.members.open_window();
         }
-        recorded.block
+        recorded.block()
     }
 
     fn record_ended(&mut self, ended: &Ended) {

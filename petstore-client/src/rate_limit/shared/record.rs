@@ -56,7 +56,7 @@ impl Record {
         // The member that got a 429 has drawn its extra wait already.
         let reserved = self.members.reserved();
         let recorded = self.ledger.record(outcome, reserved, |_| Duration::ZERO);
-        if recorded.opened_window {
+        if recorded.has_opened_window() {
             self.members.open_window();
         }
     }

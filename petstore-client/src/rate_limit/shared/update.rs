@@ -185,10 +185,10 @@ impl<'u> Update<'u> {
             Ok(allowance) => allowance,
             Err(wait) => return Granted::nothing(self.ask_again(record, wait)),
         };
-        if self.report.want == 0 && (allowance.probe || self.report.prefetch == 0) {
+        if self.report.want == 0 && (allowance.is_probe() || self.report.prefetch == 0) {
             return Granted::nothing(self.now);
         }
-        if allowance.probe {
+        if allowance.is_probe() {
             return self.granted(record, 1, true, false);
         }
         if let Some(start) = self.start(record)
@@ -236,16 +236,16 @@ impl<'u> Update<'u> {
         let service_now = record.ledger().service_time(self.now);
         let window = open_minute(record.ledger(), service_now)
             .map(|window| OpenWindow::new(window.limit(), window.part_left(service_now)));
-        let part = claim.fair_part(allowance.left, window);
-        let mut in_flight = claim.fair_part(allowance.requests, window);
+        let part = claim.fair_part(allowance.left(), window);
+        let mut in_flight = claim.fair_part(allowance.requests(), window);
         // One request may always be in flight, and more while far more is left: they are not reserved for
         // members that do not wait.
-        let asked = claim.part_of_waiting(allowance.requests);
+        let asked = claim.part_of_waiting(allowance.requests());
         let reserved = record.members().reserved();
         if reserved == 0 {
             in_flight = in_flight.max(asked.min(1));
         }
-        if allowance.left / FAR_MORE > allowance.requests.saturating_add(reserved) {
+        if allowance.left() / FAR_MORE > allowance.requests().saturating_add(reserved) {
             in_flight = in_flight.max(asked);
         }
         (part, in_flight)

@@ -35,7 +35,7 @@ fn allowed(local: &Local, now: LocalTime) -> (u64, u64) {
     };
     let policy = Policy::default();
     let allowance = decision::allowance(local.ledger(), in_flight, now, &policy).unwrap();
-    (allowance.requests, allowance.left)
+    (allowance.requests(), allowance.left())
 }
 
 fn limits(local: &Local) -> Vec<u64> {
