@@ -15,6 +15,8 @@ mod text;
 
 mod exchange;
 mod fault;
+#[cfg(feature = "proxy")]
+mod proxy;
 
 mod pattern;
 mod report;
@@ -35,6 +37,8 @@ pub mod guide;
 #[cfg(test)]
 mod properties;
 
+#[cfg(feature = "proxy")]
+pub use crate::proxy::{ServiceBreach, ServiceReport};
 pub use crate::{
     clock::Clock,
     cors::{Cors, ParseCorsError},

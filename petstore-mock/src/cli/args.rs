@@ -42,6 +42,12 @@ pub(super) enum Command {
     /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
     /// findings that --fail-on names, or fewer requests than --min-requests: 3.
     Exec(Box<ExecArgs>),
+    /// Forward requests to a real service, and judge the client and the service.
+    ///
+    /// All else is as with `serve`: the journal, faults, the inspector and the report. The report has
+    /// a part about the service: how it broke its contract.
+    #[cfg(feature = "proxy")]
+    Proxy(Box<ProxyArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.
     Health(HealthArgs),
     /// Print the compliance report of a running mock, and judge it.
@@ -70,6 +76,46 @@ pub(super) struct ExecArgs {
     /// The command and its arguments.
     #[arg(value_name = "COMMAND", required = true, last = true)]
     pub(super) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(super) serve: ServeArgs,
+}
+
+#[cfg(feature = "proxy")]
+#[derive(Args, Clone)]
+#[command(after_help = "Example:\n  petstore-mock proxy --upstream https://petstore.example/v1")]
+pub(super) struct ProxyArgs {
+    /// Base URL of the service. https trusts the system's certificates, or those of SSL_CERT_FILE.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_UPSTREAM",
+        hide_env = true,
+        value_name = "URL"
+    )]
+    pub(super) upstream: String,
+
+    /// Seconds for the head of a response, then the request is answered 504.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_UPSTREAM_TIMEOUT",
+        hide_env = true,
+        value_name = "SECONDS"
+    )]
+    #[arg(value_parser = seconds(), default_value = "30")]
+    pub(super) upstream_timeout: Duration,
+
+    /// File to write the service's pets and failures to at the end, for --seed and --faults.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_RECORD",
+        hide_env = true,
+        value_name = "FILE"
+    )]
+    pub(super) record: Option<PathBuf>,
+
+    /// Exit with 3 if the service broke its contract.
+    #[arg(long, env = "PETSTORE_MOCK_FAIL_ON_SERVICE", hide_env = true, value_parser = FalseyValueParser::new())]
+    pub(super) fail_on_service: bool,
 
     #[command(flatten)]
     pub(super) serve: ServeArgs,

@@ -105,6 +105,8 @@ impl MockArgs {
             None => serve::run(&self.serve, &mut io).await,
             Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
             Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
+            #[cfg(feature = "proxy")]
+            Some(Command::Proxy(args)) => super::proxy::run(&args, &mut io).await,
             Some(Command::Health(args)) => health::run(&args, &mut io).await,
             Some(Command::Report(args)) => report::run(&args, &mut io).await,
             Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),

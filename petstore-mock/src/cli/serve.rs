@@ -2,6 +2,8 @@
 
 use std::{ffi::OsString, fs, io, path::Path};
 
+use serde::Deserialize;
+
 use super::{
     client::admin_token,
     flags::ServeArgs,
@@ -18,7 +20,7 @@ use crate::{
     text::read_json,
 };
 
-const DEFAULT_PORT: u16 = 4010;
+pub(super) const DEFAULT_PORT: u16 = 4010;
 
 /// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
@@ -29,6 +31,19 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
         .builder()?
         .port(args.server.port.unwrap_or(DEFAULT_PORT));
     let server = start(args, builder, io).await?;
+    let journal = server.journal();
+    serve(args, server, &mut signals, io).await;
+    args.gate
+        .finish(&Written::from(&journal.report()), Origin::Serve, io)
+}
+
+/// Says that the server is ready, logs requests, and stops it gracefully after a signal.
+pub(super) async fn serve(
+    args: &ServeArgs,
+    server: MockServer,
+    signals: &mut Signals,
+    io: &mut Io<'_>,
+) {
     let text = match io.is_terminal {
         true => greeting(&server, args.server.ca_file()),
         false => ready_line(&server),
@@ -38,7 +53,6 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
         .out
         .write_all(text.as_bytes())
         .and_then(|()| io.out.flush());
-    let journal = server.journal();
     let mut log = RequestLog::new(server.journal(), io);
     loop {
         tokio::select! {
@@ -51,8 +65,6 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
         _ = signals.next() => {}
     }
     log.print(io);
-    args.gate
-        .finish(&Written::from(&journal.report()), Origin::Serve, io)
 }
 
 /// Starts a server with the files that the flags name, and writes the port and certificate files.
@@ -99,9 +111,20 @@ fn read_seed(path: &Path) -> Result<Seed, CliError> {
     Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
+/// The faults in a recording of the proxy.
+#[derive(Deserialize)]
+struct RecordedFaults {
+    faults: Vec<Fault>,
+}
+
 fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
     let text = fs::read(path).map_err(|error| CliError::file("read the faults", path, &error))?;
-    read_json(&text).map_err(|error| {
+    let read = if text.trim_ascii_start().starts_with(b"{") {
+        read_json::<RecordedFaults>(&text).map(|recording| recording.faults)
+    } else {
+        read_json(&text)
+    };
+    read.map_err(|error| {
         let example = r#"[{"effect": {"status": 503}}]"#;
         let path = path.display();
         CliError::new(format!(

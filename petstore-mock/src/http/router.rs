@@ -4,6 +4,7 @@ use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     Router,
+    body::Body,
     extract::Request,
     response::{IntoResponse, Response},
     routing::get,
@@ -120,6 +121,8 @@ impl Service {
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(&app.journal);
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
+        // A body that is too long to be changed.
+        let mut stream = None;
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
@@ -127,13 +130,18 @@ impl Service {
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
                 ActiveFaults::unavailable()
             }
-            None => whole(call(&self.service, request).await).await,
+            None => {
+                let (response, long) = self.respond(operation, request, &mut recording).await;
+                stream = long;
+                response
+            }
         };
         if !expects_continue {
             recording.discard_body().await;
         }
-        let added = response.extensions().get().map(|AddedPet(id)| *id);
-        recording.update(|record| record.added = added);
+        if let Some(AddedPet(id)) = response.extensions().get().copied() {
+            recording.update(|record| record.added = Some(id));
+        }
         let mut now = arrived;
         if let Some(faults) = &mut faults {
             // Read first: who sees the hit may advance the clock.
@@ -152,7 +160,9 @@ impl Service {
             // The time of the response, after the delay.
             now = app.clock.since_epoch();
         }
-        common_headers::add(response.headers_mut(), now, rate, operation);
+        if !self.is_proxied(&response) {
+            common_headers::add(response.headers_mut(), now, rate, operation);
+        }
         if is_from_a_page {
             cors.open(response.headers_mut());
         }
@@ -166,7 +176,45 @@ impl Service {
             });
         }
         // Last, to record what the client receives.
-        recording.end(response)
+        let response = recording.end(response);
+        match stream {
+            Some(stream) => response.map(|body| body.with_stream(stream)),
+            None => response,
+        }
+    }
+
+    /// Answers a request, or forwards it. Returns the whole body as a stream if it is long.
+    #[cfg_attr(
+        not(feature = "proxy"),
+        expect(unused_variables, reason = "for the proxy")
+    )]
+    async fn respond(
+        &self,
+        operation: Option<Operation>,
+        request: Request,
+        recording: &mut Recording,
+    ) -> (http::Response<Bytes>, Option<Body>) {
+        #[cfg(feature = "proxy")]
+        if let Some(upstream) = &self.app.settings.upstream
+            && request.uri().path().starts_with("/v1")
+        {
+            return super::proxied::forward(&self.app, upstream, operation, request, recording)
+                .await;
+        }
+        (whole(call(&self.service, request).await).await, None)
+    }
+
+    /// Whether a response has the headers of a real service.
+    #[cfg_attr(
+        not(feature = "proxy"),
+        expect(unused_variables, reason = "for the proxy")
+    )]
+    fn is_proxied(&self, response: &http::Response<Bytes>) -> bool {
+        #[cfg(feature = "proxy")]
+        if self.app.settings.upstream.is_some() {
+            return response.headers().contains_key(http::header::DATE);
+        }
+        false
     }
 
     /// Refuses and records bytes that are not a valid request; `head` is their start.

@@ -123,6 +123,18 @@ impl Recording {
         }
     }
 
+    /// Returns the number of the request.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn number(&self) -> u64 {
+        self.record.as_ref().map_or(0, |record| record.number)
+    }
+
+    /// Returns the body of the request; empty if it is long.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn sent_body(&self) -> Vec<u8> {
+        self.body.as_ref().map(Tee::whole).unwrap_or_default()
+    }
+
     /// Reads the rest of an unused body.
     pub(crate) async fn discard_body(&self) {
         if let Some(body) = &self.body {

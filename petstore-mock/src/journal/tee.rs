@@ -78,6 +78,17 @@ impl Tee {
         }
     }
 
+    /// Returns a copy of the part that was read, if it is the whole body.
+    #[cfg(feature = "proxy")]
+    pub(super) fn whole(&self) -> Vec<u8> {
+        let reading = self.lock();
+        if reading.length == reading.start.len() as u64 {
+            reading.start.clone()
+        } else {
+            Vec::new()
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Reading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,6 +147,13 @@ impl Observed {
             stream: None,
             open: Some((journal, record)),
         }
+    }
+
+    /// Returns the body as a stream, of which `whole` was only the start.
+    pub(crate) fn with_stream(mut self, stream: AxumBody) -> Self {
+        self.whole = Bytes::new();
+        self.stream = Some(stream);
+        self
     }
 
     /// Lets the rules judge the exchange. To be called before the last bytes are sent, because the

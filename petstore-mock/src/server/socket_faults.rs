@@ -56,7 +56,11 @@ impl ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if let Some(stream) = &mut self.body.stream {
-            return Pin::new(stream).poll_frame(context);
+            let frame = ready!(Pin::new(&mut *stream).poll_frame(context));
+            if frame.is_none() || stream.is_end_stream() {
+                self.body.judge();
+            }
+            return Poll::Ready(frame);
         }
         let mut data = std::mem::take(&mut self.body.whole);
         if data.is_empty()

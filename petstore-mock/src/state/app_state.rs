@@ -31,6 +31,10 @@ use crate::{
 /// Freeing more pets would delay requests noticeably.
 const MAX_FREED_AT_ONCE: usize = 10_000;
 
+/// The maximum number of keys that the proxy learns.
+#[cfg(feature = "proxy")]
+const MAX_KEYS_OF_SERVICE: usize = 1_000;
+
 /// The service without HTTP.
 pub(crate) struct AppState {
     pub(crate) clock: Clock,
@@ -39,6 +43,9 @@ pub(crate) struct AppState {
     /// Changes by tests and the administration.
     pub(crate) changes: Changes,
     pub(crate) faults: Faults,
+    /// What the real service did.
+    #[cfg(feature = "proxy")]
+    pub(crate) service: crate::proxy::ServiceObserver,
     accounts: Mutex<Accounts>,
     /// Shared with the thread that writes the data file.
     store: Arc<Mutex<Store>>,
@@ -73,6 +80,8 @@ impl AppState {
             faults: Faults::new(changes.clone()),
             changes,
             settings,
+            #[cfg(feature = "proxy")]
+            service: crate::proxy::ServiceObserver::default(),
             accounts: Mutex::default(),
             store: Arc::new(Mutex::new(store.clone())),
             data: None,
@@ -256,6 +265,25 @@ impl AppState {
         }
         self.changes.tell(What::Keys);
         Ok((key, number))
+    }
+
+    /// Returns the label of a key of the real service, which is not limited here. `None` if there
+    /// are too many keys.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn label_of(&self, key: &str) -> Option<Arc<crate::exchange::KeyLabel>> {
+        let label = |accounts: &mut Accounts| {
+            let account = accounts.get(key)?;
+            Some(Arc::clone(&account.label))
+        };
+        let known = label(&mut self.accounts());
+        if known.is_some() {
+            return known;
+        }
+        if self.accounts().sorted().len() < MAX_KEYS_OF_SERVICE {
+            // Another request may have added it.
+            let _ = self.add_key(Some(key), None, Plan::default_enterprise());
+        }
+        label(&mut self.accounts())
     }
 
     /// Removes a key. Returns whether it existed.

@@ -36,6 +36,9 @@ pub(crate) struct Settings {
     pub(crate) isolate_keys: bool,
     /// Whether requests can choose a fault with `X-Mock-Fault`.
     pub(crate) fault_header: bool,
+    /// The real service, if requests are forwarded.
+    #[cfg(feature = "proxy")]
+    pub(crate) upstream: Option<crate::proxy::Upstream>,
     /// The certificate authority of TLS, as PEM.
     pub(crate) authority: Option<String>,
     /// The token for administration from other machines.
@@ -57,6 +60,8 @@ impl Default for Settings {
             severities: Severities::default(),
             isolate_keys: false,
             fault_header: false,
+            #[cfg(feature = "proxy")]
+            upstream: None,
             authority: None,
             admin_token: None,
             admin_body: 256 * 1024 * 1024,

@@ -132,6 +132,20 @@ impl Written {
     }
 }
 
+#[cfg(feature = "proxy")]
+impl Written {
+    /// Adds the part about the real service. JUnit has none.
+    pub(in crate::cli) fn add_service(&mut self, service: &crate::proxy::ServiceReport) {
+        let text = service.to_string();
+        self.text = format!("{}\n{text}", self.text);
+        self.markdown = format!("{}\n# Service\n\n```text\n{text}```\n", self.markdown);
+        if let Ok(mut json) = serde_json::from_str::<serde_json::Value>(&self.json) {
+            json["service"] = serde_json::json!(service);
+            self.json = json.to_string();
+        }
+    }
+}
+
 impl From<&Report> for Written {
     fn from(report: &Report) -> Self {
         Self {

@@ -1,0 +1,372 @@
+//! The contract of the service (specification, sections 2, 4, 7 and 8), as far as a response shows whether
+//! it is kept.
+
+use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
+use serde_json::{Map, Value};
+use strum::{Display, VariantArray};
+
+use crate::{model::PetStatus, operation::Operation};
+
+/// What a response breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub(super) enum Term {
+    /// A status that the contract does not list for the operation.
+    Status,
+    /// A body that is not said to be JSON.
+    ContentType,
+    /// A body that is not JSON.
+    Json,
+    /// A body that is not the schema's.
+    Schema,
+    /// An Error whose `status` is not the response's.
+    ErrorStatus,
+    /// A missing or unreadable `X-RateLimit` header.
+    RateHeaders,
+    /// A 429 without a readable `Retry-After`.
+    RetryAfter,
+    /// More pets than `limit` allows.
+    Limit,
+    /// A pet without the status that was asked for.
+    Filter,
+    /// A created pet that is not the one that was sent, or another pet than the one asked for.
+    OtherPet,
+}
+
+/// A broken term, and how.
+pub(super) type Breach = (Term, String);
+
+/// A request and its response.
+pub(super) struct Exchanged<'a> {
+    pub(super) operation: Operation,
+    pub(super) method: &'a Method,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+    /// The body of the request; empty if it is unknown.
+    pub(super) sent: &'a [u8],
+    pub(super) status: StatusCode,
+    pub(super) headers: &'a HeaderMap,
+    /// The whole body; `None` if it was too long or too slow to be checked.
+    pub(super) body: Option<&'a [u8]>,
+}
+
+/// Returns what a response breaks.
+pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    let status = exchanged.status;
+    if !statuses(exchanged.operation).contains(&status.as_u16()) && !status.is_server_error() {
+        let text = format!("{status} is not a status of {}", exchanged.operation);
+        breaches.push((Term::Status, text));
+    }
+    check_rate_headers(exchanged.headers, &mut breaches);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        check_retry_after(exchanged.headers, &mut breaches);
+    }
+    // A 5xx may come from a gateway, and HEAD has no body.
+    if !status.is_server_error() && exchanged.method != Method::HEAD {
+        check_body(exchanged, &mut breaches);
+    }
+    breaches
+}
+
+/// Returns the statuses that the contract lists.
+fn statuses(operation: Operation) -> &'static [u16] {
+    match operation {
+        Operation::ListPets => &[200, 400, 401, 429],
+        Operation::CreatePet => &[201, 400, 401, 413, 415, 429],
+        Operation::GetPet => &[200, 401, 404, 410, 429],
+        // The specification only names it.
+        Operation::ListOrders => &[200, 400, 401, 403, 404, 429],
+    }
+}
+
+fn check_rate_headers(headers: &HeaderMap, breaches: &mut Vec<Breach>) {
+    for name in [
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+    ] {
+        let values: Vec<_> = headers.get_all(name).iter().collect();
+        let problem = match values[..] {
+            [] => "is missing",
+            [one] if one.to_str().is_ok_and(|text| text.parse::<u64>().is_ok()) => continue,
+            [_] => "is not a whole number",
+            _ => "is there more than once",
+        };
+        breaches.push((Term::RateHeaders, format!("{name} {problem}")));
+    }
+}
+
+fn check_retry_after(headers: &HeaderMap, breaches: &mut Vec<Breach>) {
+    let text = headers
+        .get("retry-after")
+        .map(|value| value.to_str().unwrap_or_default());
+    let is_readable =
+        |text: &str| text.parse::<u64>().is_ok() || httpdate::parse_http_date(text).is_ok();
+    match text {
+        None => breaches.push((Term::RetryAfter, "a 429 without Retry-After".to_owned())),
+        Some(text) if is_readable(text.trim()) => {}
+        Some(_) => {
+            let text = "Retry-After is neither seconds nor a date".to_owned();
+            breaches.push((Term::RetryAfter, text));
+        }
+    }
+}
+
+fn check_body(exchanged: &Exchanged<'_>, breaches: &mut Vec<Breach>) {
+    let media_type = exchanged.headers.get(CONTENT_TYPE);
+    let media_type = media_type.map_or("", |value| value.to_str().unwrap_or_default());
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let text = "the body has no Content-Type application/json".to_owned();
+        breaches.push((Term::ContentType, text));
+    }
+    let Some(body) = exchanged.body else { return };
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        breaches.push((Term::Json, "the body is not JSON".to_owned()));
+        return;
+    };
+    if !exchanged.status.is_success() {
+        check_error(exchanged.status, &value, breaches);
+        return;
+    }
+    match exchanged.operation {
+        Operation::ListPets => check_pets(exchanged, &value, breaches),
+        Operation::CreatePet | Operation::GetPet => check_one_pet(exchanged, &value, breaches),
+        // Its content is not shown.
+        Operation::ListOrders => {}
+    }
+}
+
+fn check_error(status: StatusCode, value: &Value, breaches: &mut Vec<Breach>) {
+    for (name, is_right) in [
+        ("code", value["code"].is_string()),
+        ("message", value["message"].is_string()),
+        ("status", value["status"].is_i64()),
+    ] {
+        if !is_right {
+            let text = format!("the Error has no `{name}` of the right type");
+            breaches.push((Term::Schema, text));
+        }
+    }
+    if value["status"].is_i64() && value["status"] != status.as_u16() {
+        let text = format!(
+            "the Error's `status` is {}, the response's {}",
+            value["status"],
+            status.as_u16()
+        );
+        breaches.push((Term::ErrorStatus, text));
+    }
+}
+
+/// Returns why a value is not a Pet.
+fn problem_of_pet(value: &Value) -> Option<String> {
+    let Some(pet) = value.as_object() else {
+        return Some("a Pet is not an object".to_owned());
+    };
+    let lacks = |name: &str, is_right: fn(&Value) -> bool| !pet.get(name).is_some_and(is_right);
+    for (name, is_missing) in [
+        ("id", lacks("id", Value::is_i64)),
+        ("name", lacks("name", Value::is_string)),
+        ("categoryId", lacks("categoryId", Value::is_i64)),
+    ] {
+        if is_missing {
+            return Some(format!("a Pet has no `{name}` of the right type"));
+        }
+    }
+    match pet.get("status") {
+        None => None,
+        Some(Value::String(status)) if status.parse::<PetStatus>().is_ok() => None,
+        Some(_) => Some("a Pet's `status` is not available, pending or sold".to_owned()),
+    }
+}
+
+fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Breach>) {
+    let Some(pets) = value.as_array() else {
+        breaches.push((Term::Schema, "the body is not an array of Pets".to_owned()));
+        return;
+    };
+    if let Some(problem) = pets.iter().find_map(problem_of_pet) {
+        breaches.push((Term::Schema, problem));
+    }
+    let parameter = |name: &str| {
+        let mut pairs = form_urlencoded::parse(exchanged.query.as_bytes());
+        pairs
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
+    };
+    let limit = parameter("limit")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20);
+    if pets.len() > limit {
+        breaches.push((
+            Term::Limit,
+            format!("{} pets for limit={limit}", pets.len()),
+        ));
+    }
+    if let Some(status) = parameter("status")
+        && pets.iter().any(|pet| pet["status"] != *status)
+    {
+        let text = "a pet has another status than the filter".to_owned();
+        breaches.push((Term::Filter, text));
+    }
+}
+
+fn check_one_pet(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Breach>) {
+    if let Some(problem) = problem_of_pet(value) {
+        breaches.push((Term::Schema, problem));
+        return;
+    }
+    let is_other = match exchanged.operation {
+        Operation::CreatePet => {
+            match serde_json::from_slice::<Map<String, Value>>(exchanged.sent) {
+                Ok(sent) => ["name", "categoryId"]
+                    .iter()
+                    .any(|name| sent.get(*name).is_some_and(|field| *field != value[*name])),
+                // The beginning of a long body, or no object.
+                Err(_) => false,
+            }
+        }
+        Operation::GetPet => {
+            let asked = exchanged
+                .path
+                .rsplit('/')
+                .next()
+                .and_then(|id| id.parse::<i64>().ok());
+            asked.is_some_and(|id| value["id"] != id)
+        }
+        Operation::ListPets | Operation::ListOrders => false,
+    };
+    if is_other {
+        let text = "the pet is not the one that was sent or asked for".to_owned();
+        breaches.push((Term::OtherPet, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(
+        operation: Operation,
+        target: &str,
+        status: u16,
+        body: &str,
+        without: &str,
+    ) -> Vec<Term> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("content-type", "application/json; charset=utf-8"),
+            ("x-ratelimit-limit", "60"),
+            ("x-ratelimit-remaining", "59"),
+            ("x-ratelimit-reset", "1900000000"),
+            ("retry-after", "Thu, 01 Jan 2026 00:00:00 GMT"),
+        ] {
+            if name != without {
+                headers.insert(name, value.parse().unwrap());
+            }
+        }
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let exchanged = Exchanged {
+            operation,
+            method: &operation.method(),
+            path,
+            query,
+            sent: br#"{"name": "Rex", "categoryId": 7}"#,
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: &headers,
+            body: Some(body.as_bytes()),
+        };
+        check(&exchanged)
+            .into_iter()
+            .map(|(term, _)| term)
+            .collect()
+    }
+
+    const REX: &str = r#"{"id": 7, "name": "Rex", "categoryId": 7, "new": true}"#;
+    const ERROR: &str = r#"{"code": "x", "message": "y", "status": 404}"#;
+
+    #[test]
+    fn a_right_response_breaks_nothing() {
+        let list = format!("[{REX}]");
+        for (operation, target, status, body) in [
+            (Operation::ListPets, "/v1/pets?limit=1", 200, &*list),
+            (Operation::CreatePet, "/v1/pets", 201, REX),
+            (Operation::GetPet, "/v1/pets/7", 200, REX),
+            (Operation::GetPet, "/v1/pets/8", 404, ERROR),
+            (Operation::ListOrders, "/v1/store/orders", 200, "[{}]"),
+            (Operation::ListPets, "/v1/pets", 503, "<h1>busy</h1>"),
+        ] {
+            assert_eq!(
+                terms(operation, target, status, body, ""),
+                [],
+                "{target} {status}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_term_is_found() {
+        let list = format!("[{REX}, {REX}]");
+        let pets = Operation::ListPets;
+        for (operation, target, status, body, without, term) in [
+            (pets, "/v1/pets", 204, "[]", "", Term::Status),
+            (Operation::CreatePet, "/v1/pets", 200, REX, "", Term::Status),
+            (
+                pets,
+                "/v1/pets",
+                200,
+                "[]",
+                "content-type",
+                Term::ContentType,
+            ),
+            (pets, "/v1/pets", 200, "[", "", Term::Json),
+            (pets, "/v1/pets", 200, "{}", "", Term::Schema),
+            (pets, "/v1/pets", 200, r#"[{"id": "7"}]"#, "", Term::Schema),
+            (pets, "/v1/pets", 401, "{}", "", Term::Schema),
+            (
+                Operation::GetPet,
+                "/v1/pets/7",
+                401,
+                ERROR,
+                "",
+                Term::ErrorStatus,
+            ),
+            (
+                pets,
+                "/v1/pets",
+                200,
+                "[]",
+                "x-ratelimit-reset",
+                Term::RateHeaders,
+            ),
+            (pets, "/v1/pets?limit=1", 200, &list, "", Term::Limit),
+            (pets, "/v1/pets?status=sold", 200, &list, "", Term::Filter),
+            (
+                Operation::GetPet,
+                "/v1/pets/8",
+                200,
+                REX,
+                "",
+                Term::OtherPet,
+            ),
+            (
+                Operation::CreatePet,
+                "/v1/pets",
+                201,
+                &REX.replace("Rex", "Tom"),
+                "",
+                Term::OtherPet,
+            ),
+        ] {
+            let found = terms(operation, target, status, body, without);
+            assert!(
+                !found.is_empty() && found.iter().all(|one| *one == term),
+                "{target} {term}: {found:?}"
+            );
+        }
+        let refused = r#"{"code": "x", "message": "y", "status": 429}"#;
+        let found = terms(pets, "/v1/pets", 429, refused, "retry-after");
+        assert_eq!(found, [Term::RetryAfter]);
+    }
+}

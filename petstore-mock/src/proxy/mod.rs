@@ -1,0 +1,12 @@
+//! The proxy: forwards requests to a real service, and checks that the service keeps its contract.
+
+mod contract;
+mod observer;
+mod recorder;
+mod upstream;
+
+pub use self::observer::{ServiceBreach, ServiceReport};
+pub(crate) use self::{
+    observer::{Sent, ServiceObserver},
+    upstream::{ParseUpstreamError, Upstream, UpstreamError},
+};

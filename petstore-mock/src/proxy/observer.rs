@@ -1,0 +1,165 @@
+//! What the service did: how it broke its contract, and a recording of its content and failures.
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use http::{Method, Response};
+use serde::Serialize;
+
+use super::{
+    contract::{self, Exchanged, Term},
+    recorder::Recorder,
+};
+use crate::{operation::Operation, text::printable};
+
+/// The maximum number of examples of a breach.
+const MAX_EXAMPLES: usize = 5;
+
+/// Observes the responses of a service.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceObserver(Mutex<ServiceRecord>);
+
+#[derive(Debug, Default)]
+struct ServiceRecord {
+    responses: u64,
+    breaches: BTreeMap<Term, ServiceBreach>,
+    recorder: Recorder,
+}
+
+/// A request to the service.
+#[derive(Debug)]
+pub(crate) struct Sent<'a> {
+    pub(crate) number: u64,
+    pub(crate) operation: Operation,
+    pub(crate) method: &'a Method,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a str,
+    /// The body; empty if it was not read completely.
+    pub(crate) body: &'a [u8],
+}
+
+impl ServiceObserver {
+    /// Checks a response. `body` is `None` if it was too long or too slow.
+    pub(crate) fn observe(&self, sent: &Sent<'_>, response: &Response<()>, body: Option<&[u8]>) {
+        let exchanged = Exchanged {
+            operation: sent.operation,
+            method: sent.method,
+            path: sent.path,
+            query: sent.query,
+            sent: sent.body,
+            status: response.status(),
+            headers: response.headers(),
+            body,
+        };
+        let found = contract::check(&exchanged);
+        let mut observed = self.lock();
+        observed.responses += 1;
+        if let Some(body) = body {
+            observed.recorder.record(sent.operation, response, body);
+        }
+        for (term, text) in found {
+            let breach = observed
+                .breaches
+                .entry(term)
+                .or_insert_with(|| ServiceBreach {
+                    term: term.to_string(),
+                    count: 0,
+                    examples: Vec::new(),
+                });
+            breach.count += 1;
+            if breach.examples.len() < MAX_EXAMPLES {
+                let path = printable(sent.path);
+                let example = format!("#{} {} {path}: {text}", sent.number, sent.method);
+                breach.examples.push(example);
+            }
+        }
+    }
+
+    /// Returns how the service kept its contract.
+    pub(crate) fn report(&self) -> ServiceReport {
+        let observed = self.lock();
+        ServiceReport {
+            responses: observed.responses,
+            breaches: observed.breaches.values().cloned().collect(),
+        }
+    }
+
+    /// Returns the recording, as JSON for `--seed` and `--faults`.
+    pub(crate) fn recording(&self) -> String {
+        self.lock().recorder.to_json()
+    }
+
+    /// Every step leaves the counts consistent.
+    fn lock(&self) -> MutexGuard<'_, ServiceRecord> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a real service kept its contract. Its text form names each broken term with examples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ServiceReport {
+    /// The number of responses.
+    pub responses: u64,
+    /// The broken terms of the contract.
+    pub breaches: Vec<ServiceBreach>,
+}
+
+/// A broken term of the contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ServiceBreach {
+    /// The term, such as `schema` or `rate-headers`.
+    pub term: String,
+    /// The number of times that it was broken.
+    pub count: u64,
+    /// The first requests concerned, and what was wrong.
+    pub examples: Vec<String>,
+}
+
+impl ServiceReport {
+    /// Returns whether the service broke nothing.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.breaches.is_empty()
+    }
+}
+
+impl fmt::Display for ServiceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.responses == 1 { "" } else { "s" };
+        if self.is_kept() {
+            return writeln!(
+                f,
+                "service: contract kept in {} response{plural}",
+                self.responses
+            );
+        }
+        let mut broken = String::new();
+        for breach in &self.breaches {
+            let comma = if broken.is_empty() { "" } else { ", " };
+            // Writing to a string cannot fail.
+            let _ = write!(broken, "{comma}{} {}", breach.term, breach.count);
+        }
+        writeln!(
+            f,
+            "service: contract broken in {} response{plural} ({broken})",
+            self.responses
+        )?;
+        for ServiceBreach {
+            term,
+            count,
+            examples,
+        } in &self.breaches
+        {
+            writeln!(f, "\n[{term}] {count}×")?;
+            for example in examples {
+                writeln!(f, "  {example}")?;
+            }
+        }
+        Ok(())
+    }
+}
