@@ -29,7 +29,9 @@ pub(crate) enum CredentialError {
     NotBearer,
     #[error("the API key is empty: send it after `Authorization: Bearer `")]
     Empty,
-    #[error("the API key holds a space or a character beyond ASCII, which no key does")]
+    #[error(
+        "the API key contains a space or a non-ASCII character: send it as it is after `Bearer `"
+    )]
     Malformed,
     #[error(
         "the API key is not known: check it for a typing error, or give it to the mock with --key \

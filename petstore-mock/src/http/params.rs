@@ -76,7 +76,7 @@ impl ListQuery {
         })?;
         let status = query.get("status", "one of available, pending, sold")?;
         let expected = "one that this service gave out: follow the link with rel=\"next\" as it is, \
-                        or leave `cursor` out to begin anew";
+                        or omit `cursor` to start over";
         let after = if paging {
             query.get_with("cursor", expected, cursor::decode)?
         } else {

@@ -46,7 +46,7 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
         ("Bearer", "empty"),
         ("Bearer ", "empty"),
         ("Bearer s3cr3t s3cr3t", "a space"),
-        ("Bearer s3cr3té", "beyond ASCII"),
+        ("Bearer s3cr3té", "non-ASCII"),
         ("Bearer FREE-KEY", "not known"),
     ] {
         let request = mock
