@@ -285,7 +285,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the service's clock, for tests that move it. Waiting calls notice a change within 10
+    /// Sets the service's clock, for tests that move it. Waiting calls notice a change within 25
     /// ms. This implies [`isolated_limits`](Self::isolated_limits), and does not work with shared
     /// limits.
     #[cfg(feature = "test-util")]

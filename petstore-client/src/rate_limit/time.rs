@@ -15,7 +15,7 @@ use super::quota::clock::{LocalTime, SECOND, micros};
 use crate::clock;
 
 /// How often a waiter checks whether a test has moved its clock.
-const WATCH_INTERVAL: Duration = Duration::from_millis(10);
+const WATCH_INTERVAL: Duration = Duration::from_millis(25);
 /// A test's clock that is ahead by no more than this was not moved, in microseconds.
 const MAX_ROUNDING: i64 = 1_000;
 /// How often the limiter checks whether the machine was suspended, in microseconds.
