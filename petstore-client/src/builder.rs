@@ -10,7 +10,8 @@ use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
 use crate::backoff::Backoff;
 use crate::client::{Client, Core};
 use crate::error::Error;
-use crate::events::{Event, Events};
+use crate::events::{AttemptRequest, Event, Events};
+use crate::extra_headers::additional_header;
 use crate::http::base_url::BaseUrl;
 use crate::options::{RequestOptions, option_setters};
 #[cfg(feature = "shared-limits")]
@@ -18,11 +19,13 @@ use crate::rate_limit::LimitStore;
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TimeSource;
 use crate::rate_limit::{ClientLimiters, MaxInFlight, Plan, Policy, SharedStore};
-use crate::request::additional_header;
 use crate::retry::{Classifier, FailedAttempt, Retries, RetryAdvice, RetryBudget};
-use crate::transport::{Connection, DynTransport, Network, Proxy, Route, Tls, Transport};
+use crate::transport::{BoxTransport, Builtin, Connection, Network, Proxy, Route, Tls, Transport};
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
+
+/// Makes a transport of the built-in one.
+type Wrapper = Box<dyn FnOnce(Builtin) -> BoxTransport + Send + Sync>;
 
 /// Builds a [`Client`]. [`Client::builder`] creates it.
 ///
@@ -44,7 +47,8 @@ pub struct ClientBuilder {
     insecure: bool,
     credentials: Option<Result<Credentials, Error>>,
     connection: Connection,
-    transport: Option<Box<dyn DynTransport>>,
+    transport: Option<BoxTransport>,
+    wrapper: Option<Wrapper>,
     user_agent: Option<String>,
     headers: Vec<(String, String)>,
     options: RequestOptions,
@@ -105,6 +109,7 @@ impl ClientBuilder {
             credentials: None,
             connection: Connection::default(),
             transport: None,
+            wrapper: None,
             user_agent: None,
             headers: Vec::new(),
             options: RequestOptions::new(),
@@ -224,7 +229,17 @@ impl ClientBuilder {
     /// Replaces the built-in transport, whose settings [`build`](Self::build) then refuses.
     /// [`Transport`] describes what a transport must do.
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.transport = Some(Box::new(transport));
+        self.transport = Some(BoxTransport::new(transport));
+        self
+    }
+
+    /// Wraps the built-in transport, to record, cache, sign or route requests. The settings of the
+    /// built-in transport apply. [`Builtin`] has an example.
+    pub fn wrap_transport<T: Transport>(
+        mut self,
+        wrap: impl FnOnce(Builtin) -> T + Send + Sync + 'static,
+    ) -> Self {
+        self.wrapper = Some(Box::new(|builtin| BoxTransport::new(wrap(builtin))));
         self
     }
 
@@ -277,6 +292,17 @@ impl ClientBuilder {
         self
     }
 
+    /// Adds a function that may set headers of each request, for example to propagate a trace. It runs
+    /// before each attempt, in the attempt's span, after the functions that were added before it. It
+    /// should return quickly, and cannot fail the call. [`AttemptRequest`] has an example.
+    pub fn on_request(
+        mut self,
+        hook: impl Fn(&mut AttemptRequest<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.events.add_request_hook(hook);
+        self
+    }
+
     /// Shares no rate limits with other clients of the process. For tests whose servers reuse
     /// ports.
     #[cfg(feature = "test-util")]
@@ -315,9 +341,10 @@ impl ClientBuilder {
         })?;
         self.check()?;
         let headers = self.headers()?;
-        let route = match self.transport {
-            Some(transport) => Route::Custom(transport),
-            None => self.connection.route(&base)?,
+        let route = match (self.transport, self.wrapper) {
+            (Some(transport), _) => Route::Custom(transport),
+            (None, Some(wrap)) => Route::Custom(wrap(self.connection.build(&base)?)),
+            (None, None) => Route::Builtin(self.connection.build(&base)?),
         };
         let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
         #[cfg(feature = "test-util")]
@@ -369,6 +396,12 @@ impl ClientBuilder {
         #[cfg(feature = "test-util")]
         if self.test_clock.is_some() && self.store.is_some() {
             return fail("service clock", "shared limits do not work with it");
+        }
+        if self.transport.is_some() && self.wrapper.is_some() {
+            return fail(
+                "transport",
+                "`transport` replaces the built-in one that `wrap_transport` wraps; use one of them",
+            );
         }
         match self.connection.any() {
             Some(setting) if self.transport.is_some() => fail(

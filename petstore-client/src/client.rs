@@ -127,8 +127,17 @@ impl Client {
         forgotten.map_err(|error| Error::config("store of shared limits", error))
     }
 
+    /// Adds the headers of the options to a request.
+    pub(crate) fn prepare(&self, mut request: Request) -> Result<Request, Error> {
+        match self.options.add_headers(&mut request.headers) {
+            Ok(()) => Ok(request),
+            Err(error) => Err(error.with_operation(request.operation)),
+        }
+    }
+
     /// Returns the request that would be sent, without its credential.
-    pub(crate) fn build(&self, request: &Request) -> Result<http::Request<Bytes>, Error> {
+    pub(crate) fn build(&self, request: Request) -> Result<http::Request<Bytes>, Error> {
+        let request = self.prepare(request)?;
         request.to_http(request.with_defaults(&self.core.headers))
     }
 

@@ -19,14 +19,15 @@ mod models;
 mod redact;
 
 mod deprecation;
+mod extra_headers;
 mod page;
 pub mod rate_limit;
 
 mod error;
-mod options;
 
 pub mod auth;
 pub mod events;
+mod options;
 mod request;
 mod response;
 

@@ -1,7 +1,12 @@
 //! The limits of calls: a client's defaults and a call's overrides.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderValue};
+
+use crate::error::Error;
+use crate::extra_headers::{add_missing, additional_header};
 use crate::rate_limit::Priority;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -89,7 +94,7 @@ pub(crate) use option_setters;
 ///     .max_attempts(1);
 /// # let _ = hurried;
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use]
 pub struct RequestOptions {
     pub(crate) timeout: Option<Duration>,
@@ -99,6 +104,14 @@ pub struct RequestOptions {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) max_response_bytes: Option<usize>,
     pub(crate) priority: Option<Priority>,
+    headers: Option<Arc<ExtraHeaders>>,
+}
+
+/// The headers that options add, and the first problem with one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ExtraHeaders {
+    headers: HeaderMap,
+    problem: Option<String>,
 }
 
 impl RequestOptions {
@@ -113,6 +126,39 @@ impl RequestOptions {
         self
     }
 
+    /// Adds a header to all attempts of the calls, unless a call sets it itself. The client sets
+    /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and the calls
+    /// fail if they are given here.
+    ///
+    /// ```
+    /// use petstore_client::RequestOptions;
+    ///
+    /// let import = RequestOptions::new().header("X-Batch", "2031-05").max_attempts(8);
+    /// # let _ = import;
+    /// ```
+    pub fn header<V: TryInto<HeaderValue>>(mut self, name: impl AsRef<str>, value: V) -> Self {
+        let extra = Arc::make_mut(self.headers.get_or_insert_default());
+        match additional_header(name.as_ref(), value) {
+            Ok((name, value)) => {
+                extra.headers.append(name, value);
+            }
+            Err(problem) => extra.problem = extra.problem.take().or(Some(problem)),
+        }
+        self
+    }
+
+    /// Adds the headers that are missing. Fails if an invalid one was given.
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), Error> {
+        let Some(extra) = &self.headers else {
+            return Ok(());
+        };
+        if let Some(problem) = &extra.problem {
+            return Err(Error::invalid(problem));
+        }
+        add_missing(headers, &extra.headers);
+        Ok(())
+    }
+
     /// Overwrites these options with those that `other` sets.
     pub fn merge(&mut self, other: &Self) {
         *self = Self {
@@ -123,8 +169,23 @@ impl RequestOptions {
             max_attempts: other.max_attempts.or(self.max_attempts),
             max_response_bytes: other.max_response_bytes.or(self.max_response_bytes),
             priority: other.priority.or(self.priority),
+            headers: merged(self.headers.take(), other.headers.as_ref()),
         };
     }
+}
+
+/// Returns both sets of headers. Those of `other` replace earlier ones with the same name.
+fn merged(
+    own: Option<Arc<ExtraHeaders>>,
+    other: Option<&Arc<ExtraHeaders>>,
+) -> Option<Arc<ExtraHeaders>> {
+    let (Some(own), Some(other)) = (&own, other) else {
+        return own.or(other.cloned());
+    };
+    let mut merged = (**other).clone();
+    add_missing(&mut merged.headers, &own.headers);
+    merged.problem = merged.problem.or_else(|| own.problem.clone());
+    Some(Arc::new(merged))
 }
 
 #[cfg(test)]

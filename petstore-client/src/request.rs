@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, Method};
 use url::Url;
 
 use crate::deprecation::Removal;
 use crate::error::Error;
-use crate::redact::printable;
+use crate::extra_headers::add_missing;
 
 /// A request, with the metadata that its call needs.
 #[derive(Debug, Clone)]
@@ -52,12 +52,10 @@ impl Request {
     pub(crate) fn with_defaults(&self, defaults: &HeaderMap) -> HeaderMap {
         // Reserves space for the credential.
         let mut headers = HeaderMap::with_capacity(defaults.len() + self.headers.len() + 1);
-        let missing = defaults
-            .iter()
-            .filter(|(name, _)| !self.headers.contains_key(*name));
-        for (name, value) in missing.chain(&self.headers) {
+        for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
+        add_missing(&mut headers, defaults);
         headers
     }
 
@@ -71,35 +69,5 @@ impl Request {
                 .with_operation(self.operation.clone())
         })?;
         Ok(request)
-    }
-}
-
-/// Headers that only the client sets: a second `Authorization` or `Host` could misdirect the key,
-/// and a wrong length would break the connection for the next request.
-const RESERVED: [HeaderName; 5] = [
-    header::AUTHORIZATION,
-    header::HOST,
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::CONNECTION,
-];
-
-/// Checks a header that a program adds to requests.
-pub(crate) fn additional_header<V: TryInto<HeaderValue>>(
-    name: &str,
-    value: V,
-) -> Result<(HeaderName, HeaderValue), String> {
-    let Ok(name) = HeaderName::try_from(name) else {
-        return Err(format!(
-            "`{}` is not a valid header name",
-            printable(name, 60)
-        ));
-    };
-    if RESERVED.contains(&name) {
-        return Err(format!("the client sets the header `{name}` itself"));
-    }
-    match value.try_into() {
-        Ok(value) => Ok((name, value)),
-        Err(_) => Err(format!("the value of the header `{name}` is invalid")),
     }
 }

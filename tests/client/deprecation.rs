@@ -108,6 +108,7 @@ async fn the_hook_hears_of_each_operation_once() {
         Event::Deprecated {
             operation,
             deprecation,
+            ..
         } => Some(((*operation).to_owned(), deprecation.since())),
         _ => None,
     });

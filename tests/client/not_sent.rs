@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
+use ::http as http_types;
+use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
+use petstore_client::{Bytes, Client, Error, ErrorKind, NewPet, RequestOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -80,6 +82,80 @@ async fn an_attempt_that_ends_while_connecting_was_not_sent() {
         "nothing left this machine: {error}"
     );
     assert_eq!(client.rate_limits().unresolved, 0);
+}
+
+/// Hands requests on to the built-in transport.
+struct Wrapper(Builtin);
+
+impl Transport for Wrapper {
+    async fn send(
+        &self,
+        request: http_types::Request<Bytes>,
+    ) -> Result<http_types::Response<Bytes>, TransportError> {
+        self.0.send(request).await
+    }
+}
+
+/// Connects by itself, and sends nothing before it has.
+struct Marking(String);
+
+impl Transport for Marking {
+    async fn send(
+        &self,
+        mut request: http_types::Request<Bytes>,
+    ) -> Result<http_types::Response<Bytes>, TransportError> {
+        let mark = SendMark::take(&mut request);
+        let address = self.0.trim_start_matches("http://").trim_end_matches("/v1");
+        let _connection = TcpStream::connect(address)
+            .await
+            .map_err(TransportError::connect)?;
+        mark.sent();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_wrapped_transport_and_one_that_marks_know_that_nothing_was_sent() {
+    let full = full().await;
+    let options = RequestOptions::new()
+        .attempt_timeout(ATTEMPT)
+        .max_attempts(2);
+    let wrapped = builder(&full.base).wrap_transport(Wrapper);
+    let marking = builder(&full.base).transport(Marking(full.base.clone()));
+    for client in [wrapped, marking] {
+        let client = client.options(&options).build().unwrap();
+        let error = create(&client).await.unwrap_err();
+        assert!(error.is_timeout(), "{error}");
+        let processed = error.may_have_been_processed();
+        assert_eq!((error.attempts(), processed), (2, false), "{error}");
+    }
+    let limited = builder(&full.base)
+        .wrap_transport(Wrapper)
+        .connect_timeout(millis(30))
+        .max_attempts(1);
+    let error = create(&limited.build().unwrap()).await.unwrap_err();
+    assert!(error.is_connect() && error.is_timeout(), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrapped_transport_and_one_that_marks_know_that_a_request_was_sent() {
+    let stalls: [&[u8]; 2] = [b"", b"HTTP/1.1 201 X\r\nContent-Length: 9\r\n\r\n{"];
+    for stall in stalls {
+        let acts = [Act::Stall(stall.to_vec()), Act::Cut(stall.to_vec())];
+        for act in acts {
+            let server = Wire::of(vec![act]);
+            let wrapped = builder(&server.base()).wrap_transport(Wrapper);
+            let client = wrapped.attempt_timeout(ATTEMPT).build().unwrap();
+            let error = create(&client).await.unwrap_err();
+            assert!(error.may_have_been_processed(), "{error}");
+            assert_eq!((error.attempts(), server.count()), (1, 1), "{error}");
+        }
+    }
+    let server = Wire::of(vec![Act::Stall(Vec::new())]);
+    let marking = builder(&server.base()).transport(Marking(server.base()));
+    let client = marking.attempt_timeout(ATTEMPT).build().unwrap();
+    let error = create(&client).await.unwrap_err();
+    assert!(error.may_have_been_processed(), "{error}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ fn closed(logs: &Logs) -> Vec<String> {
     let text = logs.text();
     let lines = text
         .lines()
-        .filter(|line| line.contains("petstore_client: close"));
+        .filter(|line| line.contains("}: petstore_client: close") && !line.contains(":attempt{"));
     lines.map(str::to_owned).collect()
 }
 

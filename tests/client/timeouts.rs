@@ -92,7 +92,7 @@ async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
 async fn at_the_same_time_the_limit_of_the_call_counts() {
     let five = RequestOptions::new().timeout(secs(5));
     let server = stalling(b"");
-    let attempt = five.attempt_timeout(secs(5));
+    let attempt = five.clone().attempt_timeout(secs(5));
     let (error, took) = list(&client(&server.base()), attempt).await;
     assert_eq!(error.timeout(), Some(TimeoutKind::Call), "{error}");
     assert_took(took, 5);
@@ -127,7 +127,7 @@ async fn one_call_differs_and_the_others_stay_as_they_are() {
     let defaults = once().attempt_timeout(secs(5));
     let client = builder(&server.base()).options(&defaults).build().unwrap();
     let longer = RequestOptions::new().attempt_timeout(secs(9));
-    let (error, took) = list(&client, longer).await;
+    let (error, took) = list(&client, longer.clone()).await;
     assert_took(took, 9);
     assert_eq!(
         error.attempts(),

@@ -69,6 +69,7 @@ impl Tracer {
             Event::Deprecated {
                 operation,
                 deprecation,
+                ..
             } => self.deprecated(operation, deprecation),
             Event::SharedStore(store) => shared_store(&self.ui, store),
             _ => {}

@@ -1,8 +1,5 @@
 //! Sends one attempt of a call.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use bytes::Bytes;
 use http::{HeaderMap, Response, header};
 use tokio::time::Instant;
@@ -10,6 +7,7 @@ use tokio::time::Instant;
 use super::limits::CallLimits;
 use super::observer::Observer;
 use super::retry_loop::Sender;
+use super::spans::AttemptSpan;
 use crate::auth::Credential;
 use crate::client::Core;
 use crate::clock;
@@ -17,29 +15,29 @@ use crate::error::{Error, ErrorResponse};
 use crate::rate_limit::{BlockReason, Blocked, Limiter, Permit};
 use crate::redact::Redactor;
 use crate::request::Request;
-use crate::transport::read;
+use crate::transport::{SendMark, read};
 
 /// Sends a call's request through its client's transport.
 pub(super) struct NetworkSender<'c> {
     core: &'c Core,
     request: &'c Request,
     limits: &'c CallLimits,
-    sent: &'c Arc<AtomicBool>,
+    mark: &'c SendMark,
 }
 
 impl<'c> NetworkSender<'c> {
-    /// `sent` is set before the service can receive a request.
+    /// `mark` is set before the service can receive a request.
     pub(super) fn new(
         core: &'c Core,
         request: &'c Request,
         limits: &'c CallLimits,
-        sent: &'c Arc<AtomicBool>,
+        mark: &'c SendMark,
     ) -> Self {
         Self {
             core,
             request,
             limits,
-            sent,
+            mark,
         }
     }
 }
@@ -56,12 +54,16 @@ impl Sender for NetworkSender<'_> {
     ) -> Result<Self::Answer, Error> {
         let began = clock::now();
         let redactor = Redactor::new(&credential.authorization);
-        let headers = self.request.with_defaults(&self.core.headers);
-        let shown = observer.shown(&headers);
-        observer.sending(shown.as_ref());
-        let result = self
-            .exchange(headers, credential, &redactor, permit, began)
-            .await;
+        observer.begin_attempt();
+        let span = AttemptSpan::new(self.request, observer.stats().attempts);
+        let (headers, shown) = span.in_scope(|| {
+            let mut headers = self.request.with_defaults(&self.core.headers);
+            let shown = observer.prepare(&mut headers);
+            observer.sending(shown.as_ref());
+            (headers, shown)
+        });
+        let exchange = self.exchange(headers, credential, &redactor, permit, began);
+        let result = span.instrument(exchange).await;
         let elapsed = clock::now().saturating_duration_since(began);
         let (result, blocked) = match result {
             Ok((response, blocked)) => (Ok(response), blocked),
@@ -69,7 +71,11 @@ impl Sender for NetworkSender<'_> {
         };
         // The data of a success stays as it is, except in events.
         let shown_body = |response: &Response<Bytes>| redactor.removed(response.body().clone());
-        let response = observer.finished(shown.as_ref(), elapsed, result, shown_body)?;
+        span.record(&result);
+        let finished =
+            span.in_scope(|| observer.finished(shown.as_ref(), elapsed, result, shown_body));
+        drop(span);
+        let response = finished?;
         if response.status().is_success() {
             return Ok((response, redactor));
         }
@@ -93,7 +99,7 @@ impl NetworkSender<'_> {
         let limits = self.limits.attempt(began);
         let network = &self.core.network;
         let sent = network
-            .send(self.request, headers, &limits, self.sent)
+            .send(self.request, headers, &limits, self.mark)
             .await;
         let mut pending = match sent {
             Ok(pending) => pending,

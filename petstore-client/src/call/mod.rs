@@ -3,12 +3,13 @@
 mod attempt;
 mod limits;
 mod observer;
+mod record;
 mod retry_loop;
+mod spans;
 mod task;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use tokio::time::sleep;
@@ -16,19 +17,20 @@ use tokio::time::sleep;
 use self::attempt::NetworkSender;
 use self::limits::CallLimits;
 use self::observer::Observer;
+use self::record::CallRecord;
 use self::retry_loop::{Rules, retry_loop};
-pub(crate) use self::task::RunningCall;
+pub(crate) use self::task::{RunningCall, report_unstarted};
 use crate::client::Core;
 use crate::error::Error;
 use crate::request::Request;
 use crate::response::{Response, ResponseMeta};
 
-/// Runs a call. Keeps `may_have_acted` up to date, in case the call does not run to its end.
+/// Runs a call. Keeps the record up to date, in case the call does not run to its end.
 async fn run(
     core: Arc<Core>,
     request: Request,
     limits: CallLimits,
-    may_have_acted: Arc<AtomicBool>,
+    record: Arc<CallRecord>,
 ) -> Result<Response<Bytes>, Error> {
     let rules = Rules {
         request: &request,
@@ -36,8 +38,8 @@ async fn run(
         retries: &core.retries,
         policy: core.policy,
     };
-    let mut sender = NetworkSender::new(&core, &request, &limits, &may_have_acted);
-    let mut observer = Observer::new(&core.events, &request, &may_have_acted);
+    let mut sender = NetworkSender::new(&core, &request, &limits, record.mark());
+    let mut observer = Observer::new(&core.events, &request, &record);
     let in_flight = core.retries.begin_call();
     let result = retry_loop(
         rules,

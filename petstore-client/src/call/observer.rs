@@ -1,14 +1,17 @@
 //! Records what a call does: statistics, events and the fields of its span. Decides nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 
+use super::record::CallRecord;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
-use crate::events::{Attempt, Event, Events, Finished, Received, Retrying, Throttled, Waiting};
+use crate::events::{
+    Attempt, AttemptRequest, Event, Events, Finished, Received, Retrying, TARGET, Throttled,
+    Waiting,
+};
 use crate::rate_limit::{Blocked, Limiter, Wait};
 use crate::request::Request;
 use crate::retry::may_have_acted;
@@ -18,17 +21,12 @@ pub(super) struct Observer<'c> {
     events: &'c Events,
     request: &'c Request,
     stats: CallStats,
-    /// Whether the service may have acted on the request, in any attempt, in case the call does not
-    /// run to its end.
-    may_have_acted: &'c AtomicBool,
+    /// What those see who do not poll the call.
+    record: &'c CallRecord,
 }
 
 impl<'c> Observer<'c> {
-    pub(super) fn new(
-        events: &'c Events,
-        request: &'c Request,
-        may_have_acted: &'c AtomicBool,
-    ) -> Self {
+    pub(super) fn new(events: &'c Events, request: &'c Request, record: &'c CallRecord) -> Self {
         let stats = CallStats {
             idempotent: request.idempotent,
             ..CallStats::default()
@@ -37,7 +35,7 @@ impl<'c> Observer<'c> {
             events,
             request,
             stats,
-            may_have_acted,
+            record,
         }
     }
 
@@ -58,6 +56,7 @@ impl<'c> Observer<'c> {
         self.events.notify(|| {
             Event::Waiting(Waiting {
                 operation: &self.request.operation,
+                call_id: self.record.id(),
                 reason,
                 blocked,
                 until: blocked.map(|blocked| blocked.until),
@@ -68,6 +67,7 @@ impl<'c> Observer<'c> {
     /// Records how long the call waited for a permit.
     pub(super) fn waited(&mut self, duration: Duration) {
         self.stats.waited += duration;
+        self.record.update(self.stats);
     }
 
     /// Reports whether the store of shared limits failed, or works again.
@@ -75,14 +75,23 @@ impl<'c> Observer<'c> {
         self.events.notify_store(limiter);
     }
 
-    /// Returns the headers for events, if anything observes them.
-    pub(super) fn shown(&self, headers: &HeaderMap) -> Option<HeaderMap> {
+    /// Begins an attempt.
+    pub(super) fn begin_attempt(&mut self) {
+        self.stats.attempts += 1;
+        self.record.update(self.stats);
+    }
+
+    /// Lets the program's hooks change the headers. Returns them for events, if anything observes
+    /// those.
+    pub(super) fn prepare(&self, headers: &mut HeaderMap) -> Option<HeaderMap> {
+        let attempt = self.attempt(None);
+        self.events
+            .prepare(&mut AttemptRequest::new(attempt, headers));
         self.events.are_observed().then(|| headers.clone())
     }
 
-    /// Records that an attempt is about to be sent.
-    pub(super) fn sending(&mut self, headers: Option<&HeaderMap>) {
-        self.stats.attempts += 1;
+    /// Records that the attempt is about to be sent.
+    pub(super) fn sending(&self, headers: Option<&HeaderMap>) {
         self.events.notify(|| Event::Sending(self.attempt(headers)));
     }
 
@@ -98,8 +107,7 @@ impl<'c> Observer<'c> {
             Ok(response) => may_have_acted(response.status()),
             Err(error) => error.was_sent(),
         };
-        self.may_have_acted
-            .store(self.stats.may_have_acted, Ordering::Release);
+        self.record.mark().set(self.stats.may_have_acted);
         let result = result.map_err(|error| self.complete(error));
         if self.events.are_observed() {
             let body = result.as_ref().map(shown_body).unwrap_or_default();
@@ -120,21 +128,32 @@ impl<'c> Observer<'c> {
 
     /// Records a 429.
     pub(super) fn throttled(&self, blocked: Blocked) {
-        self.events.notify(|| {
-            Event::Throttled(Throttled {
-                operation: &self.request.operation,
-                attempt: self.stats.attempts,
-                blocked,
-            })
+        self.events.notify_throttled(Throttled {
+            operation: &self.request.operation,
+            call_id: self.record.id(),
+            attempt: self.stats.attempts,
+            blocked,
         });
+    }
+
+    /// Records that a failed call may not try again.
+    pub(super) fn exhausted(&self, error: &Error) {
+        let (operation, attempts) = (&*self.request.operation, self.stats.attempts);
+        if attempts > 1 {
+            // With its causes, as subscribers show a value of this type.
+            let error: &(dyn std::error::Error + 'static) = error;
+            tracing::warn!(target: TARGET, operation, attempts, error, "no retry is left");
+        }
     }
 
     /// Records that the call is about to wait before another attempt.
     pub(super) fn retrying(&mut self, error: &Error, delay: Duration) {
         self.stats.waited += delay;
+        self.record.update(self.stats);
         self.events.notify(|| {
             Event::Retrying(Retrying {
                 operation: &self.request.operation,
+                call_id: self.record.id(),
                 attempt: self.stats.attempts,
                 error,
                 delay,
@@ -153,7 +172,7 @@ impl<'c> Observer<'c> {
         };
         let deprecation = Deprecation::of(headers, self.request.removal)?;
         self.events
-            .notify_deprecated(&self.request.operation, &deprecation);
+            .notify_deprecated(&self.request.operation, self.record.id(), &deprecation);
         Some(deprecation)
     }
 
@@ -181,6 +200,7 @@ impl<'c> Observer<'c> {
     fn attempt<'a>(&'a self, headers: Option<&'a HeaderMap>) -> Attempt<'a> {
         Attempt {
             operation: &self.request.operation,
+            call_id: self.record.id(),
             attempt: self.stats.attempts,
             method: &self.request.method,
             url: &self.request.url,

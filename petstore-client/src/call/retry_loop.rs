@@ -87,9 +87,15 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
         };
         match rules.retries.decide(&error, rules.request) {
             RetryDecision::Fail => return Err(error),
-            RetryDecision::Acquire => progress.check_block(error)?,
+            RetryDecision::Acquire => {
+                if let Err(error) = progress.check_block(error) {
+                    observer.exhausted(&error);
+                    return Err(error);
+                }
+            }
             RetryDecision::BackOff => {
                 let Some(delay) = progress.delay(&error, schedule.next()) else {
+                    observer.exhausted(&error);
                     return Err(error);
                 };
                 observer.retrying(&error, delay);
@@ -237,11 +243,11 @@ impl<'c> Progress<'c> {
 mod tests {
     use std::collections::VecDeque;
     use std::sync::Mutex;
-    use std::sync::atomic::AtomicBool;
 
     use bytes::Bytes;
     use http::{HeaderMap, Method, StatusCode};
 
+    use super::super::record::CallRecord;
     use super::*;
     use crate::auth::{ApiKey, provider_fn};
     use crate::backoff::Backoff;
@@ -278,6 +284,7 @@ mod tests {
         ) -> Result<StatusCode, Error> {
             let key = credential.authorization.to_str().unwrap();
             self.keys.push(key.replace("Bearer ", ""));
+            observer.begin_attempt();
             observer.sending(None);
             let response = |status: u16, headers: HeaderMap| {
                 let mut response = http::Response::new(Bytes::new());
@@ -365,8 +372,9 @@ mod tests {
                 retries: &retries,
                 policy,
             };
-            let (events, may_have_acted) = (Events::default(), AtomicBool::new(false));
-            let mut observer = Observer::new(&events, &self.request, &may_have_acted);
+            let events = Events::default();
+            let record = CallRecord::new("test".into(), self.request.idempotent);
+            let mut observer = Observer::new(&events, &self.request, &record);
             let mut script = Script {
                 acts: acts.iter().copied().collect(),
                 keys: Vec::new(),

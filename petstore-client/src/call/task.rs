@@ -2,7 +2,6 @@
 //! something else, or belongs to another runtime.
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,6 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
 use tokio::runtime::Handle;
 use tokio::time::{Sleep, sleep_until};
 use tracing::instrument::{Instrumented, WithSubscriber as _};
@@ -18,10 +18,13 @@ use tracing::subscriber::NoSubscriber;
 use tracing::{Instrument as _, Span};
 
 use super::limits::CallLimits;
+use super::record::{CallRecord, next_call_id};
 use super::run;
+use super::spans::{call_span, record_error};
 use super::watch::{Watch, Watched};
-use crate::client::Client;
-use crate::error::{CallStats, Error, ErrorKind};
+use crate::client::{Client, Core};
+use crate::error::{Error, ErrorKind};
+use crate::events::{CallOutcome, Ended, Event};
 use crate::http::base_url::same_origin;
 use crate::request::Request;
 use crate::response::Response;
@@ -36,7 +39,9 @@ type Work = Instrumented<Pin<Box<dyn Future<Output = RawResult> + Send>>>;
 /// again.
 pub(crate) struct RunningCall {
     shared: Arc<SharedCall>,
+    core: Arc<Core>,
     span: Span,
+    has_ended: bool,
 }
 
 /// A started call, for the tasks that may poll it, and as the waker of its work.
@@ -51,9 +56,7 @@ pub(super) struct SharedCall {
     /// The runtime on which the call began, whose timers and connections it uses.
     runtime: Handle,
     watch: Arc<Watch>,
-    may_have_acted: Arc<AtomicBool>,
-    operation: Cow<'static, str>,
-    idempotent: bool,
+    record: Arc<CallRecord>,
     limits: CallLimits,
 }
 
@@ -80,13 +83,17 @@ struct Wakers {
 
 impl RunningCall {
     /// Starts a call, which must be polled then.
-    pub(crate) fn start(client: Client, request: Request, span: Span) -> Result<Self, Error> {
-        let (operation, idempotent) = (request.operation.clone(), request.idempotent);
-        let runtime =
-            check(&client, &request).map_err(|error| error.with_operation(operation.clone()))?;
+    pub(crate) fn start(client: Client, request: Request) -> Result<Self, Error> {
+        let runtime = match check(&client, &request) {
+            Ok(runtime) => runtime,
+            Err(error) => return Err(error.with_operation(request.operation)),
+        };
+        let span = call_span(&request);
         let limits = CallLimits::new(&client.options);
-        let may_have_acted = Arc::new(AtomicBool::new(false));
-        let call = run(client.core, request, limits, Arc::clone(&may_have_acted));
+        let record = CallRecord::new(request.operation.clone(), request.idempotent);
+        let record = Arc::new(record);
+        let core = Arc::clone(&client.core);
+        let call = run(client.core, request, limits, Arc::clone(&record));
         let subscriber = tracing::dispatcher::get_default(Clone::clone);
         let call: Pin<Box<dyn Future<Output = RawResult> + Send>> =
             if subscriber.is::<NoSubscriber>() {
@@ -102,19 +109,45 @@ impl RunningCall {
             is_dropped: AtomicBool::new(false),
             watch: Watch::of(&runtime),
             runtime,
-            may_have_acted,
-            operation,
-            idempotent,
+            record,
             limits,
         };
         Ok(Self {
             shared: Arc::new(shared),
+            core,
             span,
+            has_ended: false,
         })
     }
 
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
+    /// Records the end of the call in its span and as an event.
+    pub(crate) fn end(&mut self, result: Result<StatusCode, &Error>) {
+        self.has_ended = true;
+        let outcome = match result {
+            Ok(status) => CallOutcome::Succeeded(status),
+            Err(error) => CallOutcome::Failed(error),
+        };
+        if let Err(error) = result {
+            record_error(&self.span, error);
+        }
+        self.notify(outcome);
+    }
+
+    fn notify(&self, outcome: CallOutcome<'_>) {
+        let record = &self.shared.record;
+        let stats = record.stats();
+        self.span.in_scope(|| {
+            self.core.events.notify(|| {
+                Event::Ended(Ended {
+                    operation: record.operation(),
+                    call_id: record.id(),
+                    attempts: stats.attempts,
+                    waited: stats.waited,
+                    elapsed: record.elapsed(),
+                    outcome,
+                })
+            });
+        });
     }
 
     /// Polls the call. Here, if this is its runtime.
@@ -139,6 +172,10 @@ impl RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
+        if !self.has_ended {
+            // A second panic of a panicking thread would end the program.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.notify(CallOutcome::Cancelled)));
+        }
         self.shared.is_dropped.store(true, Ordering::SeqCst);
         self.shared.drop_work();
         let task = self.shared.wakers().task.take();
@@ -199,9 +236,11 @@ impl SharedCall {
         match end {
             CallState::Ended(result) => *result,
             CallState::Panicked(panic) => resume_unwind(panic),
-            CallState::RuntimeEnded => Err(self.lost(cannot_run("its runtime was shut down"))),
+            CallState::RuntimeEnded => Err(self
+                .record
+                .complete(cannot_run("its runtime was shut down"))),
             CallState::Working(_) | CallState::Gone => {
-                Err(self.lost(cannot_run("it has ended before")))
+                Err(self.record.complete(cannot_run("it has ended before")))
             }
         }
     }
@@ -221,19 +260,7 @@ impl SharedCall {
         }
         drop(wakers);
         self.drop_work();
-        Poll::Ready(Err(self.lost(self.limits.timed_out(true))))
-    }
-
-    /// Completes the error of a call that did not run to its end.
-    fn lost(&self, error: Error) -> Error {
-        let stats = CallStats {
-            may_have_acted: self.may_have_acted.load(Ordering::Acquire),
-            idempotent: self.idempotent,
-            ..CallStats::default()
-        };
-        error
-            .with_operation(self.operation.clone())
-            .with_stats(stats)
+        Poll::Ready(Err(self.record.complete(self.limits.timed_out(true))))
     }
 
     fn set_caller(&self, waker: &Waker) {
@@ -352,6 +379,20 @@ impl Drop for CallTask {
         }
         self.0.wake_caller();
     }
+}
+
+/// Reports a call that could not start.
+pub(crate) fn report_unstarted(core: &Core, error: &Error) {
+    core.events.notify(|| {
+        Event::Ended(Ended {
+            operation: error.operation().unwrap_or_default(),
+            call_id: next_call_id(),
+            attempts: 0,
+            waited: Duration::ZERO,
+            elapsed: Duration::ZERO,
+            outcome: CallOutcome::Failed(error),
+        })
+    });
 }
 
 /// Checks the request before anything is sent. Returns the current runtime.

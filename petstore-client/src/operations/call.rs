@@ -2,17 +2,17 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use serde::de::DeserializeOwned;
-use tracing::Span;
-use tracing::field::Empty;
 
-use crate::call::RunningCall;
+use crate::call::{RunningCall, report_unstarted};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::events::TARGET;
+use crate::extra_headers::additional_header;
 use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
@@ -67,6 +67,24 @@ impl<T> Call<T> {
         self
     }
 
+    /// Adds a header to all attempts. The client sets `Authorization`, `Host`, `Connection` and the
+    /// headers for the body's length, and refuses them here.
+    ///
+    /// ```
+    /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
+    /// let orders = client.store().orders().header("Accept-Language", "de").await?;
+    /// # let _ = orders;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
+        self.try_map(|request| {
+            let (name, value) = additional_header(name.as_ref(), value).map_err(Error::invalid)?;
+            request.headers.append(name, value);
+            Ok(())
+        })
+    }
+
     /// Sends the request. Awaiting the call does the same.
     ///
     /// # Errors
@@ -82,7 +100,7 @@ impl<T> Call<T> {
     ///
     /// Fails if the request is invalid.
     pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-        self.client.build(&self.request?)
+        self.client.build(self.request?)
     }
 }
 
@@ -137,29 +155,17 @@ impl NewCall {
     /// Starts the call in a span.
     fn start(self) -> Result<RunningCall, Error> {
         let Self { client, request } = self;
-        let request = request?;
-        let span = tracing::info_span!(
-            target: TARGET,
-            "call",
-            otel.kind = "client",
-            otel.status_code = Empty,
-            operation = &*request.operation,
-            http.request.method = request.method.as_str(),
-            url.template = request.template,
-            server.address = client.base_url().host_str(),
-            http.response.status_code = Empty,
-            error.type = Empty,
-            http.request.resend_count = Empty,
-            petstore.attempts = Empty,
-            petstore.wait_ms = Empty,
-        );
-        RunningCall::start(client, request, span.clone()).inspect_err(|error| record(&span, error))
+        let core = Arc::clone(&client.core);
+        let started = request
+            .and_then(|request| client.prepare(request))
+            .and_then(|request| RunningCall::start(client, request));
+        started.inspect_err(|error| report_unstarted(&core, error))
     }
 }
 
 impl FutureState {
     /// Starts a new call. Returns the running one.
-    fn start(&mut self) -> Result<&RunningCall, Error> {
+    fn start(&mut self) -> Result<&mut RunningCall, Error> {
         if let Self::New(_) = self
             && let Self::New(new) = std::mem::replace(self, Self::Ended)
         {
@@ -186,18 +192,10 @@ impl<T> Future for CallFuture<T> {
         };
         let response = ready!(running.poll(context));
         let result = response.and_then(decode);
-        if let Err(error) = &result {
-            record(running.span(), error);
-        }
+        running.end(result.as_ref().map(|response| response.meta().status()));
         *self.state = FutureState::Ended;
         Poll::Ready(result)
     }
-}
-
-/// Records in a call's span how it failed.
-fn record(span: &Span, error: &Error) {
-    span.record("otel.status_code", "ERROR");
-    span.record("error.type", tracing::field::display(error.kind()));
 }
 
 impl<T> fmt::Debug for CallFuture<T> {

@@ -13,7 +13,7 @@ use super::pages::{Pages, body_digest};
 use crate::client::Client;
 use crate::error::Error;
 use crate::redact::printable;
-use crate::request::{Request, additional_header};
+use crate::request::Request;
 
 /// Any request, from [`Client::request`].
 ///
@@ -97,16 +97,6 @@ impl Call<Bytes> {
                     .query_pairs_mut()
                     .append_pair(name.as_ref(), &value);
             }
-            Ok(())
-        })
-    }
-
-    /// Adds a header. The client sets `Authorization`, `Host`, `Connection` and the headers for the
-    /// body's length, and refuses them here.
-    pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
-        self.try_map(|request| {
-            let (name, value) = additional_header(name.as_ref(), value).map_err(Error::invalid)?;
-            request.headers.append(name, value);
             Ok(())
         })
     }

@@ -1,12 +1,14 @@
 //! The trait of a transport, and its errors.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 
-use crate::error::{BoxError, Error, ErrorKind};
+use crate::error::{BoxError, Error, ErrorKind, TimeoutKind};
 
 /// Sends one request and returns the complete response. Use it for another HTTP client, or for
 /// tests without a socket. Implement it with an `async fn`, or see [`transport_fn`]. Its types are
@@ -42,7 +44,8 @@ use crate::error::{BoxError, Error, ErrorKind};
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(show()).unwrap();
 /// ```
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a request. Its extensions contain a [`ResponseLimit`].
+    /// Sends a request. Its extensions contain a [`ResponseLimit`] and a
+    /// [`SendMark`](super::SendMark).
     fn send(
         &self,
         request: Request<Bytes>,
@@ -89,14 +92,45 @@ where
 type ResponseFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send + 'a>>;
 
-/// A transport of any type.
-pub(crate) trait DynTransport: Send + Sync {
+/// A transport as an object.
+trait DynTransport: Send + Sync {
     fn dyn_send(&self, request: Request<Bytes>) -> ResponseFuture<'_>;
 }
 
 impl<T: Transport> DynTransport for T {
     fn dyn_send(&self, request: Request<Bytes>) -> ResponseFuture<'_> {
         Box::pin(self.send(request))
+    }
+}
+
+/// A transport of any type, for programs that choose one at run time. Clones share it.
+///
+/// ```
+/// use petstore_client::transport::{BoxTransport, TransportError, transport_fn};
+///
+/// let down = transport_fn(|_| async { Err(TransportError::connect("the network is down")) });
+/// let transports: Vec<BoxTransport> = vec![BoxTransport::new(down)];
+/// # assert_eq!(transports.len(), 1);
+/// ```
+#[derive(Clone)]
+pub struct BoxTransport(Arc<dyn DynTransport>);
+
+impl BoxTransport {
+    /// Boxes a transport.
+    pub fn new(transport: impl Transport) -> Self {
+        Self(Arc::new(transport))
+    }
+}
+
+impl Transport for BoxTransport {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        self.0.dyn_send(request).await
+    }
+}
+
+impl fmt::Debug for BoxTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BoxTransport")
     }
 }
 
@@ -110,6 +144,8 @@ pub struct ResponseLimit(pub usize);
 #[error("{}", summary(*.kind))]
 pub struct TransportError {
     kind: ErrorKind,
+    /// The time limit of the built-in transport that expired.
+    timeout: Option<(TimeoutKind, Duration)>,
     source: Option<BoxError>,
 }
 
@@ -117,6 +153,7 @@ impl TransportError {
     fn new(kind: ErrorKind, cause: impl Into<BoxError>) -> Self {
         Self {
             kind,
+            timeout: None,
             source: Some(cause.into()),
         }
     }
@@ -142,12 +179,40 @@ impl TransportError {
     pub fn body_too_large() -> Self {
         Self {
             kind: ErrorKind::BodyTooLarge,
+            timeout: None,
+            source: None,
+        }
+    }
+
+    /// Creates the error for a request that the transport cannot send.
+    pub(super) fn invalid(cause: impl Into<BoxError>) -> Self {
+        Self::new(ErrorKind::InvalidRequest, cause)
+    }
+
+    pub(super) fn connect_timed_out(limit: Duration) -> Self {
+        Self::timed_out(TimeoutKind::Connect, limit)
+    }
+
+    pub(super) fn read_timed_out(limit: Duration) -> Self {
+        Self::timed_out(TimeoutKind::Read, limit)
+    }
+
+    fn timed_out(kind: TimeoutKind, limit: Duration) -> Self {
+        Self {
+            kind: ErrorKind::Timeout,
+            timeout: Some((kind, limit)),
             source: None,
         }
     }
 
     /// Converts it to the error of a call to `origin` with this size limit.
     pub(super) fn into_error(self, origin: &str, max_bytes: usize) -> Error {
+        if let Some((kind, limit)) = self.timeout {
+            return Error::timed_out(kind, limit, kind != TimeoutKind::Connect);
+        }
+        if let (ErrorKind::InvalidRequest, Some(source)) = (self.kind, &self.source) {
+            return Error::invalid(source);
+        }
         let message = match self.kind {
             ErrorKind::Connect => format!(
                 "no connection to {origin}; check the base URL, the network, and that the service \
@@ -181,6 +246,8 @@ fn summary(kind: ErrorKind) -> &'static str {
         ErrorKind::Connect => "no connection",
         ErrorKind::Tls => "the TLS handshake failed",
         ErrorKind::BodyTooLarge => "the response is too large",
+        ErrorKind::Timeout => "a time limit expired",
+        ErrorKind::InvalidRequest => "the request is invalid",
         _ => "the connection broke",
     }
 }

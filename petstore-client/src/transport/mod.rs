@@ -1,14 +1,19 @@
 //! Sends requests: TLS, proxies and custom transports.
 //!
 //! The built-in transport is an HTTP client with a connection pool. To use another HTTP client, or
-//! a fake in tests, implement [`Transport`].
+//! a fake in tests, implement [`Transport`]. To record, cache, sign or route requests, wrap [`Builtin`].
 
+mod builtin;
 mod custom;
+mod mark;
 mod network;
 mod settings;
 
-pub(crate) use custom::DynTransport;
-pub use custom::{ResponseLimit, Transport, TransportError, TransportFn, transport_fn};
+pub use builtin::Builtin;
+pub use custom::{
+    BoxTransport, ResponseLimit, Transport, TransportError, TransportFn, transport_fn,
+};
+pub use mark::SendMark;
 pub(crate) use network::{AttemptLimits, Network, Route, read};
 pub(crate) use settings::Connection;
 pub use settings::{Proxy, Tls, TlsBackend};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::network::Route;
+use super::builtin::Builtin;
 use crate::error::Error;
 use crate::http::base_url::BaseUrl;
 
@@ -155,7 +155,7 @@ impl Connection {
 
     /// Builds the HTTP client for a base URL. Disables reqwest's redirects, retries and `Referer`,
     /// which would send the key elsewhere, or send requests that the rate limiter does not count.
-    pub(crate) fn route(&self, base: &BaseUrl) -> Result<Route, Error> {
+    pub(crate) fn build(&self, base: &BaseUrl) -> Result<Builtin, Error> {
         let connect_timeout = self.connect_timeout.unwrap_or(Duration::from_secs(10));
         let mut http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -175,10 +175,7 @@ impl Connection {
         let http = http
             .build()
             .map_err(|error| unusable("HTTP client", &error))?;
-        Ok(Route::Builtin {
-            http,
-            connect_timeout,
-        })
+        Ok(Builtin::new(http, connect_timeout))
     }
 }
 

@@ -1,24 +1,49 @@
-//! Events of a client, for [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
+//! Events of a client, for [`ClientBuilder::on_event`](crate::ClientBuilder::on_event), and requests that
+//! hooks may change, for [`ClientBuilder::on_request`](crate::ClientBuilder::on_request).
+//!
+//! All events of a call have its `call_id`, which is unique in the process. [`Event::Ended`] is its last
+//! one. Counted by calls, the events add up: how long calls took with all waits, how many attempts they
+//! made, and how they ended.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//! use petstore_client::Client;
+//! use petstore_client::events::{CallOutcome, Event};
+//!
+//! static FAILED: AtomicU64 = AtomicU64::new(0);
+//!
+//! let client = Client::builder("https://petstore.example/v1")
+//!     .api_key("s3cret")
+//!     .on_event(|event| {
+//!         if let Event::Ended(ended) = event {
+//!             println!("{} took {:?}", ended.operation, ended.elapsed);
+//!             if let CallOutcome::Failed(_) = ended.outcome {
+//!                 FAILED.fetch_add(1, Ordering::Relaxed);
+//!             }
+//!         }
+//!     })
+//!     .build()?;
+//! # let _ = client;
+//! # Ok::<(), petstore_client::Error>(())
+//! ```
 
-use std::collections::HashSet;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+mod hooks;
+mod request;
+
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
-use crate::clock::http_date;
+pub(crate) use self::hooks::Events;
+pub use self::request::AttemptRequest;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
-use crate::rate_limit::{Blocked, Limiter, QuotaWindow, SharedStatus, WaitReason};
+use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 
 /// The target of all spans and log records.
 pub(crate) const TARGET: &str = "petstore_client";
-
-/// The maximum number of reported deprecated operations: raw requests can have any number of names.
-const MAX_DEPRECATED: usize = 1_000;
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
@@ -35,10 +60,16 @@ pub enum Event<'a> {
     Throttled(Throttled<'a>),
     /// A failed attempt will be retried after a delay.
     Retrying(Retrying<'a>),
+    /// A call ended: it succeeded, failed or was cancelled. The last event of each call that was
+    /// polled.
+    Ended(Ended<'a>),
     /// An operation is deprecated. Each client reports it once per operation.
+    #[non_exhaustive]
     Deprecated {
         /// The operation.
         operation: &'a str,
+        /// The number of the call that found it out.
+        call_id: u64,
         /// The announcement.
         deprecation: &'a Deprecation,
     },
@@ -52,6 +83,8 @@ pub enum Event<'a> {
 pub struct Attempt<'a> {
     /// The operation: `listPets`, or the method and path.
     pub operation: &'a str,
+    /// The number of the call, the same in all its events and unique in the process.
+    pub call_id: u64,
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The method.
@@ -110,6 +143,8 @@ impl<'a> Received<'a> {
 pub struct Waiting<'a> {
     /// The operation that waits.
     pub operation: &'a str,
+    /// The number of the call.
+    pub call_id: u64,
     /// The reason. A wait for other requests with the key is reported after a second.
     pub reason: WaitReason,
     /// The block of the key, if there is one.
@@ -124,6 +159,8 @@ pub struct Waiting<'a> {
 pub struct Throttled<'a> {
     /// The operation.
     pub operation: &'a str,
+    /// The number of the call.
+    pub call_id: u64,
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The resulting block for all calls with the key.
@@ -136,6 +173,8 @@ pub struct Throttled<'a> {
 pub struct Retrying<'a> {
     /// The operation.
     pub operation: &'a str,
+    /// The number of the call.
+    pub call_id: u64,
     /// The number of the attempt that failed, from 1.
     pub attempt: u32,
     /// Why it failed.
@@ -144,8 +183,38 @@ pub struct Retrying<'a> {
     pub delay: Duration,
 }
 
+/// A call that ended.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Ended<'a> {
+    /// The operation: `listPets`, or the method and path.
+    pub operation: &'a str,
+    /// The number of the call.
+    pub call_id: u64,
+    /// The number of attempts.
+    pub attempts: u32,
+    /// The time spent waiting before and between attempts.
+    pub waited: Duration,
+    /// The duration of the call from its first poll, waits included.
+    pub elapsed: Duration,
+    /// How it ended.
+    pub outcome: CallOutcome<'a>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum CallOutcome<'a> {
+    /// It succeeded, with this status.
+    Succeeded(StatusCode),
+    /// It failed.
+    Failed(&'a Error),
+    /// Its future was dropped before it returned a result.
+    Cancelled,
+}
+
 impl Event<'_> {
-    /// Logs the event. Deprecations and store changes are logged where they are detected.
+    /// Logs the event. Deprecations, store changes and 429s are logged where they are detected.
     fn log(&self) {
         match self {
             Self::Sending(Attempt {
@@ -175,78 +244,24 @@ impl Event<'_> {
                 let blocked = blocked.map(tracing::field::display);
                 tracing::debug!(target: TARGET, %reason, blocked, "waiting");
             }
-            Self::Throttled(Throttled {
-                blocked, attempt, ..
-            }) => {
-                tracing::debug!(target: TARGET, attempt, %blocked, "throttled");
-            }
             Self::Retrying(Retrying { attempt, delay, .. }) => {
                 tracing::debug!(target: TARGET, attempt, ?delay, "backing off before another attempt");
             }
-            Self::Deprecated { .. } | Self::SharedStore(_) => {}
+            Self::Ended(Ended {
+                attempts,
+                waited,
+                elapsed,
+                outcome,
+                ..
+            }) => {
+                let outcome = match outcome {
+                    CallOutcome::Succeeded(_) => "succeeded",
+                    CallOutcome::Failed(_) => "failed",
+                    CallOutcome::Cancelled => "was cancelled",
+                };
+                tracing::debug!(target: TARGET, attempts, ?waited, ?elapsed, "the call {outcome}");
+            }
+            Self::Throttled(_) | Self::Deprecated { .. } | Self::SharedStore(_) => {}
         }
-    }
-}
-
-type Hook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
-
-/// The hooks of a client, and what it has reported.
-#[derive(Default)]
-pub(crate) struct Events {
-    hooks: Vec<Hook>,
-    /// The deprecated operations.
-    deprecated: Mutex<HashSet<String>>,
-    /// The number of state changes of the shared store.
-    store_changes: AtomicU64,
-}
-
-impl Events {
-    pub(crate) fn add(&mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) {
-        self.hooks.push(Arc::new(hook));
-    }
-
-    /// Returns whether there is a hook, or a subscriber that logs events.
-    pub(crate) fn are_observed(&self) -> bool {
-        !self.hooks.is_empty() || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
-    }
-
-    /// Reports an event. `event` is only called if events are observed.
-    pub(crate) fn notify<'e>(&self, event: impl FnOnce() -> Event<'e>) {
-        if self.are_observed() {
-            let event = event();
-            event.log();
-            self.hooks.iter().for_each(|hook| hook(&event));
-        }
-    }
-
-    /// Reports whether the store of shared limits failed or works again, once per change.
-    pub(crate) fn notify_store(&self, limiter: &Limiter) {
-        if let Some(status) = limiter.store_status_change(&self.store_changes) {
-            self.notify(|| Event::SharedStore(&status));
-        }
-    }
-
-    /// Reports a deprecation once per operation.
-    pub(crate) fn notify_deprecated(&self, operation: &str, deprecation: &Deprecation) {
-        let mut reported = self
-            .deprecated
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if reported.contains(operation) || reported.len() >= MAX_DEPRECATED {
-            return;
-        }
-        reported.insert(operation.to_owned());
-        drop(reported);
-        tracing::warn!(
-            target: TARGET,
-            operation,
-            sunset = deprecation.sunset().map(http_date),
-            replacement = deprecation.replacement(),
-            "this operation is deprecated"
-        );
-        self.notify(|| Event::Deprecated {
-            operation,
-            deprecation,
-        });
     }
 }

@@ -1,0 +1,85 @@
+//! What is known about a call while it runs, also by those who do not poll it.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::error::{CallStats, Error};
+use crate::transport::SendMark;
+
+/// The number of the next call of this process.
+static NEXT_CALL: AtomicU64 = AtomicU64::new(1);
+
+/// Returns the number of a new call.
+pub(super) fn next_call_id() -> u64 {
+    NEXT_CALL.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The record of one call.
+pub(super) struct CallRecord {
+    id: u64,
+    operation: Cow<'static, str>,
+    idempotent: bool,
+    began: Instant,
+    attempts: AtomicU32,
+    waited_micros: AtomicU64,
+    /// Whether the service may have acted on the request, in any attempt.
+    may_have_acted: SendMark,
+}
+
+impl CallRecord {
+    pub(super) fn new(operation: Cow<'static, str>, idempotent: bool) -> Self {
+        Self {
+            id: next_call_id(),
+            operation,
+            idempotent,
+            began: clock::now(),
+            attempts: AtomicU32::new(0),
+            waited_micros: AtomicU64::new(0),
+            may_have_acted: SendMark::not_sent(),
+        }
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn operation(&self) -> &str {
+        &self.operation
+    }
+
+    /// Returns the time since the call began.
+    pub(super) fn elapsed(&self) -> Duration {
+        clock::now().saturating_duration_since(self.began)
+    }
+
+    /// Returns the mark that the transport sets before the service can receive the request.
+    pub(super) fn mark(&self) -> &SendMark {
+        &self.may_have_acted
+    }
+
+    pub(super) fn update(&self, stats: CallStats) {
+        let waited = u64::try_from(stats.waited.as_micros()).unwrap_or(u64::MAX);
+        self.attempts.store(stats.attempts, Ordering::Relaxed);
+        self.waited_micros.store(waited, Ordering::Relaxed);
+    }
+
+    pub(super) fn stats(&self) -> CallStats {
+        CallStats {
+            attempts: self.attempts.load(Ordering::Relaxed),
+            waited: Duration::from_micros(self.waited_micros.load(Ordering::Relaxed)),
+            may_have_acted: self.may_have_acted.is_sent(),
+            idempotent: self.idempotent,
+        }
+    }
+
+    /// Completes the error of a call that did not run to its end.
+    pub(super) fn complete(&self, error: Error) -> Error {
+        error
+            .with_operation(self.operation.clone())
+            .with_stats(self.stats())
+    }
+}

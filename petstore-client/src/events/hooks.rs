@@ -1,0 +1,120 @@
+//! The hooks of a client, and what it has reported.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{AttemptRequest, Event, TARGET, Throttled};
+use crate::clock::http_date;
+use crate::deprecation::Deprecation;
+use crate::rate_limit::{BlockReason, Limiter};
+
+/// The maximum number of reported deprecated operations: raw requests can have any number of names.
+const MAX_DEPRECATED: usize = 1_000;
+
+type EventHook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+type RequestHook = Arc<dyn Fn(&mut AttemptRequest<'_>) + Send + Sync>;
+
+/// The hooks of a client, and what it has reported.
+#[derive(Default)]
+pub(crate) struct Events {
+    hooks: Vec<EventHook>,
+    request_hooks: Vec<RequestHook>,
+    /// The deprecated operations.
+    deprecated: Mutex<HashSet<String>>,
+    /// The number of state changes of the shared store.
+    store_changes: AtomicU64,
+}
+
+impl Events {
+    pub(crate) fn add(&mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) {
+        self.hooks.push(Arc::new(hook));
+    }
+
+    pub(crate) fn add_request_hook(
+        &mut self,
+        hook: impl Fn(&mut AttemptRequest<'_>) + Send + Sync + 'static,
+    ) {
+        self.request_hooks.push(Arc::new(hook));
+    }
+
+    /// Lets the hooks change a request before it is sent.
+    pub(crate) fn prepare(&self, request: &mut AttemptRequest<'_>) {
+        for hook in &self.request_hooks {
+            hook(request);
+        }
+    }
+
+    /// Returns whether there is a hook, or a subscriber that logs events.
+    pub(crate) fn are_observed(&self) -> bool {
+        !self.hooks.is_empty() || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+    }
+
+    /// Reports an event. `event` is only called if events are observed.
+    pub(crate) fn notify<'e>(&self, event: impl FnOnce() -> Event<'e>) {
+        if self.are_observed() {
+            let event = event();
+            event.log();
+            self.tell(&event);
+        }
+    }
+
+    /// Reports a 429, also to those who log only warnings.
+    pub(crate) fn notify_throttled(&self, throttled: Throttled<'_>) {
+        let Throttled {
+            operation,
+            attempt,
+            blocked,
+            ..
+        } = throttled;
+        let problem = match blocked.reason {
+            BlockReason::Ban => "the service banned the API key",
+            _ => "the service refused a request: too many requests",
+        };
+        tracing::warn!(target: TARGET, operation, attempt, %blocked, "{problem}");
+        self.tell(&Event::Throttled(throttled));
+    }
+
+    /// Reports whether the store of shared limits failed or works again, once per change.
+    pub(crate) fn notify_store(&self, limiter: &Limiter) {
+        if let Some(status) = limiter.store_status_change(&self.store_changes) {
+            self.notify(|| Event::SharedStore(&status));
+        }
+    }
+
+    /// Reports a deprecation once per operation.
+    pub(crate) fn notify_deprecated(
+        &self,
+        operation: &str,
+        call_id: u64,
+        deprecation: &Deprecation,
+    ) {
+        let mut reported = self
+            .deprecated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if reported.contains(operation) || reported.len() >= MAX_DEPRECATED {
+            return;
+        }
+        reported.insert(operation.to_owned());
+        drop(reported);
+        tracing::warn!(
+            target: TARGET,
+            operation,
+            sunset = deprecation.sunset().map(http_date),
+            replacement = deprecation.replacement(),
+            "this operation is deprecated"
+        );
+        self.notify(|| Event::Deprecated {
+            operation,
+            call_id,
+            deprecation,
+        });
+    }
+
+    fn tell(&self, event: &Event<'_>) {
+        for hook in &self.hooks {
+            hook(event);
+        }
+    }
+}

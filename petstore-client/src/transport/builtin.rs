@@ -1,0 +1,207 @@
+//! The built-in transport: an HTTP client with a connection pool.
+
+use std::convert::Infallible;
+use std::error::Error as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{fmt, io, iter};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method};
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::timeout;
+use url::Url;
+
+use super::custom::{ResponseLimit, Transport, TransportError};
+use super::mark::SendMark;
+use crate::options::{DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_READ_TIMEOUT};
+
+/// The built-in transport, for [`ClientBuilder::wrap_transport`](crate::ClientBuilder::wrap_transport).
+///
+/// It sends each request once, to its URL, and follows no redirects. Clones share their connections.
+///
+/// ```
+/// use petstore_client::{Bytes, Client};
+/// use petstore_client::transport::{Builtin, Transport, TransportError};
+///
+/// struct Recorder {
+///     builtin: Builtin,
+/// }
+///
+/// impl Transport for Recorder {
+///     async fn send(
+///         &self,
+///         request: http::Request<Bytes>,
+///     ) -> Result<http::Response<Bytes>, TransportError> {
+///         println!("{} {}", request.method(), request.uri());
+///         self.builtin.send(request).await
+///     }
+/// }
+///
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .wrap_transport(|builtin| Recorder { builtin })
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Builtin {
+    http: reqwest::Client,
+    connect_timeout: Duration,
+}
+
+/// The time limit between two reads of a body: an extension of the request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadTimeout(pub(super) Duration);
+
+impl Builtin {
+    pub(super) fn new(http: reqwest::Client, connect_timeout: Duration) -> Self {
+        Self {
+            http,
+            connect_timeout,
+        }
+    }
+
+    /// Sends a request. Marks it before the service can receive it. Returns when the head of the
+    /// response has arrived.
+    pub(super) async fn start(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        data: Bytes,
+        mark: SendMark,
+    ) -> Result<reqwest::Response, TransportError> {
+        let mut request = reqwest::Request::new(method, url);
+        *request.headers_mut() = headers;
+        *request.body_mut() = Some(reqwest::Body::wrap(OutgoingBody { data, mark }));
+        match self.http.execute(request).await {
+            Ok(response) => Ok(response),
+            Err(error) => Err(self.error(error.without_url())),
+        }
+    }
+
+    fn error(&self, error: reqwest::Error) -> TransportError {
+        if error.is_builder() {
+            TransportError::invalid(error)
+        } else if !error.is_connect() {
+            TransportError::interrupted(error)
+        } else if error.is_timeout() {
+            TransportError::connect_timed_out(self.connect_timeout)
+        } else if is_handshake(&error) {
+            TransportError::tls(error)
+        } else {
+            TransportError::connect(error)
+        }
+    }
+}
+
+impl Transport for Builtin {
+    async fn send(
+        &self,
+        mut request: http::Request<Bytes>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        let mark = SendMark::take(&mut request);
+        let (head, body) = request.into_parts();
+        let extensions = &head.extensions;
+        let max = match extensions.get() {
+            Some(ResponseLimit(max)) => *max,
+            None => DEFAULT_MAX_RESPONSE_BYTES,
+        };
+        let read_timeout = match extensions.get() {
+            Some(ReadTimeout(limit)) => *limit,
+            None => DEFAULT_READ_TIMEOUT,
+        };
+        let url = Url::parse(&head.uri.to_string()).map_err(TransportError::invalid)?;
+        let mut response = self
+            .start(head.method, url, head.headers, body, mark)
+            .await?;
+        let body = match read_body(&mut response, max, read_timeout).await {
+            Ok(body) => body,
+            // The status of an error matters more than the end of its body.
+            Err(_) if !response.status().is_success() => Bytes::new(),
+            Err(error) => return Err(error),
+        };
+        let mut whole = http::Response::new(body);
+        *whole.status_mut() = response.status();
+        *whole.version_mut() = response.version();
+        *whole.headers_mut() = std::mem::take(response.headers_mut());
+        Ok(whole)
+    }
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builtin").finish_non_exhaustive()
+    }
+}
+
+/// Reads a body, or slightly more than `max` bytes of it.
+pub(super) async fn read_body(
+    response: &mut reqwest::Response,
+    max: usize,
+    read_timeout: Duration,
+) -> Result<Bytes, TransportError> {
+    let mut body = Bytes::new();
+    while body.len() <= max {
+        let chunk = match timeout(read_timeout, response.chunk()).await {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(error)) => return Err(TransportError::interrupted(error.without_url())),
+            Err(_) => return Err(TransportError::read_timed_out(read_timeout)),
+        };
+        let Some(chunk) = chunk else { break };
+        if body.is_empty() {
+            // The usual case: a single chunk, which is not copied.
+            body = chunk;
+        } else {
+            let mut longer = BytesMut::from(body);
+            longer.extend_from_slice(&chunk);
+            body = longer.freeze();
+        }
+    }
+    Ok(body)
+}
+
+/// Returns whether the TLS handshake failed: rustls reports invalid data, and nothing else reads
+/// data before a request is sent.
+fn is_handshake(error: &reqwest::Error) -> bool {
+    let mut causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.any(|cause| cause.downcast_ref().is_some_and(is_invalid_data))
+}
+
+/// Also searches wrapped I/O errors, which `source` does not return.
+fn is_invalid_data(error: &io::Error) -> bool {
+    let inner = || error.get_ref().and_then(|inner| inner.downcast_ref());
+    error.kind() == io::ErrorKind::InvalidData || inner().is_some_and(is_invalid_data)
+}
+
+/// The body of a request. It records when a connection starts to write the request, because the
+/// connection calls `is_end_stream` first. Before that, nothing can have reached the service.
+struct OutgoingBody {
+    data: Bytes,
+    mark: SendMark,
+}
+
+impl Body for OutgoingBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let data = std::mem::take(&mut self.data);
+        Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.mark.sent();
+        self.data.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.data.len() as u64)
+    }
+}

@@ -1,0 +1,176 @@
+//! What programs add to typed calls: headers, hooks that write headers, and a wrapped transport.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use petstore_client::transport::{Builtin, Transport, TransportError};
+use petstore_client::{Bytes, ErrorKind, Method, NewPet, RequestOptions};
+
+use super::kit::{answer, builder, http, no_pets, serve};
+use super::wire::{Act, Wire};
+
+/// Returns the values of a header in the server's requests.
+fn values(server: &Wire, name: &str) -> Vec<Option<String>> {
+    let requests = server.seen();
+    let value = |seen: &super::Seen| seen.header(name).map(str::to_owned);
+    requests.iter().map(value).collect()
+}
+
+#[tokio::test]
+async fn every_call_takes_a_header_and_sends_it_with_each_attempt() {
+    let failing = || answer(503, &[], "");
+    let (server, client) = serve(vec![failing(), no_pets(), failing(), no_pets(), no_pets()]);
+    client.pets().list().header("X-Tag", "a").await.unwrap();
+    let orders = client.store().orders().header("x-tag", "b");
+    orders.await.unwrap();
+    let request = client.request(Method::GET, "/pets").header("X-Tag", "c");
+    request.await.unwrap();
+    let expected = ["a", "a", "b", "b", "c"].map(|value| Some(value.to_owned()));
+    assert_eq!(values(&server, "x-tag"), expected);
+}
+
+#[tokio::test]
+async fn headers_of_options_are_added_to_pages_and_yield_to_those_of_a_call() {
+    let next = [("Link", "</pets?cursor=2>; rel=\"next\"")];
+    let (server, client) = serve(vec![answer(200, &next, "[]"), no_pets(), no_pets()]);
+    let batch = RequestOptions::new().header("X-Tag", "batch");
+    let client = client.with_options(&batch);
+    let mut pages = client.pets().list().pages();
+    while pages.try_next().await.unwrap().is_some() {}
+    client.pets().list().header("X-Tag", "own").await.unwrap();
+    let expected = ["batch", "batch", "own"].map(|value| Some(value.to_owned()));
+    assert_eq!(values(&server, "x-tag"), expected);
+    let other = RequestOptions::new().header("X-Tag", "other");
+    let built = client.pets().list().options(&other).build().unwrap();
+    assert_eq!(built.headers()["x-tag"], "other");
+}
+
+#[tokio::test]
+async fn headers_that_the_client_sets_are_refused_before_anything_is_sent() {
+    let (server, client) = serve(vec![no_pets()]);
+    for name in [
+        "Authorization",
+        "Host",
+        "content-length",
+        "Connection",
+        "Transfer-Encoding",
+    ] {
+        let error = client.pets().list().header(name, "x").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
+        let said = format!("the client sets the header `{}`", name.to_lowercase());
+        assert!(error.to_string().contains(&said), "{error}");
+        let options = RequestOptions::new().header(name, "x");
+        let error = client.pets().list().options(&options).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
+    }
+    let error = client
+        .pets()
+        .create(&NewPet::new("a", 1))
+        .header("a b", "x");
+    assert!(error.await.unwrap_err().to_string().contains("`a b`"));
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
+async fn hooks_write_headers_for_each_attempt_in_order_and_never_see_the_key() {
+    let server = Wire::of(vec![answer(503, &[], ""), no_pets()]);
+    let client = builder(&server.base())
+        .on_request(|request| {
+            assert!(request.headers().get("authorization").is_none());
+            assert_eq!(
+                (request.operation(), request.method()),
+                ("listPets", &Method::GET)
+            );
+            assert!(request.url().path().ends_with("/pets") && request.call_id() > 0);
+            let trace = format!("trace-{}", request.attempt());
+            request.insert_header("traceparent", trace).unwrap();
+            let refused = request.insert_header("Authorization", "mine").unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
+        })
+        .on_request(|request| {
+            let before = request.headers()["traceparent"]
+                .to_str()
+                .unwrap()
+                .to_owned();
+            request.insert_header("x-second", before).unwrap();
+        })
+        .build()
+        .unwrap();
+    client.pets().list().await.unwrap();
+    for name in ["traceparent", "x-second"] {
+        let expected = ["trace-1", "trace-2"].map(|value| Some(value.to_owned()));
+        assert_eq!(values(&server, name), expected);
+    }
+}
+
+/// Counts requests, and answers from its cache where the service has nothing new.
+struct Counting {
+    builtin: Builtin,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Transport for Counting {
+    async fn send(
+        &self,
+        mut request: ::http::Request<Bytes>,
+    ) -> Result<::http::Response<Bytes>, TransportError> {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        request
+            .headers_mut()
+            .insert("x-wrapped", "yes".parse().unwrap());
+        let mut response = self.builtin.send(request).await?;
+        if response.status().as_u16() == 304 {
+            *response.status_mut() = ::http::StatusCode::OK;
+            *response.body_mut() = Bytes::from_static(b"[]");
+        }
+        Ok(response)
+    }
+}
+
+#[tokio::test]
+async fn a_wrapper_sees_each_attempt_and_may_change_requests_and_responses() {
+    let large = http(200, &[], format!("[{}]", " ".repeat(100)));
+    let server = Wire::of(vec![
+        answer(503, &[], ""),
+        answer(304, &[], ""),
+        Act::Answer(large),
+        answer(
+            404,
+            &[],
+            r#"{"code":"pet_not_found","message":"gone","status":404}"#,
+        ),
+    ]);
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let client = builder(&server.base())
+        .wrap_transport(move |builtin| Counting {
+            builtin,
+            sent: counted,
+        })
+        .build()
+        .unwrap();
+    let page = client.pets().list().await.unwrap();
+    assert_eq!((page.len(), page.meta().attempts()), (0, 2));
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
+    assert_eq!(values(&server, "x-wrapped")[0].as_deref(), Some("yes"));
+    let small = client.pets().list().max_response_bytes(50);
+    assert_eq!(small.await.unwrap_err().kind(), ErrorKind::BodyTooLarge);
+    let error = client.pets().list().await.unwrap_err();
+    assert_eq!(error.code(), Some("pet_not_found"));
+}
+
+#[test]
+fn a_client_either_wraps_or_replaces_the_transport() {
+    let both = petstore_client::test_util::builder()
+        .transport(petstore_client::transport::transport_fn(|_| async {
+            Err(TransportError::connect("down"))
+        }))
+        .wrap_transport(|builtin| builtin);
+    let error = both.build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("`wrap_transport`"), "{error}");
+    let wrapped = petstore_client::test_util::builder()
+        .connect_timeout(super::kit::secs(1))
+        .wrap_transport(|builtin| builtin);
+    assert!(wrapped.build().is_ok());
+}
