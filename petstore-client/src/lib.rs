@@ -15,10 +15,12 @@
 mod backoff;
 mod clock;
 mod http;
+mod logging;
 mod models;
 mod redact;
 
 mod deprecation;
+mod exact;
 mod extra_headers;
 mod page;
 pub mod rate_limit;

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::key::ApiKey;
-use super::provider::{ApiKeyProvider, DynProvider};
+use super::provider::{ApiKeyProvider, BoxProvider};
 use crate::clock;
 use crate::error::{BoxError, Error, ErrorKind};
 
@@ -45,7 +45,7 @@ pub(crate) enum Credentials {
 }
 
 pub(crate) struct ProvidedKeys {
-    provider: Box<dyn DynProvider>,
+    provider: BoxProvider,
     /// The last refresh. Locked during a refresh.
     last_refresh: Mutex<Option<Refresh>>,
     /// The key that is being replaced, or was the last to be.
@@ -72,7 +72,7 @@ impl Refresh {
 impl Credentials {
     pub(crate) fn provided(provider: impl ApiKeyProvider) -> Self {
         Self::Provided(ProvidedKeys {
-            provider: Box::new(provider),
+            provider: BoxProvider::new(provider),
             last_refresh: Mutex::default(),
             rejected: std::sync::Mutex::default(),
         })
@@ -105,11 +105,11 @@ impl Credentials {
 
 impl ProvidedKeys {
     async fn get(&self) -> Result<Credential, Error> {
-        let mut key = self.provider.dyn_api_key(None).await.map_err(failed)?;
+        let mut key = self.provider.api_key(None).await.map_err(failed)?;
         if self.last_refresh.try_lock().is_err() && self.is_rejected(&key) {
             // Another call is replacing the key. The wait for it is limited.
             let _ = timeout(MAX_REFRESH_WAIT, self.last_refresh.lock()).await;
-            key = self.provider.dyn_api_key(None).await.map_err(failed)?;
+            key = self.provider.api_key(None).await.map_err(failed)?;
         }
         Credential::provided(key)
     }
@@ -146,7 +146,7 @@ impl ProvidedKeys {
     async fn ask(&self, rejected: &ApiKey) -> Result<Option<Credential>, Error> {
         let key = self
             .provider
-            .dyn_api_key(Some(rejected))
+            .api_key(Some(rejected))
             .await
             .map_err(failed)?;
         if key == *rejected {

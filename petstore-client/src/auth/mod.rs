@@ -7,10 +7,12 @@
 //! After a 401, the client asks the provider once for all calls that used the rejected key, and
 //! sends them again with the new key. A rotation needs no restart, and no call fails.
 
+mod caching;
 mod credentials;
 mod key;
 mod provider;
 
+pub use caching::CachingProvider;
 pub(crate) use credentials::{Credential, Credentials};
 pub use key::ApiKey;
-pub use provider::{ApiKeyProvider, CachingProvider, ProviderFn, provider_fn};
+pub use provider::{ApiKeyProvider, BoxProvider, ProviderFn, provider_fn};

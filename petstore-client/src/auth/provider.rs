@@ -3,14 +3,8 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::key::ApiKey;
-use crate::clock;
 use crate::error::BoxError;
 
 /// A source of API keys that can change during the client's lifetime.
@@ -19,7 +13,7 @@ use crate::error::BoxError;
 /// the client calls it once more, with the rejected key, for all calls that used this key. If it
 /// returns another key, the client sends those calls again.
 ///
-/// It runs on the call's task, which does not have the caller's task-locals.
+/// It may run with or without the caller's task-locals.
 ///
 /// ```
 /// use petstore_client::{ApiKey, BoxError, auth::ApiKeyProvider};
@@ -98,81 +92,40 @@ where
     }
 }
 
-/// Caches the key of a slow provider, such as a vault.
-///
-/// When the key expires or the service rejects it, one call asks the provider again, and other
-/// calls wait. A program that keeps this provider in an `Arc` can [`invalidate`](Self::invalidate)
-/// the key after a rotation.
+/// A provider of any type, for programs that choose one at run time. Clones share it.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use std::time::Duration;
-/// use petstore_client::{Client, auth::{CachingProvider, provider_fn}};
+/// use petstore_client::{ApiKey, auth::BoxProvider};
 ///
-/// let vault = provider_fn(|_rejected| async { Ok("fetched".into()) });
-/// let keys = Arc::new(CachingProvider::new(vault, Duration::from_secs(300)));
-/// let client = Client::builder("https://petstore.example/v1")
-///     .api_key_provider(Arc::clone(&keys))
-///     .build()?;
-/// keys.invalidate();
-/// # let _ = client;
-/// # Ok::<(), petstore_client::Error>(())
+/// let providers = [BoxProvider::new(ApiKey::new("first")), BoxProvider::new(ApiKey::new("second"))];
+/// # assert_eq!(providers.len(), 2);
 /// ```
-pub struct CachingProvider<P> {
-    provider: P,
-    ttl: Duration,
-    /// The key, and when it was fetched. Locked while the provider runs.
-    cached: Mutex<Option<(ApiKey, Instant)>>,
-    is_invalid: AtomicBool,
-}
+#[derive(Clone)]
+pub struct BoxProvider(Arc<dyn DynProvider>);
 
-impl<P: ApiKeyProvider> CachingProvider<P> {
-    /// Caches each key of `provider` for `ttl`.
-    pub fn new(provider: P, ttl: Duration) -> Self {
-        Self {
-            provider,
-            ttl,
-            cached: Mutex::default(),
-            is_invalid: AtomicBool::new(false),
-        }
-    }
-
-    /// Drops the cached key. The next request asks the provider.
-    pub fn invalidate(&self) {
-        self.is_invalid.store(true, Ordering::Release);
+impl BoxProvider {
+    /// Boxes a provider.
+    pub fn new(provider: impl ApiKeyProvider) -> Self {
+        Self(Arc::new(provider))
     }
 }
 
-impl<P: ApiKeyProvider> ApiKeyProvider for CachingProvider<P> {
+impl ApiKeyProvider for BoxProvider {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        let mut cached = self.cached.lock().await;
-        if self.is_invalid.swap(false, Ordering::AcqRel) {
-            *cached = None;
-        }
-        if let Some((key, since)) = &*cached
-            && clock::now().saturating_duration_since(*since) < self.ttl
-            && rejected != Some(key)
-        {
-            return Ok(key.clone());
-        }
-        let key = self.provider.api_key(rejected).await?;
-        *cached = Some((key.clone(), clock::now()));
-        Ok(key)
+        self.0.dyn_api_key(rejected).await
     }
 }
 
-impl<P> fmt::Debug for CachingProvider<P> {
+impl fmt::Debug for BoxProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CachingProvider")
-            .field("ttl", &self.ttl)
-            .finish_non_exhaustive()
+        f.write_str("BoxProvider")
     }
 }
 
-pub(super) type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<ApiKey, BoxError>> + Send + 'a>>;
+type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<ApiKey, BoxError>> + Send + 'a>>;
 
-/// A provider of any type.
-pub(super) trait DynProvider: Send + Sync {
+/// A provider as an object.
+trait DynProvider: Send + Sync {
     fn dyn_api_key<'a>(&'a self, rejected: Option<&'a ApiKey>) -> KeyFuture<'a>;
 }
 

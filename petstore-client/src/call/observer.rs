@@ -9,9 +9,9 @@ use super::record::CallRecord;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
 use crate::events::{
-    Attempt, AttemptRequest, Event, Events, Finished, Received, Retrying, TARGET, Throttled,
-    Waiting,
+    Attempt, AttemptRequest, Event, Events, Finished, Received, Retrying, Throttled, Waiting,
 };
+use crate::logging::TARGET;
 use crate::rate_limit::{Blocked, Limiter, Wait};
 use crate::request::Request;
 use crate::retry::may_have_acted;

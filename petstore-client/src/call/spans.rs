@@ -7,7 +7,7 @@ use tracing::{Instrument as _, Span};
 use url::Url;
 
 use crate::error::Error;
-use crate::events::TARGET;
+use crate::logging::TARGET;
 use crate::request::Request;
 
 /// Parameters of queries whose values are shown. Others may be secret.

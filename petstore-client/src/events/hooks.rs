@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{AttemptRequest, Event, TARGET, Throttled};
+use super::{AttemptRequest, Event, Throttled};
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
+use crate::logging::TARGET;
 use crate::rate_limit::{BlockReason, Limiter};
 
 /// The maximum number of reported deprecated operations: raw requests can have any number of names.

@@ -40,10 +40,8 @@ pub(crate) use self::hooks::Events;
 pub use self::request::AttemptRequest;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
+use crate::logging::TARGET;
 use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
-
-/// The target of all spans and log records.
-pub(crate) const TARGET: &str = "petstore_client";
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]

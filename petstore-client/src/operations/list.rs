@@ -8,6 +8,7 @@ use super::call::Call;
 use super::pages::{Items, Pages, items_digest};
 use crate::client::Client;
 use crate::error::Error;
+use crate::exact::ReceivedPet;
 use crate::models::{Pet, PetStatus};
 use crate::page::Page;
 use crate::request::Request;
@@ -119,7 +120,8 @@ fn set_parameter(url: &mut Url, name: &str, value: &str) {
 }
 
 fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
-    let (pets, meta) = response.decoded::<Vec<Pet>>()?.into_parts();
+    let (received, meta) = response.decoded::<Vec<ReceivedPet>>()?.into_parts();
+    let pets = received.into_iter().map(ReceivedPet::into_pet).collect();
     let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     Ok(Response::new(
         Page::new(pets, limit, meta.next_page()),

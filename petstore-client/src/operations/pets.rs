@@ -107,7 +107,7 @@ impl Pets {
             request.body = body.into();
             request
         });
-        Call::new(self.0.clone(), request)
+        Call::pet(self.0.clone(), request)
     }
 
     /// Gets one pet (`getPet`).
@@ -133,7 +133,7 @@ impl Pets {
         let mut request = Request::new("getPet", Method::GET, url);
         request.template = Some("/pets/{petId}");
         request.removal = Some(GET_PET_REMOVAL);
-        Call::new(self.0.clone(), Ok(request))
+        Call::pet(self.0.clone(), Ok(request))
     }
 }
 
@@ -151,6 +151,6 @@ impl Store {
         let url = self.0.core.base.at("/store/orders");
         let mut request = Request::new("GET /store/orders", Method::GET, url);
         request.template = Some("/store/orders");
-        Call::new(self.0.clone(), Ok(request))
+        Call::value(self.0.clone(), Ok(request))
     }
 }

@@ -166,8 +166,9 @@ impl Connection {
         http = match &self.proxy {
             // A proxy could not reach this machine's loopback addresses, and would see the key.
             _ if base.is_loopback() => http.no_proxy(),
-            None => http,
-            Some(Proxy(None)) => http.no_proxy(),
+            None if cfg!(feature = "system-proxy") => http,
+            // reqwest would read the environment.
+            None | Some(Proxy(None)) => http.no_proxy(),
             Some(Proxy(Some(Ok(proxy)))) => http.proxy(proxy.clone()),
             Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
         };

@@ -1,0 +1,322 @@
+//! A cache of the key of another provider, which outlives that provider's failures.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, timeout_at};
+
+use super::key::ApiKey;
+use super::provider::ApiKeyProvider;
+use crate::clock;
+use crate::error::BoxError;
+use crate::logging::TARGET;
+
+/// How long calls wait for a new key once the time of the last one is over.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// The shortest and longest time between two attempts to get a new key.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// Caches the key of another provider for some time.
+///
+/// It asks the provider for the next key ahead of time, in the background, when four fifths of the time
+/// are over. It asks once at a time. If the provider fails, it goes on with the last key until the
+/// service rejects that, logs one warning (target `petstore_client`), and asks again after a fifth of
+/// the time, at least each second and at most each minute.
+///
+/// Keep it in an `Arc` to [`invalidate`](Self::invalidate) the key.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use petstore_client::auth::{CachingProvider, provider_fn};
+/// use petstore_client::{ApiKey, Client};
+///
+/// let vault = provider_fn(|_rejected| async { Ok(ApiKey::new("from the vault")) });
+/// let keys = Arc::new(CachingProvider::new(vault, Duration::from_secs(300)));
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key_provider(Arc::clone(&keys))
+///     .build()?;
+/// // The program learns of a rotation.
+/// keys.invalidate();
+/// # let _ = client;
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
+pub struct CachingProvider<P>(Arc<Cache<P>>);
+
+struct Cache<P> {
+    provider: P,
+    ttl: Duration,
+    state: Mutex<CacheState>,
+    /// Locked while the provider runs.
+    asking: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default)]
+struct CacheState {
+    known: Option<Known>,
+    /// When the request for a new key began that is in progress, or was the last.
+    asked_at: Option<Instant>,
+    is_failing: bool,
+}
+
+#[derive(Clone)]
+struct Known {
+    key: ApiKey,
+    /// When to ask for the next key.
+    ask_at: Instant,
+    ends_at: Instant,
+}
+
+/// What to do for a call.
+enum Lookup {
+    Use(ApiKey),
+    /// Use this key, and ask for the next one meanwhile.
+    UseAndRefresh(ApiKey),
+    /// Wait for the next key for a short time, then use this one.
+    Refresh(ApiKey),
+    Ask,
+}
+
+impl<P: ApiKeyProvider> CachingProvider<P> {
+    /// Caches each key of `provider` for `ttl`.
+    pub fn new(provider: P, ttl: Duration) -> Self {
+        Self(Arc::new(Cache {
+            provider,
+            ttl,
+            state: Mutex::default(),
+            asking: Arc::default(),
+        }))
+    }
+
+    /// Drops the cached key. The next request asks the provider, and fails if that fails.
+    pub fn invalidate(&self) {
+        self.0.state().known = None;
+    }
+}
+
+impl<P: ApiKeyProvider> ApiKeyProvider for CachingProvider<P> {
+    async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        let cache = &self.0;
+        match cache.look_up(rejected) {
+            Lookup::Use(key) => Ok(key),
+            Lookup::UseAndRefresh(key) => {
+                cache.refresh();
+                Ok(key)
+            }
+            Lookup::Refresh(key) => {
+                cache.refresh();
+                Ok(cache.refreshed().await.unwrap_or(key))
+            }
+            Lookup::Ask => cache.ask_for(rejected).await,
+        }
+    }
+}
+
+impl<P: ApiKeyProvider> Cache<P> {
+    fn look_up(&self, rejected: Option<&ApiKey>) -> Lookup {
+        let state = self.state();
+        let now = clock::now();
+        match &state.known {
+            Some(known) if rejected != Some(&known.key) => {
+                let key = known.key.clone();
+                if now < known.ask_at {
+                    Lookup::Use(key)
+                } else if now < known.ends_at || state.is_failing {
+                    Lookup::UseAndRefresh(key)
+                } else {
+                    Lookup::Refresh(key)
+                }
+            }
+            _ => Lookup::Ask,
+        }
+    }
+
+    /// Asks for the next key in the background, unless that is in progress.
+    fn refresh(self: &Arc<Self>) {
+        let Ok(turn) = Arc::clone(&self.asking).try_lock_owned() else {
+            return;
+        };
+        self.state().asked_at = Some(clock::now());
+        let cache = Arc::clone(self);
+        tokio::spawn(async move { cache.ask(None, &turn).await });
+    }
+
+    /// Waits for the key that is asked for in the background, for a limited time.
+    async fn refreshed(&self) -> Option<ApiKey> {
+        let asked_at = self.state().asked_at?;
+        let end = clock::after(asked_at, MAX_WAIT);
+        let turn = timeout_at(end, self.asking.lock()).await;
+        drop(turn);
+        self.state().known.as_ref().map(|known| known.key.clone())
+    }
+
+    /// Asks for a key, because there is none that can be used.
+    async fn ask_for(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        let turn = Arc::clone(&self.asking).lock_owned().await;
+        // Another call may have asked meanwhile.
+        if let Lookup::Use(key) = self.look_up(rejected) {
+            return Ok(key);
+        }
+        self.ask(rejected, &turn).await
+    }
+
+    async fn ask(
+        &self,
+        rejected: Option<&ApiKey>,
+        _turn: &OwnedMutexGuard<()>,
+    ) -> Result<ApiKey, BoxError> {
+        let result = self.provider.api_key(rejected).await;
+        let now = clock::now();
+        let mut state = self.state();
+        match &result {
+            Ok(key) => {
+                state.known = Some(Known {
+                    key: key.clone(),
+                    ask_at: clock::after(now, self.ttl / 5 * 4),
+                    ends_at: clock::after(now, self.ttl),
+                });
+                state.is_failing = false;
+            }
+            Err(error) => {
+                let was_failing = std::mem::replace(&mut state.is_failing, true);
+                if let Some(known) = &mut state.known {
+                    let pause = (self.ttl / 5).clamp(MIN_PAUSE, MAX_PAUSE);
+                    known.ask_at = clock::after(now, pause);
+                }
+                let has_key = state.known.is_some();
+                drop(state);
+                if has_key && !was_failing {
+                    let error = &**error as &(dyn std::error::Error + 'static);
+                    tracing::warn!(
+                        target: TARGET,
+                        error,
+                        "no new API key: the provider failed; the last key stays in use"
+                    );
+                }
+            }
+        }
+        result
+    }
+
+    fn state(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<P> fmt::Debug for CachingProvider<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachingProvider")
+            .field("ttl", &self.0.ttl)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+    use crate::auth::provider_fn;
+
+    const TTL: Duration = Duration::from_secs(300);
+
+    /// A vault that counts its readers, takes a second, and can be down.
+    fn vault(
+        down: &Arc<Mutex<bool>>,
+        asked: &Arc<AtomicU32>,
+    ) -> CachingProvider<impl ApiKeyProvider> {
+        let (down, asked) = (Arc::clone(down), Arc::clone(asked));
+        let provider = provider_fn(move |_| {
+            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            let is_down = *down.lock().unwrap();
+            async move {
+                sleep(Duration::from_secs(1)).await;
+                if is_down {
+                    return Err("the vault is down".into());
+                }
+                Ok(ApiKey::new(format!("key-{number}")))
+            }
+        });
+        CachingProvider::new(provider, TTL)
+    }
+
+    fn key(number: u32) -> ApiKey {
+        ApiKey::new(format!("key-{number}"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_key_is_fetched_ahead_of_time_without_a_wait() {
+        let (down, asked) = (Arc::default(), Arc::default());
+        let keys = vault(&down, &asked);
+        assert_eq!(keys.api_key(None).await.unwrap(), key(1));
+        advance(TTL / 5 * 4 - Duration::from_secs(1)).await;
+        assert_eq!(keys.api_key(None).await.unwrap(), key(1));
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        advance(Duration::from_secs(1)).await;
+        let start = clock::now();
+        for _ in 0..8 {
+            assert_eq!(keys.api_key(None).await.unwrap(), key(1));
+        }
+        assert_eq!(clock::now(), start, "no call waits for the vault");
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(keys.api_key(None).await.unwrap(), key(2));
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "one at a time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_vault_that_is_down_for_an_hour_fails_no_call() {
+        let (down, asked) = (Arc::default(), Arc::default());
+        let keys = vault(&down, &asked);
+        keys.api_key(None).await.unwrap();
+        *down.lock().unwrap() = true;
+        for _ in 0..3_600 {
+            sleep(Duration::from_secs(1)).await;
+            assert_eq!(keys.api_key(None).await.unwrap(), key(1));
+        }
+        let asked_down = asked.load(Ordering::Relaxed) - 1;
+        assert!((50..70).contains(&asked_down), "{asked_down}");
+        *down.lock().unwrap() = false;
+        sleep(MAX_PAUSE).await;
+        keys.api_key(None).await.unwrap();
+        sleep(Duration::from_secs(2)).await;
+        assert_ne!(keys.api_key(None).await.unwrap(), key(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_old_key_is_replaced_before_it_is_used_but_a_slow_vault_is_not_waited_for() {
+        let (down, asked) = (Arc::default(), Arc::default());
+        let keys = vault(&down, &asked);
+        keys.api_key(None).await.unwrap();
+        advance(2 * TTL).await;
+        assert_eq!(keys.api_key(None).await.unwrap(), key(2));
+        *down.lock().unwrap() = true;
+        advance(2 * TTL).await;
+        assert_eq!(keys.api_key(None).await.unwrap(), key(2));
+        let start = clock::now();
+        assert_eq!(keys.api_key(None).await.unwrap(), key(2));
+        assert_eq!(clock::now(), start, "the next call does not wait again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rejected_or_invalid_key_is_asked_for_once() {
+        let (down, asked) = (Arc::default(), Arc::default());
+        let keys = vault(&down, &asked);
+        keys.api_key(None).await.unwrap();
+        let rejected = key(1);
+        let calls = (0..4).map(|_| keys.api_key(Some(&rejected)));
+        for result in futures_util::future::join_all(calls).await {
+            assert_eq!(result.unwrap(), key(2));
+        }
+        keys.invalidate();
+        for _ in 0..3 {
+            assert_eq!(keys.api_key(None).await.unwrap(), key(3));
+        }
+        *down.lock().unwrap() = true;
+        assert!(keys.api_key(Some(&key(3))).await.is_err());
+    }
+}

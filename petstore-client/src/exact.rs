@@ -1,0 +1,213 @@
+//! Decodes responses with all digits of their numbers.
+//!
+//! The parser of `serde_json` rounds some fractions wrongly unless a feature is on, which would then be
+//! on in the whole program, and fails on numbers beyond the range of `f64`. So fields that this version
+//! does not know are read as text first.
+
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+
+use crate::models::{Pet, PetStatus};
+
+/// Deeper values are decoded by `serde_json`: each level is read again.
+const MAX_DEPTH: usize = 16;
+
+/// A pet in a response.
+pub(crate) struct ReceivedPet(Pet);
+
+impl ReceivedPet {
+    pub(crate) fn into_pet(self) -> Pet {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ReceivedPet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PetVisitor)
+    }
+}
+
+/// Any JSON in a response.
+pub(crate) struct ReceivedValue(Value);
+
+impl ReceivedValue {
+    pub(crate) fn into_value(self) -> Value {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ReceivedValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self(value(json, 0)))
+    }
+}
+
+struct PetVisitor;
+
+impl<'de> Visitor<'de> for PetVisitor {
+    type Value = ReceivedPet;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pet, a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ReceivedPet, A::Error> {
+        let (mut id, mut name, mut category_id, mut status) = (None, None, None, None);
+        let mut extra = Map::new();
+        while let Some(field) = fields.next_key::<String>()? {
+            match field.as_str() {
+                "id" => read("id", &mut id, &mut fields)?,
+                "name" => read("name", &mut name, &mut fields)?,
+                "categoryId" => read("categoryId", &mut category_id, &mut fields)?,
+                "status" => read("status", &mut status, &mut fields)?,
+                _ => {
+                    let json: &RawValue = fields.next_value()?;
+                    extra.insert(field, value(json, 0));
+                }
+            }
+        }
+        let id = id.ok_or_else(|| A::Error::missing_field("id"))?;
+        let name: String = name.ok_or_else(|| A::Error::missing_field("name"))?;
+        let category_id = category_id.ok_or_else(|| A::Error::missing_field("categoryId"))?;
+        let status: Option<Option<PetStatus>> = status;
+        let mut pet = Pet::new(id, name, category_id);
+        pet.status = status.flatten();
+        pet.extra = extra;
+        Ok(ReceivedPet(pet))
+    }
+}
+
+/// Reads the value of a field. Fails on a duplicate field.
+fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    name: &'static str,
+    field: &mut Option<T>,
+    fields: &mut A,
+) -> Result<(), A::Error> {
+    match field.replace(fields.next_value()?) {
+        Some(_) => Err(A::Error::duplicate_field(name)),
+        None => Ok(()),
+    }
+}
+
+/// Decodes a value. What `Value` cannot hold is kept as text.
+fn value(json: &RawValue, depth: usize) -> Value {
+    let text = json.get();
+    let decoded = match text.as_bytes().first() {
+        Some(b'{') if depth < MAX_DEPTH => object(text, depth),
+        Some(b'[') if depth < MAX_DEPTH => array(text, depth),
+        Some(b'-' | b'0'..=b'9') => number(text),
+        _ => serde_json::from_str(text).ok(),
+    };
+    decoded.unwrap_or_else(|| text.into())
+}
+
+fn object(text: &str, depth: usize) -> Option<Value> {
+    let fields: Fields<'_> = serde_json::from_str(text).ok()?;
+    let mut object = Map::new();
+    for (name, json) in fields.0 {
+        object.insert(name, value(json, depth + 1));
+    }
+    Some(Value::Object(object))
+}
+
+fn array(text: &str, depth: usize) -> Option<Value> {
+    let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    let mut array = Vec::with_capacity(items.len());
+    for json in items {
+        array.push(value(json, depth + 1));
+    }
+    Some(Value::Array(array))
+}
+
+fn number(text: &str) -> Option<Value> {
+    let is_integer = !text.contains(['.', 'e', 'E']) && text != "-0";
+    if is_integer && let Ok(number) = serde_json::from_str(text) {
+        return Some(Value::Number(number));
+    }
+    let exact = text.parse().ok()?;
+    Number::from_f64(exact).map(Value::Number)
+}
+
+/// The fields of an object, in order.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(FieldsVisitor).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pet(extra: &str) -> Pet {
+        let text = format!(r#"{{"id":1,"name":"a","categoryId":1,"status":null,{extra}}}"#);
+        serde_json::from_str::<ReceivedPet>(&text)
+            .unwrap()
+            .into_pet()
+    }
+
+    #[test]
+    fn an_unknown_field_may_hold_any_json_and_keeps_its_digits() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let pet = pet(&format!(
+            r#""length":122.416294033786585,"mass":1e400,"deep":{deep},"big":18446744073709551615,"zero":-0,"inner":{{"a":[122.416294033786585]}}"#
+        ));
+        assert_eq!(pet.extra["length"].as_f64(), Some(122.416_294_033_786_58));
+        assert_eq!(pet.extra["inner"]["a"][0], pet.extra["length"]);
+        // A number if the program sets the feature `arbitrary_precision` of serde_json.
+        let mass = pet.extra["mass"].to_string();
+        assert_eq!(mass.replace(['"', '+'], ""), "1e400");
+        let innermost = (0..MAX_DEPTH).fold(&pet.extra["deep"], |value, _| &value[0]);
+        assert!(innermost.is_string(), "deeper than serde_json decodes");
+        assert_eq!(pet.extra["big"], u64::MAX);
+        assert_eq!(
+            (pet.status, pet.extra["zero"].to_string()),
+            (None, "-0.0".into())
+        );
+    }
+
+    #[test]
+    fn an_array_is_not_a_pet_and_a_field_comes_once() {
+        assert!(serde_json::from_str::<ReceivedPet>(r#"[1,"Rex",7,"sold"]"#).is_err());
+        let twice = r#"{"id":1,"id":2,"name":"a","categoryId":1}"#;
+        assert!(serde_json::from_str::<ReceivedPet>(twice).is_err());
+    }
+
+    #[test]
+    fn any_json_keeps_its_digits() {
+        let text = r#"[{"total": 122.416294033786585, "id": 7, "note": "a\u0062", "paid": true}]"#;
+        let value = serde_json::from_str::<ReceivedValue>(text)
+            .unwrap()
+            .into_value();
+        assert_eq!(value[0]["total"].as_f64(), Some(122.416_294_033_786_58));
+        assert_eq!(
+            (&value[0]["note"], &value[0]["paid"]),
+            (&"ab".into(), &true.into())
+        );
+    }
+}
