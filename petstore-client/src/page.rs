@@ -1,8 +1,9 @@
 //! One page of a list, and the link to the next one.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 use http::HeaderMap;
+use serde::{Serialize, Serializer};
 use url::Url;
 
 use crate::http::base_url::same_origin;
@@ -22,8 +23,22 @@ pub enum More {
     Maybe,
 }
 
-/// One page of a list. It derefs to a slice of its items.
-#[derive(Debug, Clone)]
+/// One page of a list. It derefs to a slice of its items, and is serialized as an array of them.
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use petstore_client::More;
+///
+/// let mut page = client.pets().list().limit(50).await?.into_inner();
+/// page.sort_by(|a, b| a.name.cmp(&b.name));
+/// println!("{}", serde_json::to_string(&page)?);
+/// if page.more() == More::Maybe {
+///     println!("there may be more");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     items: Vec<T>,
     next: Option<Url>,
@@ -70,6 +85,25 @@ impl<T> Deref for Page<T> {
 
     fn deref(&self) -> &[T] {
         &self.items
+    }
+}
+
+impl<T> DerefMut for Page<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.items
+    }
+}
+
+impl<T: Serialize> Serialize for Page<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.items.serialize(serializer)
+    }
+}
+
+/// Creates the last page of a list.
+impl<T> From<Vec<T>> for Page<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self::new(items, usize::MAX, Ok(None))
     }
 }
 
