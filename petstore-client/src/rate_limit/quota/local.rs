@@ -78,7 +78,7 @@ impl Local {
 
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
-        if let Some(Ended::Lost(outcome)) = self.end_lost(reservation, now) {
+        if let Some(EndedLease::Lost(outcome)) = self.end_lost(reservation, now) {
             let _ = self.record(&outcome, self.requests.count(), |_| Duration::ZERO);
         }
     }
@@ -108,7 +108,7 @@ impl Local {
     /// Ends leases that are over: requests that were sent count as lost.
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for ended in self.end_expired(now) {
-            if let Ended::Lost(outcome) = ended {
+            if let EndedLease::Lost(outcome) = ended {
                 let _ = self.record(&outcome, self.requests.count(), |_| Duration::ZERO);
             }
         }
@@ -166,7 +166,7 @@ impl Local {
 }
 
 /// What becomes of a reservation that ends without a response.
-pub(crate) enum Ended {
+pub(crate) enum EndedLease {
     /// The request was sent: the service may have counted it.
     Lost(Outcome),
     /// It was not sent. `is_probe` is whether it was to be a probe.
@@ -212,13 +212,17 @@ impl Local {
 
     /// Ends a request without a response. Returns `None` if its lease had ended: it counts as lost
     /// already.
-    pub(crate) fn end_lost(&mut self, reservation: Reservation, now: LocalTime) -> Option<Ended> {
+    pub(crate) fn end_lost(
+        &mut self,
+        reservation: Reservation,
+        now: LocalTime,
+    ) -> Option<EndedLease> {
         let lease = self.requests.end(reservation)?;
         Some(ended(&lease, now))
     }
 
     /// Ends the requests whose leases are over.
-    pub(crate) fn end_expired(&mut self, now: LocalTime) -> Vec<Ended> {
+    pub(crate) fn end_expired(&mut self, now: LocalTime) -> Vec<EndedLease> {
         let expired = self.requests.expire(now);
         expired.iter().map(|lease| ended(lease, now)).collect()
     }
@@ -229,10 +233,10 @@ impl Local {
     }
 }
 
-fn ended(lease: &Lease, now: LocalTime) -> Ended {
+fn ended(lease: &Lease, now: LocalTime) -> EndedLease {
     match lease.sent() {
-        Some(sent) => Ended::Lost(Outcome::lost(sent.min(now), now, lease.is_probe())),
-        None => Ended::Unsent {
+        Some(sent) => EndedLease::Lost(Outcome::lost(sent.min(now), now, lease.is_probe())),
+        None => EndedLease::Unsent {
             is_probe: lease.is_probe(),
         },
     }

@@ -11,7 +11,7 @@ use super::update::{Granted, MEMBER_LEASE, Report};
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::{self, Decision, InFlight};
 use crate::rate_limit::quota::ledger::Ledger;
-use crate::rate_limit::quota::local::{Ended, Local};
+use crate::rate_limit::quota::local::{EndedLease, Local};
 use crate::rate_limit::quota::outstanding::Reservation;
 use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Block, Outcome, ResponseHead};
@@ -312,12 +312,12 @@ impl Member {
         recorded.block()
     }
 
-    fn record_ended(&mut self, ended: &Ended) {
+    fn record_ended(&mut self, ended: &EndedLease) {
         match ended {
-            Ended::Lost(outcome) => {
+            EndedLease::Lost(outcome) => {
                 self.record(outcome, |_| Duration::ZERO);
             }
-            Ended::Unsent { is_probe } => self.give_back(*is_probe),
+            EndedLease::Unsent { is_probe } => self.give_back(*is_probe),
         }
     }
 
