@@ -93,13 +93,18 @@ pub struct Dirs {
     pub config: Option<PathBuf>,
     /// The folder of the program's state, such as shared rate limits.
     pub state: Option<PathBuf>,
+    /// The folder for files of this session of the user, which has limits where `state` cannot be used.
+    pub runtime: Option<PathBuf>,
+    /// The same below the folder for temporary files, with the user in its name.
+    pub temporary: Option<PathBuf>,
 }
 
 impl Dirs {
     /// Returns the folders for the variables. On Unix, they are below `XDG_CONFIG_HOME` and
     /// `XDG_STATE_HOME`, or `.config` and `.local/state` in `HOME` (XDG Base Directory
     /// Specification). On Windows, they are below `APPDATA` and `LOCALAPPDATA`. Ignores relative
-    /// paths.
+    /// paths. The runtime folder is below `XDG_RUNTIME_DIR`, and the temporary one below `TMPDIR` or
+    /// `/tmp`; Windows has none.
     ///
     /// ```
     /// use petstore_cli::Dirs;
@@ -131,8 +136,23 @@ impl Dirs {
         Self {
             config: own(config),
             state: own(state),
+            runtime: own(absolute("XDG_RUNTIME_DIR")),
+            temporary: temporary(absolute("TMPDIR")),
         }
     }
+}
+
+/// Returns the user's folder below that for temporary files.
+#[cfg(unix)]
+fn temporary(folder: Option<PathBuf>) -> Option<PathBuf> {
+    let folder = folder.unwrap_or_else(|| "/tmp".into());
+    let user = rustix::process::geteuid().as_raw();
+    Some(folder.join(format!("petstore-{user}")))
+}
+
+#[cfg(not(unix))]
+fn temporary(_: Option<PathBuf>) -> Option<PathBuf> {
+    None
 }
 
 /// An output stream.
@@ -281,6 +301,11 @@ mod tests {
         assert_eq!(both.state, Some("/h/.local/state/petstore".into()));
         let relative = dirs(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")]);
         assert_eq!(relative.config, Some("/h/.config/petstore".into()));
-        assert_eq!(dirs(&[]), Dirs::default());
+        let others = dirs(&[("XDG_RUNTIME_DIR", "/run/user/7"), ("TMPDIR", "/t")]);
+        assert_eq!(others.runtime, Some("/run/user/7/petstore".into()));
+        assert_eq!(others.temporary.unwrap().parent(), Some(Path::new("/t")));
+        let none = dirs(&[("TMPDIR", "t")]);
+        assert_eq!((none.config, none.state, none.runtime), (None, None, None));
+        assert_eq!(none.temporary.unwrap().parent(), Some(Path::new("/tmp")));
     }
 }

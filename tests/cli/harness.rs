@@ -148,6 +148,7 @@ impl Petstore {
         let dirs = self.home.as_ref().map(|home| Dirs {
             config: Some(Path::new(home).join("config")),
             state: Some(Path::new(home).join("state")),
+            ..Dirs::default()
         });
         let env = Env {
             args: std::iter::once("petstore")

@@ -13,7 +13,7 @@ use crate::escape;
 use crate::output::{ANY, Printer, Shape};
 use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::session::words::quota_left;
-use crate::session::{Connector, Purpose};
+use crate::session::{Connector, LimitsPlace, Purpose};
 use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
@@ -191,7 +191,11 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
             .unwrap_or_else(|| connector.clock().now());
         checks.push(rate_limits(&quota, now, connector));
     }
-    checks.extend(limits.shared.map(|store| limits_file(&store, system)));
+    checks.extend(
+        limits
+            .shared
+            .map(|store| limits_file(&store, &connector.limits_place(), system)),
+    );
 }
 
 fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> Check {
@@ -209,17 +213,25 @@ fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> C
     }
 }
 
-fn limits_file(store: &SharedStatus, system: &System) -> Check {
+fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Check {
     const NAME: &str = "limits file";
 
-    let place = system.shown(Path::new(&*store.location));
-    match (&store.problem, store.members) {
-        (Some(problem), _) => {
-            let found = format!("{place}: {problem}; limits are not shared");
-            Check::warning(NAME, found, "fix it, or set `--limits-store off`")
-        }
-        (None, 0 | 1) => Check::ok(NAME, place),
-        (None, n) => Check::ok(NAME, format!("{place}, shared by {n} processes")),
+    let mut found = system.shown(Path::new(&*store.location));
+    if let Some(problem) = &store.problem {
+        let found = format!("{found}: {problem}; limits are not shared, and the key may be banned");
+        let hint = place.fix.as_deref();
+        let hint = hint.unwrap_or("make the folder usable, or set XDG_STATE_HOME to another one");
+        return Check::warning(NAME, found, hint);
+    }
+    if store.members > 1 {
+        found += &format!(", shared by {} processes", store.members);
+    }
+    if let Some(reason) = &place.reason {
+        found += &format!("; {reason}");
+    }
+    match &place.fix {
+        Some(fix) => Check::warning(NAME, found, fix),
+        None => Check::ok(NAME, found),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{CliError, Kind};
 use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
 use crate::screen::{Screen, YELLOW};
 use crate::session::words::limit_name;
-use crate::session::{Connector, Purpose, shared_store};
+use crate::session::{Connector, Purpose};
 use crate::time::{self, Clock, count};
 use crate::ui::Ui;
 
@@ -93,7 +93,7 @@ impl Limits {
             printer.print(&layout(&limits, now, &local, printer.screen()))?;
         }
         if let Some(store) = &limits.shared {
-            shared_store(ui, store);
+            connector.warn_of(store);
         }
         if let Some(error) = throttled {
             return Err(error.into());

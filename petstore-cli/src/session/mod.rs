@@ -4,6 +4,7 @@
 //! [`Connector::connect`] when they have checked everything else.
 
 mod explain;
+mod places;
 mod service;
 mod stores;
 mod tls;
@@ -14,18 +15,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use petstore_client::rate_limit::SharedStatus;
 use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 
 use self::explain::Explainer;
 pub(crate) use self::explain::Purpose;
+use self::places::Places;
 use self::service::Service;
 use self::stores::LimitsStore;
 use self::trace::Tracer;
-pub(crate) use self::trace::{report_wait, shared_store};
+pub(crate) use self::trace::report_wait;
 use crate::env::System;
 use crate::error::{CliError, Failure, Kind};
-use crate::settings::Settings;
 use crate::settings::credentials::{self, KeySource};
+use crate::settings::{Settings, StoreAddress};
 use crate::time::Clock;
 use crate::ui::Ui;
 
@@ -43,6 +46,13 @@ pub(crate) struct Connector {
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
     mock: Mutex<Option<petstore_mock::MockServer>>,
+}
+
+/// Why the usual folder of shared limits is not used, if it is not, and the command that mends it.
+#[derive(Default)]
+pub(crate) struct LimitsPlace {
+    pub(crate) reason: Option<String>,
+    pub(crate) fix: Option<String>,
 }
 
 struct Last {
@@ -106,7 +116,8 @@ impl Connector {
         self.last().explainer.begin(service, purpose);
         let attempts = self.settings.values().attempts();
         let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
-            .raising(Arc::clone(&self.uses_deprecated));
+            .raising(Arc::clone(&self.uses_deprecated))
+            .naming_fix(self.limits_place().fix);
         // `Settings::base_url` has refused insecure URLs.
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
@@ -161,6 +172,25 @@ impl Connector {
                 Err(CliError::io(Kind::Config, action, &problem))
             }
         }
+    }
+
+    /// Returns what there is to say about the folder of shared limits.
+    pub(crate) fn limits_place(&self) -> LimitsPlace {
+        match self.settings.values().limits_store() {
+            StoreAddress::File => {
+                let places = Places::find(self.system.dirs());
+                LimitsPlace {
+                    reason: places.reason(&self.system),
+                    fix: places.fix(&self.system),
+                }
+            }
+            StoreAddress::Off | StoreAddress::Redis(_) => LimitsPlace::default(),
+        }
+    }
+
+    /// Warns if rate limits are not shared.
+    pub(crate) fn warn_of(&self, store: &SharedStatus) {
+        trace::shared_store(&self.ui, store, self.limits_place().fix.as_deref());
     }
 
     /// Removes the stored rate limits of all keys.

@@ -7,6 +7,7 @@ use petstore_client::ClientBuilder;
 use petstore_client::rate_limit::RedisStore;
 use petstore_client::rate_limit::{FileStore, LimitStore as _, StoreError};
 
+use super::places::Places;
 use crate::env::System;
 use crate::error::{CliError, Kind};
 use crate::settings::{Settings, StoreAddress};
@@ -25,11 +26,8 @@ impl LimitsStore {
     pub(super) fn new(settings: &Settings, system: &System) -> Result<Self, CliError> {
         match settings.values().limits_store() {
             StoreAddress::Off => Ok(Self::Off),
-            StoreAddress::File => match &system.dirs().state {
-                Some(folder) => {
-                    let store = FileStore::new(folder.join("limits"));
-                    Ok(Self::File(Arc::new(store)))
-                }
+            StoreAddress::File => match Places::find(system.dirs()).folder() {
+                Some(folder) => Ok(Self::File(Arc::new(FileStore::new(folder)))),
                 None => Ok(Self::Off),
             },
             StoreAddress::Redis(url) => {

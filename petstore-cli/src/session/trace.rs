@@ -32,6 +32,10 @@ const SECRET_WORDS: [&str; 8] = [
 /// A wait for the file or server that shares the limits, with other processes or alone.
 const SHARE: &str = "waiting for a share of the rate limits";
 
+/// What follows for the key if commands do not share its limits.
+const ALONE: &str =
+    "commands that run at the same time may together be refused, or get the key banned";
+
 /// Reports the requests of a client.
 pub(super) struct Tracer {
     ui: Ui,
@@ -42,6 +46,8 @@ pub(super) struct Tracer {
     purpose: Purpose,
     /// Whether a deprecated operation was used.
     deprecated: Arc<AtomicBool>,
+    /// The command that makes the folder of shared limits usable, if one is needed.
+    fix: Option<String>,
 }
 
 impl Tracer {
@@ -52,12 +58,18 @@ impl Tracer {
             attempts,
             purpose,
             deprecated: Arc::default(),
+            fix: None,
         }
     }
 
     /// Sets the flag that a deprecated operation raises.
     pub(super) fn raising(self, deprecated: Arc<AtomicBool>) -> Self {
         Self { deprecated, ..self }
+    }
+
+    /// Sets the command that makes the folder of shared limits usable.
+    pub(super) fn naming_fix(self, fix: Option<String>) -> Self {
+        Self { fix, ..self }
     }
 
     pub(super) fn event(&self, event: &Event<'_>) {
@@ -71,7 +83,7 @@ impl Tracer {
                 deprecation,
                 ..
             } => self.deprecated(operation, deprecation),
-            Event::SharedStore(store) => shared_store(&self.ui, store),
+            Event::SharedStore(store) => shared_store(&self.ui, store, self.fix.as_deref()),
             _ => {}
         }
     }
@@ -183,12 +195,14 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     );
 }
 
-/// Warns once of an unusable store of rate limits.
-pub(crate) fn shared_store(ui: &Ui, store: &SharedStatus) {
-    if let Some(problem) = &store.problem {
-        let text = format!("rate limits are not shared: {}: {problem}", store.location);
-        ui.warning(&text, Some("`petstore doctor` checks the store"));
-    }
+/// Warns once of an unusable store of rate limits, and says what follows for the key.
+pub(super) fn shared_store(ui: &Ui, store: &SharedStatus, fix: Option<&str>) {
+    let Some(problem) = &store.problem else {
+        return;
+    };
+    let place = &store.location;
+    let text = format!("rate limits are not shared: {place}: {problem}; {ALONE}");
+    ui.warning(&text, fix.or(Some("`petstore doctor` checks the store")));
 }
 
 fn cause(error: &ClientError) -> String {

@@ -16,11 +16,16 @@ const ROOT: u32 = 0;
 /// A user and group without any rights, which need not have a name.
 const NOBODY: u32 = 65_534;
 
+/// A folder for temporary files that cannot be used.
+const NOWHERE: &str = "/dev/null";
+
 fn petstore(server: &MockServer, home: &Path, line: &str) -> Command {
     let mut command = support::petstore();
     command
         .env("PETSTORE_BASE_URL", server.url())
-        .env("XDG_STATE_HOME", home);
+        .env("PETSTORE_LIMITS_STORE", "file")
+        .env("XDG_STATE_HOME", home)
+        .env("TMPDIR", NOWHERE);
     command
         .args(line.split(' '))
         .stdout(Stdio::null())
@@ -180,6 +185,15 @@ enum Unusable {
 }
 
 impl Unusable {
+    /// Returns whether the user is told to take it over.
+    fn is_foreign(self) -> bool {
+        let is_root = rustix::process::geteuid().is_root();
+        match self {
+            Self::ReadOnly => false,
+            Self::FileInItsPlace | Self::RecordOfAnotherUser | Self::FolderOfAnotherUser => is_root,
+        }
+    }
+
     /// Takes from the user what the last run has made. Where the tests are not root's, a mode that
     /// lets nobody in stands for another user.
     fn make(self, folder: &Path) {
@@ -236,12 +250,59 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
         assert_eq!(output.status.code(), Some(0), "{unusable:?}: {said}");
         let warnings = said.matches("warning: rate limits are not shared").count();
         assert_eq!(warnings, 1, "{unusable:?}: {said}");
+        assert!(said.contains("get the key banned"), "{unusable:?}: {said}");
+        assert_eq!(
+            said.contains("hint: `sudo chown -R \"$(id -u)\" "),
+            unusable.is_foreign(),
+            "{unusable:?}: {said}"
+        );
         assert!(
             run("pets list --limits-store off").stderr.is_empty(),
             "{unusable:?}"
         );
         assert_eq!(server.requests(..).len(), 3);
         let _ = set_permissions(&folder, Permissions::from_mode(0o700));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_folder_for_state_processes_share_another_one_and_doctor_names_it() {
+    for (variable, folder) in [
+        ("XDG_RUNTIME_DIR", "petstore/limits".to_owned()),
+        (
+            "TMPDIR",
+            format!("petstore-{}/limits", rustix::process::geteuid().as_raw()),
+        ),
+    ] {
+        let (server, home) = (mock(Plan::Free).await, tempfile::tempdir().unwrap());
+        let command = |line: &str| {
+            // As in a container whose user has no home.
+            let mut command = petstore(&server, Path::new(NOWHERE), line);
+            command.env(variable, home.path());
+            command
+        };
+        let runs: Vec<_> = (0..64)
+            .map(|_| command("pets list --max-wait 1").spawn().unwrap())
+            .collect();
+        let mut done = 0;
+        for run in runs {
+            let output = run.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!said.contains("warning"), "{variable}: {said}");
+            done += usize::from(output.status.success());
+        }
+        assert_eq!(statuses(&server, 429), 0, "{variable}");
+        assert!(done >= 40, "{variable}: {done}");
+        server.report().assert_compliant();
+        let place = home.path().join(folder);
+        assert!(place.join("secret").exists(), "{variable}");
+        let output = command("doctor -o tsv").stdout(Stdio::piped()).output();
+        let said = String::from_utf8(output.unwrap().stdout).unwrap();
+        let place = place.display().to_string();
+        let row = said
+            .lines()
+            .find(|line| line.starts_with("limits file\tok\t"));
+        assert!(row.is_some_and(|row| row.contains(&place)), "{said}");
     }
 }
 

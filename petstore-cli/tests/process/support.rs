@@ -8,12 +8,14 @@ use rustix::process::{Pid, kill_process};
 pub(crate) const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
 pub(crate) const KEY: &str = "sentinel-key";
 
-/// A command with a key, and nothing to read.
+/// A command with a key, and nothing to read. It shares no limits: ports are reused, so that it could
+/// share those of an earlier run.
 pub(crate) fn petstore() -> Command {
     let mut command = Command::new(PETSTORE);
     command
         .env_clear()
         .env("PETSTORE_API_KEY", KEY)
+        .env("PETSTORE_LIMITS_STORE", "off")
         .stdin(Stdio::null());
     command
 }

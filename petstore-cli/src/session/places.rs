@@ -1,0 +1,257 @@
+//! The folder of the shared rate limits: the first place that only this user can write.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::env::{Dirs, System};
+use crate::error::os_text;
+use crate::escape;
+
+/// The folders in which the limits may be, the first one first.
+pub(super) struct Places {
+    chosen: Option<PathBuf>,
+    /// The places before it.
+    rejected: Vec<Rejected>,
+}
+
+/// A place that is not used, and why.
+struct Rejected {
+    folder: PathBuf,
+    problem: Refusal,
+}
+
+enum Refusal {
+    /// A file or folder of another user, which this user must get to use the place.
+    Foreign(PathBuf),
+    /// Other users can write in it, or it is a link.
+    Unsafe,
+    Unusable(io::Error),
+}
+
+impl Places {
+    /// Looks for a place: the folder of the program's state, the user's runtime folder, and a folder
+    /// below the one for temporary files.
+    pub(super) fn find(dirs: &Dirs) -> Self {
+        let mut places = Self {
+            chosen: None,
+            rejected: Vec::new(),
+        };
+        if let Some(state) = &dirs.state {
+            places.consider(state.join("limits"), check(&state.join("limits")));
+        }
+        if let Some(runtime) = &dirs.runtime {
+            places.consider(runtime.join("limits"), check(&runtime.join("limits")));
+        }
+        if let Some(temporary) = &dirs.temporary {
+            // Anybody can make a folder, or a link, with this name.
+            let usable = check_private(temporary).and_then(|()| check(&temporary.join("limits")));
+            places.consider(temporary.join("limits"), usable);
+        }
+        places
+    }
+
+    fn consider(&mut self, folder: PathBuf, usable: Result<(), Refusal>) {
+        match usable {
+            _ if self.chosen.is_some() => {}
+            Ok(()) => self.chosen = Some(folder),
+            Err(problem) => self.rejected.push(Rejected { folder, problem }),
+        }
+    }
+
+    /// Returns the folder, or the first one that cannot be used if none can.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        let first = self.rejected.first().map(|place| &*place.folder);
+        self.chosen.as_deref().or(first)
+    }
+
+    /// Returns why the first place is not used, if it is not.
+    pub(super) fn reason(&self, system: &System) -> Option<String> {
+        let Rejected { folder, problem } = self.rejected.first()?;
+        let shown = system.shown(folder);
+        Some(match problem {
+            Refusal::Foreign(path) if path == folder => format!("{shown} is another user's"),
+            Refusal::Foreign(path) => format!("{} is another user's", system.shown(path)),
+            Refusal::Unsafe => format!("other users can write in {shown}, or it is a link"),
+            Refusal::Unusable(error) => format!("cannot use {shown}: {}", os_text(error)),
+        })
+    }
+
+    /// Returns the command that makes the first place usable, if there is one.
+    pub(super) fn fix(&self, system: &System) -> Option<String> {
+        match &self.rejected.first()?.problem {
+            Refusal::Foreign(path) => {
+                let path = escape::shell_path(&system.shown(path));
+                Some(format!("`sudo chown -R \"$(id -u)\" {path}`"))
+            }
+            Refusal::Unsafe | Refusal::Unusable(_) => None,
+        }
+    }
+}
+
+/// Creates a folder if it is missing, and checks that this user can use it and owns all that is in it.
+fn check(folder: &Path) -> Result<(), Refusal> {
+    let made = create(folder);
+    // A folder of another user on the way explains the failure.
+    if let Some(foreign) = foreign_in(folder) {
+        return Err(Refusal::Foreign(foreign));
+    }
+    made.and_then(|()| try_writing(folder)).map_err(|error| {
+        let foreign = foreign_above(folder);
+        match foreign {
+            Some(foreign) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Refusal::Foreign(foreign)
+            }
+            _ => Refusal::Unusable(error),
+        }
+    })
+}
+
+fn create(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+/// Opens the folder's secret as the store does, which fills it.
+fn try_writing(folder: &Path) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(folder.join("secret")).map(drop)
+}
+
+/// Makes a folder that nobody else can have made, and nobody else can write in.
+#[cfg(unix)]
+fn check_private(folder: &Path) -> Result<(), Refusal> {
+    use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(Refusal::Unusable(error));
+        }
+        _ => {}
+    }
+    let data = std::fs::symlink_metadata(folder).map_err(Refusal::Unusable)?;
+    if data.uid() != user() {
+        return Err(Refusal::Foreign(folder.to_owned()));
+    }
+    if !data.is_dir() || data.mode() & 0o077 != 0 {
+        return Err(Refusal::Unsafe);
+    }
+    Ok(())
+}
+
+/// On other systems, the temporary folder belongs to the user.
+#[cfg(not(unix))]
+fn check_private(folder: &Path) -> Result<(), Refusal> {
+    create(folder).map_err(Refusal::Unusable)
+}
+
+/// Returns a folder, or a file in it, that belongs to another user. For root, too: what root leaves in a
+/// user's folder, that user cannot use.
+#[cfg(unix)]
+fn foreign_in(folder: &Path) -> Option<PathBuf> {
+    if is_foreign(folder) {
+        return Some(foreign_above(folder).unwrap_or_else(|| folder.to_owned()));
+    }
+    let mut entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    entries
+        .any(|entry| is_foreign(&entry.path()))
+        .then(|| folder.to_owned())
+}
+
+#[cfg(not(unix))]
+fn foreign_in(_: &Path) -> Option<PathBuf> {
+    None
+}
+
+/// Returns the outermost folder of another user on the way to a folder that stands in one of this user.
+#[cfg(unix)]
+fn foreign_above(folder: &Path) -> Option<PathBuf> {
+    let mut outermost = None;
+    for path in folder.ancestors().filter(|path| path.exists()) {
+        if !is_foreign(path) {
+            return outermost;
+        }
+        outermost = Some(path.to_owned());
+    }
+    None
+}
+
+#[cfg(not(unix))]
+fn foreign_above(_: &Path) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(unix)]
+fn is_foreign(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    std::fs::symlink_metadata(path).is_ok_and(|data| !data.is_symlink() && data.uid() != user())
+}
+
+#[cfg(unix)]
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn find(dirs: &Dirs) -> (Option<PathBuf>, usize) {
+        let places = Places::find(dirs);
+        (places.chosen, places.rejected.len())
+    }
+
+    fn dirs(home: &Path) -> Dirs {
+        Dirs {
+            state: Some(home.join("state")),
+            runtime: Some(home.join("runtime")),
+            temporary: Some(home.join("temporary")),
+            ..Dirs::default()
+        }
+    }
+
+    #[test]
+    fn the_first_usable_place_is_chosen() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = dirs(home.path());
+        for (number, name) in ["state", "runtime", "temporary"].into_iter().enumerate() {
+            let place = home.path().join(name);
+            assert_eq!(find(&dirs), (Some(place.join("limits")), number));
+            std::fs::remove_dir_all(&place).unwrap();
+            std::fs::write(&place, "a file in its place").unwrap();
+        }
+        assert_eq!(find(&dirs), (None, 3));
+        let places = Places::find(&dirs);
+        assert_eq!(places.folder(), Some(&*home.path().join("state/limits")));
+        assert_eq!(find(&Dirs::default()), (None, 0));
+    }
+
+    #[test]
+    fn a_temporary_folder_that_is_a_link_or_open_to_others_is_not_used() {
+        let home = tempfile::tempdir().unwrap();
+        let temporary = home.path().join("temporary");
+        let dirs = Dirs {
+            temporary: Some(temporary.clone()),
+            ..Dirs::default()
+        };
+        let elsewhere = home.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, &temporary).unwrap();
+        assert_eq!(find(&dirs), (None, 1));
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+        std::fs::remove_file(&temporary).unwrap();
+        std::fs::create_dir(&temporary).unwrap();
+        for (mode, is_used) in [(0o777, false), (0o750, false), (0o700, true)] {
+            std::fs::set_permissions(&temporary, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(find(&dirs).0.is_some(), is_used, "{mode:o}");
+        }
+    }
+}
