@@ -17,6 +17,9 @@ use petstore_client::{Client, RequestOptions};
 use petstore_mock::{Clock, MockServer, Plan};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
 const KEY: &str = "a-key-of-the-fleet";
@@ -254,6 +257,93 @@ async fn members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
     together(4, 16, 400).await;
     together(16, 4, 800).await;
     together(32, 2, 1_600).await;
+}
+
+/// Passes connections on to a server that seems to be far away: what is sent arrives after a delay, both ways.
+async fn far_away(port: u16, delay: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (near, _) = listener.accept().await.unwrap();
+            let far = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let ((near_reads, near_writes), (far_reads, far_writes)) =
+                (near.into_split(), far.into_split());
+            tokio::spawn(pass_later(near_reads, far_writes, delay));
+            tokio::spawn(pass_later(far_reads, near_writes, delay));
+        }
+    });
+    proxy
+}
+
+async fn pass_later(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) {
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some((at, bytes)) = receiver.recv().await {
+            tokio::time::sleep_until(at).await;
+            let bytes: Vec<u8> = bytes;
+            if to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        let _ = sender.send((Instant::now() + delay, buffer[..length].to_vec()));
+    }
+}
+
+/// Four members with 16 tasks each share a minute of 1,000 requests through a server that is so far away.
+async fn share_from(delay: Duration) {
+    const LIMIT: u32 = 1_000;
+
+    let (redis, server) = (Redis::start(Security::Nothing).await, mock(LIMIT).await);
+    let proxy = far_away(redis.port, delay).await;
+    let end = Instant::now() + Duration::from_secs(56);
+    let members = (1..=4).map(|member| {
+        let url = format!("redis://127.0.0.1:{proxy}/0?member={member}");
+        let (client, problems) = member_on(&server, RedisStore::new(&url).unwrap());
+        async move {
+            let task = async || {
+                let mut done = 0_u32;
+                let patient = RequestOptions::new().max_wait(Duration::from_secs(120));
+                while Instant::now() < end {
+                    let call = client.pets().list().limit(1).options(&patient).send();
+                    match tokio::time::timeout_at(end, call).await {
+                        Ok(page) => drop(page.unwrap()),
+                        Err(_) => break,
+                    }
+                    done += 1;
+                }
+                done
+            };
+            let done = join_all((0..16).map(|_| task())).await;
+            let problems = problems.lock().unwrap().clone();
+            let refused = client.rate_limits().throttled;
+            (done.into_iter().sum::<u32>(), refused, problems)
+        }
+    });
+    let results = join_all(members).await;
+    let done: Vec<_> = results.iter().map(|(done, ..)| *done).collect();
+    let shown = format!("{delay:?}: {results:?}");
+    assert!(
+        results.iter().all(|(_, refused, _)| *refused == 0),
+        "{shown}"
+    );
+    assert!(
+        results.iter().all(|(.., problems)| problems.is_empty()),
+        "{shown}"
+    );
+    assert!(done.iter().sum::<u32>() >= LIMIT * 97 / 100, "{shown}");
+    let (least, most) = (done.iter().min().unwrap(), done.iter().max().unwrap());
+    assert!(least * 10 >= most * 8, "{shown}");
+    server.report().assert_compliant();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_far_away_is_shared_fairly_and_to_the_last_request() {
+    let delays = [20, 100, 250].map(|round_trip| Duration::from_millis(round_trip / 2));
+    join_all(delays.map(share_from)).await;
 }
 
 #[tokio::test]

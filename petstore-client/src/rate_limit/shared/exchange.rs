@@ -23,10 +23,8 @@ use crate::rate_limit::view::SharedStatus;
 
 /// The tolerance when clocks are compared, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
-/// The time limit of an update.
-const UPDATE_TIMEOUT: Duration = Duration::from_millis(800);
-/// An update that is older than this is abandoned: its runtime is blocked.
-const STALE_UPDATE: Duration = Duration::from_secs(2);
+/// An update that is older than this many times its limit is abandoned: its runtime is blocked.
+const STALE_FACTOR: u32 = 2;
 /// How often a process that may end checks whether another update has ended.
 const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -131,7 +129,9 @@ impl Exchange {
         let (Some(host), Ok(runtime)) = (host.upgrade(), Handle::try_current()) else {
             return;
         };
-        let Some(since) = begin(&*host) else { return };
+        let Some(since) = self.begin(&*host) else {
+            return;
+        };
         let exchange = Arc::clone(self);
         let mut updating = Box::pin(async move {
             exchange.update(&*host, since, Member::report).await;
@@ -145,7 +145,7 @@ impl Exchange {
     /// Updates the record now, both ways, for a process that may end.
     pub(crate) async fn synchronize<H: Host>(&self, host: &H) {
         let since = loop {
-            if let Some(since) = begin(host) {
+            if let Some(since) = self.begin(host) {
                 break since;
             }
             sleep(BUSY_INTERVAL).await;
@@ -180,6 +180,20 @@ impl Exchange {
             location: self.store.location().into_owned(),
             members: u32::try_from(members).unwrap_or(u32::MAX),
             problem: progress.problem.clone(),
+        })
+    }
+
+    /// Begins an update, and returns when; `None` while another one is in progress.
+    fn begin<H: Host>(&self, host: &H) -> Option<LocalTime> {
+        let stale = self.store.time_limit() * STALE_FACTOR;
+        host.access(|_, progress, now| {
+            let is_free = progress
+                .updating
+                .is_none_or(|since| now >= since.plus(stale));
+            if is_free {
+                progress.updating = Some(now);
+            }
+            is_free.then_some(now)
         })
     }
 
@@ -222,7 +236,11 @@ impl Exchange {
             }
         };
         let change = Change::new(me, &mut apply);
-        let stored = timeout(UPDATE_TIMEOUT, self.store.update(&self.key, change)).await;
+        let stored = timeout(
+            self.store.time_limit(),
+            self.store.update(&self.key, change),
+        )
+        .await;
         let stored = match stored {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
@@ -296,19 +314,6 @@ fn shift_to(at: StoreTime, now: LocalTime) -> i64 {
     } else {
         0
     }
-}
-
-/// Begins an update, and returns when; `None` while another one is in progress.
-fn begin<H: Host>(host: &H) -> Option<LocalTime> {
-    host.access(|_, progress, now| {
-        let is_free = progress
-            .updating
-            .is_none_or(|since| now >= since.plus(STALE_UPDATE));
-        if is_free {
-            progress.updating = Some(now);
-        }
-        is_free.then_some(now)
-    })
 }
 
 /// A planned update. If its runtime ends before, another one can be planned.

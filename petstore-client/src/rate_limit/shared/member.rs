@@ -26,13 +26,13 @@ const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
 /// How soon waiting calls make the member update the record after its own requests were answered.
 const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
-/// After an update, a member pauses for this many times the update's duration. Updates take long where
-/// many members conflict.
+/// After an update, a member pauses for this many times the update's duration, up to the longest interval.
+/// Updates take long where many members conflict, and where the store is far away.
 const UPDATE_PAUSE_FACTOR: u32 = 8;
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often an unreachable store is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// A member reserves at most what it uses in this time.
+/// A member reserves at most what it uses in this time, or in two intervals between its updates.
 const PREFETCH_TIME: Duration = Duration::from_secs(2);
 /// The most outcomes kept while the store is unreachable; the oldest are dropped.
 const MAX_OUTCOMES: usize = 64;
@@ -443,10 +443,11 @@ impl Member {
         }
     }
 
-    /// Returns what this member uses in `PREFETCH_TIME`.
+    /// Returns what this member uses in the time for which it reserves ahead.
     fn prefetch(&self, now: LocalTime) -> u64 {
         let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
-        whole(f64::from(self.used) / since.as_secs_f64() * PREFETCH_TIME.as_secs_f64())
+        let time = PREFETCH_TIME.max(self.pause * 2);
+        whole(f64::from(self.used) / since.as_secs_f64() * time.as_secs_f64())
     }
 
     /// Returns how many of its reservations this member keeps.
@@ -495,7 +496,8 @@ impl Member {
         self.holds_probe |= granted.probe;
         (self.retry_at, self.is_reserved_for_others) =
             (granted.retry_at, granted.is_reserved_for_others);
-        self.pause = MIN_UPDATE_PAUSE.max(now.since(self.updated_at) * UPDATE_PAUSE_FACTOR);
+        let pause = now.since(self.updated_at) * UPDATE_PAUSE_FACTOR;
+        self.pause = pause.clamp(MIN_UPDATE_PAUSE, MAX_UPDATE_INTERVAL);
         self.updated_at = now;
         self.take_over(record);
     }

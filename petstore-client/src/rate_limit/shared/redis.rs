@@ -38,8 +38,12 @@ return {1, now, false}";
 const TAG: usize = 16;
 /// A record expires if nobody updates it for the duration of the longest block.
 const TTL: Duration = Duration::from_secs(25 * 3600);
-const CONNECTION_TIMEOUT: Duration = Duration::from_millis(400);
-const RESPONSE_TIMEOUT: Duration = Duration::from_millis(100);
+/// Long enough for a server that is a quarter of a second away, and for many processes that start at once
+/// on a busy machine.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// To connect, to read, and to write twice where members conflict.
+const UPDATE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of attempts of an update if others update the record first.
 const MAX_CONFLICTS: u32 = 50;
 /// The bounds of the delay after conflicts, which starts at two round trips, and doubles.
@@ -249,6 +253,10 @@ impl LimitStore for RedisStore {
 
     fn location(&self) -> Cow<'_, str> {
         self.location.as_str().into()
+    }
+
+    fn time_limit(&self) -> Duration {
+        UPDATE_TIMEOUT
     }
 }
 

@@ -67,7 +67,7 @@ pub trait LimitStore: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails if the store is unreachable. The client then continues alone, and retries later. An
-    /// update that takes more than 0.8 s counts as failed.
+    /// update that takes longer than [`time_limit`](Self::time_limit) counts as failed.
     fn update(
         &self,
         key: &RecordKey,
@@ -100,6 +100,12 @@ pub trait LimitStore: Send + Sync + 'static {
     fn has_left(&self, key: &RecordKey, member: MemberId) {
         let _ = (key, member);
     }
+
+    /// Returns how long an update may take before the client continues alone (default: 0.8 s). The first
+    /// call waits so long if the store does not answer.
+    fn time_limit(&self) -> Duration {
+        Duration::from_millis(800)
+    }
 }
 
 impl<S: LimitStore> LimitStore for Arc<S> {
@@ -121,6 +127,10 @@ impl<S: LimitStore> LimitStore for Arc<S> {
 
     fn has_left(&self, key: &RecordKey, member: MemberId) {
         S::has_left(self, key, member);
+    }
+
+    fn time_limit(&self) -> Duration {
+        S::time_limit(self)
     }
 }
 
@@ -240,6 +250,7 @@ pub(crate) trait AnyStore: Send + Sync {
     fn location(&self) -> Cow<'_, str>;
     fn is_alive(&self, key: &RecordKey, member: MemberId) -> Option<bool>;
     fn has_left(&self, key: &RecordKey, member: MemberId);
+    fn time_limit(&self) -> Duration;
 }
 
 impl<S: LimitStore> AnyStore for S {
@@ -265,6 +276,10 @@ impl<S: LimitStore> AnyStore for S {
 
     fn has_left(&self, key: &RecordKey, member: MemberId) {
         LimitStore::has_left(self, key, member);
+    }
+
+    fn time_limit(&self) -> Duration {
+        LimitStore::time_limit(self)
     }
 }
 

@@ -182,10 +182,12 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
 }
 
 #[test]
-fn after_an_update_a_member_pauses_for_eight_times_as_long_as_it_took() {
-    let mut shared = Shared::new(900);
-    shared.update(at(9), 0, 1_000);
-    assert_eq!(shared.due(1), Some(8_000));
+fn after_an_update_a_member_pauses_for_eight_times_as_long_as_it_took_up_to_a_limit() {
+    for (took, pause) in [(100, 800), (187, 1_496), (1_000, 1_500)] {
+        let mut shared = Shared::new(900);
+        shared.update(at(10).moved(-took * 1_000), 0, took);
+        assert_eq!(shared.due(1), Some(pause), "{took}");
+    }
 }
 
 #[test]
