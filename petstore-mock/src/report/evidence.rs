@@ -134,8 +134,8 @@ impl Evidence {
         shown.sort_by_key(|one| one.facts.number());
         let begin = shown.first().map(|one| *one.facts.arrived());
         let requests = shown.iter().map(|one| one.to_request(begin.as_ref(), mask));
-        let (first, _) = series.kept();
-        let at = first.first().map(|kept| kept.facts().arrived().at);
+        let first = shown.iter().find(|one| one.role == Role::Offence);
+        let at = first.map(|one| one.facts.arrived().at);
         Self {
             at: instant(at.unwrap_or_default()),
             told: breach.told.as_deref().map(mask),

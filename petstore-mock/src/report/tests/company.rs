@@ -39,6 +39,8 @@ fn judge_all(seeds: std::ops::Range<u64>) -> Vec<String> {
 fn verdict(shape: &Shape, transport: Transport, seed: u64) -> Result<bool, String> {
     let recording = shape.record(transport, seed);
     let report = judge(recording.iter().map(String::as_str));
+    let evidence = report.findings().flat_map(|finding| &finding.evidence);
+    evidence.for_each(super::evidence::check);
     let found = broken(&report, Severity::Warning);
     let expected = shape.breaks.map(|rule| rule.to_string());
     let is_found = expected.as_ref().is_some_and(|rule| found.contains(rule));

@@ -28,6 +28,15 @@ fn wrong(text: &str) -> (usize, Vec<String>) {
 }
 
 #[test]
+fn the_evidence_of_each_recording_adds_up() {
+    for recording in Recording::all(CORPUS) {
+        let report = judge(recording.lines);
+        let evidence = report.findings().flat_map(|finding| &finding.evidence);
+        evidence.for_each(super::evidence::check);
+    }
+}
+
+#[test]
 fn each_recording_is_judged_as_expected() {
     let (judged, wrong) = wrong(CORPUS);
     let count = wrong.len();
