@@ -175,8 +175,8 @@ pub(crate) fn os_text(error: &io::Error) -> String {
 /// The problem of a value, phrased to follow the value: `is not a time`.
 #[derive(Debug, Clone)]
 pub(crate) struct Invalid {
-    pub(crate) problem: String,
-    pub(crate) hint: Option<String>,
+    problem: String,
+    hint: Option<String>,
 }
 
 impl Invalid {
@@ -203,6 +203,11 @@ impl Invalid {
             problem: format!("{name}{space}{}", self.problem),
             ..self
         }
+    }
+
+    /// Returns the problem and the hint.
+    pub(crate) fn into_parts(self) -> (String, Option<String>) {
+        (self.problem, self.hint)
     }
 
     /// Returns the error for a value that did not come from a flag.

@@ -10,6 +10,11 @@ use tempfile::NamedTempFile;
 use crate::env::System;
 use crate::error::{CliError, Kind};
 
+/// How often a pipe in place of a file is read, every 10 ms, until it has a writer, and until its
+/// writer has written.
+const MAX_UNWRITTEN: u32 = 30;
+const MAX_PIPE_WAITS: u32 = 6_000;
+
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
 pub(crate) fn write(
@@ -85,15 +90,61 @@ pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<St
     text(path).map_err(failed)
 }
 
+/// Opens a file. A pipe is opened at once, with or without a writer.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let flags = rustix::fs::OFlags::NONBLOCK.bits();
+    let flags = i32::try_from(flags).unwrap_or_default();
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Reads up to `max` bytes. Waits for the writer of a pipe, such as a shell's `<(…)`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a key is read before there is anything else to do"
+)]
+fn read_soon(file: File, max: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    const INTERVAL: Duration = Duration::from_millis(10);
+
+    let is_pipe = !file.metadata()?.is_file();
+    let mut file = file.take(max);
+    let (mut unwritten, mut waits) = (0, 0);
+    loop {
+        match file.read_to_end(bytes) {
+            Ok(_) if !is_pipe || !bytes.is_empty() => return Ok(()),
+            // A pipe without a writer is empty.
+            Ok(_) if unwritten >= MAX_UNWRITTEN => {
+                return Err(io::Error::other("nothing writes into this pipe"));
+            }
+            Ok(_) => unwritten += 1,
+            // A pipe whose writer has not written yet.
+            Err(problem)
+                if problem.kind() == io::ErrorKind::WouldBlock && waits < MAX_PIPE_WAITS =>
+            {
+                waits += 1;
+            }
+            Err(problem) => return Err(problem),
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}
+
 fn text(path: &Path) -> io::Result<Option<String>> {
     const MAX_SIZE: u64 = 1 << 20;
 
-    let file = match File::open(path) {
+    let file = match open(path) {
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
     let mut bytes = Vec::new();
-    file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
+    read_soon(file, MAX_SIZE + 1, &mut bytes)?;
     if bytes.len() as u64 > MAX_SIZE {
         return Err(io::Error::other("it is larger than 1 MiB"));
     }

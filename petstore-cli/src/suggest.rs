@@ -5,6 +5,32 @@ use clap::{Arg, Command};
 
 use crate::error::{CliError, Invalid, either};
 
+/// Options of other programs, and what they are called here.
+const OTHER_NAMES: [(&str, &str); 10] = [
+    ("json", "-o json"),
+    ("csv", "-o csv"),
+    ("format", "-o FORMAT"),
+    ("query", "--jq EXPRESSION"),
+    ("filter", "--jq EXPRESSION"),
+    ("columns", "--fields LIST"),
+    ("no-color", "--color never"),
+    ("insecure", "--ca-file FILE"),
+    ("url", "--base-url URL"),
+    ("host", "--base-url URL"),
+];
+
+/// What people look for and the service does not have.
+const NO_OPERATIONS: [(&str, &str); 8] = [
+    ("delete", "deletes pets"),
+    ("remove", "deletes pets"),
+    ("rm", "deletes pets"),
+    ("update", "changes pets"),
+    ("edit", "changes pets"),
+    ("patch", "changes pets"),
+    ("rename", "changes pets"),
+    ("sell", "changes pets"),
+];
+
 /// Returns the candidate most similar to a name, if any is similar. Case does not count.
 pub(crate) fn similar<'c>(
     name: &str,
@@ -25,112 +51,187 @@ pub(crate) fn did_you_mean<'c>(
     similar(name, candidates).map(|meant| format!("did you mean `{meant}`?"))
 }
 
+/// What is wrong with a command line, and a hint.
+type Advice = (String, Option<String>);
+
+/// A command line that the parser refused.
+struct Mistake<'m> {
+    error: &'m clap::Error,
+    args: &'m [String],
+    /// The argument that is wrong, as the parser writes it.
+    shown: String,
+    /// The value that is wrong.
+    value: String,
+    command: &'m Command,
+    /// The full name of the command.
+    path: String,
+}
+
 /// Turns an error of the argument parser into a message.
-pub(crate) fn usage_error(mistake: &clap::Error, tree: &Command, args: &[String]) -> CliError {
-    let texts = |kind| match mistake.get(kind) {
-        Some(ContextValue::String(text)) => vec![text.clone()],
-        Some(ContextValue::Strings(texts)) => texts.clone(),
-        _ => Vec::new(),
+pub(crate) fn usage_error(error: &clap::Error, tree: &Command, args: &[String]) -> CliError {
+    let shown = text(error, ContextKind::InvalidArg);
+    let word = text(error, ContextKind::InvalidSubcommand);
+    let until = if word.is_empty() { &shown } else { &word };
+    let (command, path) = command_of(tree, args, until);
+    let mistake = Mistake {
+        error,
+        args,
+        value: text(error, ContextKind::InvalidValue),
+        command,
+        path,
+        shown,
     };
-    let text = |kind| texts(kind).into_iter().next().unwrap_or_default();
-    let shown = text(ContextKind::InvalidArg);
-    let name = option_name(&shown);
-    let value = text(ContextKind::InvalidValue);
-    let word = text(ContextKind::InvalidSubcommand);
-    let (command, path) = command_of(tree, args, if word.is_empty() { &shown } else { &word });
-    let short = path.trim_start_matches("petstore ").to_owned();
-    let help = || {
-        let what = if command.has_subcommands() {
-            "lists the commands"
-        } else {
-            "has examples"
-        };
-        Some(format!("`{path} --help` {what}"))
-    };
-    let given = if name.starts_with('-') {
-        format!("{name} {value}")
-    } else {
-        value.clone()
-    };
-    let (problem, hint) = match mistake.kind() {
-        ErrorKind::InvalidSubcommand => {
-            let typed = format!("{path} {word}");
-            let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
-            (
-                problem,
-                meant_command(tree, command, &path, &word).or_else(help),
-            )
-        }
-        ErrorKind::UnknownArgument => {
-            let (problem, hint) = unknown_argument(command, &short, args, &shown);
-            (problem, hint.or_else(help))
-        }
-        ErrorKind::InvalidValue if value.is_empty() => (format!("`{name}` needs a value"), help()),
-        ErrorKind::InvalidValue => {
-            let values = texts(ContextKind::ValidValue);
-            let hint = did_you_mean(&value, values.iter().map(String::as_str));
-            (format!("`{given}` is not {}", either(&values)), hint)
-        }
-        ErrorKind::ValueValidation => {
-            let source = std::error::Error::source(mistake);
-            let invalid = source.and_then(|source| source.downcast_ref::<Invalid>());
-            let invalid = invalid
-                .cloned()
-                .unwrap_or_else(|| Invalid::new("is not valid"));
-            let Invalid { problem, hint } = invalid.named(format!("`{given}`"));
-            (problem, hint)
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            (format!("`{path}` needs a command"), help())
-        }
-        ErrorKind::TooManyValues => (format!("`{name}` takes no value"), None),
-        ErrorKind::MissingRequiredArgument => {
-            let missing = texts(ContextKind::InvalidArg)
-                .join(" and ")
-                .replace(['<', '>'], "");
-            (format!("`{short}` needs {missing}"), help())
-        }
-        ErrorKind::ArgumentConflict => {
-            let others = texts(ContextKind::PriorArg);
-            let others: Vec<_> = others.iter().map(|arg| option_name(arg)).collect();
-            (
-                format!("`{name}` cannot be used with `{}`", others.join("` or `")),
-                None,
-            )
-        }
-        other => (other.to_string(), help()),
+    let (problem, hint) = match error.kind() {
+        ErrorKind::InvalidSubcommand => mistake.no_command(tree, &word),
+        ErrorKind::UnknownArgument => mistake.unknown_argument(),
+        ErrorKind::InvalidValue => mistake.no_choice(),
+        ErrorKind::ValueValidation => mistake.invalid_value(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => (
+            format!("`{}` needs a command", mistake.path),
+            Some(mistake.help()),
+        ),
+        ErrorKind::TooManyValues => (format!("`{}` takes no value", mistake.name()), None),
+        ErrorKind::MissingRequiredArgument => mistake.missing(),
+        ErrorKind::ArgumentConflict => mistake.conflict(),
+        other => (other.to_string(), Some(mistake.help())),
     };
     CliError::usage(problem).hint_if(hint)
 }
 
-/// Returns what is wrong with an argument that a command does not have, and a hint.
-fn unknown_argument(
-    command: &Command,
-    path: &str,
-    args: &[String],
-    shown: &str,
-) -> (String, Option<String>) {
-    let name = option_name(shown);
-    if !name.starts_with('-') {
-        let hint = meant_word(command, args, shown);
-        return (format!("`{path}` does not take `{shown}`"), hint);
+fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
     }
-    if name.contains("key") || name.contains("token") {
-        let problem = "no option takes the key, because others could read it".to_owned();
-        return (
-            problem,
-            Some("set PETSTORE_API_KEY, or run `petstore auth login`".to_owned()),
-        );
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> String {
+    texts(error, kind).into_iter().next().unwrap_or_default()
+}
+
+impl Mistake<'_> {
+    /// Returns the option as typed.
+    fn name(&self) -> String {
+        option_name(&self.shown)
     }
-    let longs = || command.get_arguments().filter_map(Arg::get_long);
-    let long = name.strip_prefix("--");
-    if longs().any(|known| long == Some(known)) {
-        return (format!("`{path}` does not take `{name}` after `--`"), None);
+
+    /// Returns the command without the program's name.
+    fn short(&self) -> &str {
+        self.path.trim_start_matches("petstore ")
     }
-    // A long name does not resemble a single letter.
-    let meant = long.and_then(|long| similar(long, longs()));
-    let hint = meant.map(|meant| format!("did you mean `--{meant}`?"));
-    (format!("`{path}` has no option `{name}`"), hint)
+
+    fn help(&self) -> String {
+        let what = match self.command.has_subcommands() {
+            true => "lists the commands",
+            false => "has examples",
+        };
+        format!("`{} --help` {what}", self.path)
+    }
+
+    /// Returns the option with its value, or the value of an argument without a name.
+    fn given(&self) -> String {
+        let name = self.name();
+        match name.starts_with('-') {
+            true => format!("{name} {}", self.value),
+            false => self.value.clone(),
+        }
+    }
+
+    fn no_command(&self, tree: &Command, word: &str) -> Advice {
+        let typed = format!("{} {word}", self.path);
+        let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
+        let missing = NO_OPERATIONS.iter().find(|(verb, _)| *verb == word);
+        if let (Some((_, does)), "pets") = (missing, self.command.get_name()) {
+            let hint = format!("the service has no operation that {does}");
+            return (problem, Some(hint));
+        }
+        let meant = meant_command(tree, self.command, &self.path, word);
+        (problem, meant.or_else(|| Some(self.help())))
+    }
+
+    /// Returns what is wrong with an argument that a command does not have, and a hint.
+    fn unknown_argument(&self) -> Advice {
+        let (name, path) = (self.name(), self.short());
+        if !name.starts_with('-') {
+            let meant = meant_word(self.command, self.args, &self.shown);
+            let hint = meant.unwrap_or_else(|| self.help());
+            return (
+                format!("`{path}` does not take `{}`", self.shown),
+                Some(hint),
+            );
+        }
+        if name.contains("key") || name.contains("token") {
+            let problem = "no option takes the key, because others could read it";
+            let hint = "set PETSTORE_API_KEY, or run `petstore auth login`";
+            return (problem.to_owned(), Some(hint.to_owned()));
+        }
+        let known: Vec<_> = self
+            .command
+            .get_arguments()
+            .filter_map(Arg::get_long)
+            .collect();
+        let problem = format!("`{path}` has no option `{name}`");
+        // A long name does not resemble a single letter.
+        let Some(long) = name.strip_prefix("--") else {
+            return (problem, Some(self.help()));
+        };
+        if known.contains(&long) {
+            let problem = format!("`{path}` does not take `{name}` after `--`");
+            return (problem, Some(self.help()));
+        }
+        let other = OTHER_NAMES.iter().find(|(other, _)| *other == long);
+        let meant = match other {
+            Some((_, here)) => Some((*here).to_owned()),
+            None => similar(long, known).map(|meant| format!("--{meant}")),
+        };
+        let hint = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => self.help(),
+        };
+        (problem, Some(hint))
+    }
+
+    /// A value that is none of those that the option takes.
+    fn no_choice(&self) -> Advice {
+        if self.value.is_empty() {
+            let problem = format!("`{}` needs a value", self.name());
+            return (problem, Some(self.help()));
+        }
+        let values = texts(self.error, ContextKind::ValidValue);
+        let hint = did_you_mean(&self.value, values.iter().map(String::as_str));
+        (
+            format!("`{}` is not {}", self.given(), either(&values)),
+            hint,
+        )
+    }
+
+    fn invalid_value(&self) -> Advice {
+        let source = std::error::Error::source(self.error);
+        let invalid = source.and_then(|source| source.downcast_ref::<Invalid>());
+        let invalid = match invalid {
+            Some(invalid) => invalid.clone(),
+            None => Invalid::new("is not valid"),
+        };
+        invalid.named(format!("`{}`", self.given())).into_parts()
+    }
+
+    fn missing(&self) -> Advice {
+        let missing = texts(self.error, ContextKind::InvalidArg).join(" and ");
+        let missing = missing.replace(['<', '>'], "");
+        let problem = format!("`{}` needs {missing}", self.short());
+        (problem, Some(self.help()))
+    }
+
+    fn conflict(&self) -> Advice {
+        let others = texts(self.error, ContextKind::PriorArg);
+        let others: Vec<_> = others.iter().map(|arg| option_name(arg)).collect();
+        let others = others.join("` or `");
+        (
+            format!("`{}` cannot be used with `{others}`", self.name()),
+            None,
+        )
+    }
 }
 
 /// Returns the command before an argument, and its full name.

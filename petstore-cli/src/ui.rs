@@ -178,12 +178,14 @@ impl Ui {
         self.message("note", CYAN, text, hint);
     }
 
-    /// Reports a field that appeared after the columns were fixed.
+    /// Reports a field that appeared after the columns were fixed, so that the result lacks it. `-q`
+    /// does not silence this.
     pub(crate) fn late_field(&self, late: Option<String>) {
-        if let Some(late) = late {
-            let text =
-                format!("field `{late}` appeared after the first page; `-o ndjson` shows it");
-            self.note(&text);
+        let Some(late) = late else { return };
+        let text = format!("field `{late}` appeared after the first page; `-o ndjson` shows it");
+        match self.options.quiet {
+            true => self.text(&self.rendered("warning", YELLOW, &text, None)),
+            false => self.note(&text),
         }
     }
 

@@ -226,3 +226,44 @@ async fn a_format_needs_a_response_that_is_json() {
         "as the service sent it"
     );
 }
+
+#[tokio::test]
+async fn sends_data_nested_fields_and_shows_nothing_where_asked() {
+    let run = async |words: &[&str]| {
+        let petstore = Petstore::bare().stdin(r#"{"a":1}"#);
+        let dry = ["api", "/pets", "--dry-run", "--jq", ".method, .body, .url"];
+        petstore.run_words(&[&dry, words].concat()).await.stdout
+    };
+    let url = "$PETSTORE_BASE_URL/pets";
+    assert_eq!(
+        run(&["-d", r#"{"b":2}"#]).await,
+        format!("POST\n{{\"b\":2}}\n{url}\n")
+    );
+    assert_eq!(
+        run(&["-d", "@-"]).await,
+        format!("POST\n{{\"a\":1}}\n{url}\n")
+    );
+    let nested = ["-f", "tags[]=a", "-F", "owner[age]=7", "-f", "tags[]=b"];
+    assert_eq!(
+        run(&nested).await,
+        format!("POST\n{{\"tags\":[\"a\",\"b\"],\"owner\":{{\"age\":7}}}}\n{url}\n")
+    );
+    let query = run(&["-X", "GET", "-f", "tags[]=a", "-f", "tags[]=b"]).await;
+    assert!(
+        query.ends_with("/pets?tags%5B%5D=a&tags%5B%5D=b\n"),
+        "{query}"
+    );
+    let ran = Petstore::bare().run("--mock api /pets --silent").await;
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
+        ("", "", 0)
+    );
+    let ran = Petstore::bare().run("--mock api /nope --silent").await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", 9));
+    assert_snapshot!(Petstore::bare().run("--mock api /pets -f a[=1").await.transcript(), @"
+    --- stderr
+    error: field `a[` is not NAME, NAME[] or NAME[FIELD]
+    hint: a name that contains `[` needs `--input` or `-d`
+    --- exit 2
+    ");
+}

@@ -30,7 +30,7 @@ async fn finds_no_problem_in_a_valid_setup() {
     ✓ base URL     URL (from PETSTORE_BASE_URL)
     ✓ API key      PETSTORE_API_KEY
     ✓ service      200 in N ms, key accepted
-    ✓ clock        0 s ahead of the service
+    ✓ clock        agrees with the service, to the second
     ✓ rate limits  59 of 60 left this minute, resets in 1 min (2026-11-21T10:01:00Z)
     ✓ limits file  HOME/state/limits
     ");
@@ -45,10 +45,9 @@ async fn says_what_is_missing_and_what_to_do() {
                 hint: set HOME or XDG_CONFIG_HOME to keep profiles and keys
     ✗ base URL  no base URL
                 hint: `petstore auth login --base-url https://HOST/v1` sets one
-    ✗ API key   no base URL
-                hint: `petstore auth login --base-url https://HOST/v1` sets one
+    – API key   not checked without a base URL
     – service   not checked
-    2 problems; first: base URL
+    1 problem: base URL
     --- exit 3
     ");
 }

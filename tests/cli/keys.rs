@@ -176,3 +176,32 @@ async fn a_key_that_is_not_accepted_is_not_kept() {
     assert!(!text.contains("sentinel"), "{text}");
     assert_snapshot!(text);
 }
+
+#[tokio::test]
+async fn a_script_gets_the_key_and_a_terminal_asks_first() {
+    let (server, home) = (server().await, tempfile::tempdir().unwrap());
+    let login = keyless(&server, &home).stdin("sentinel");
+    assert_eq!(login.run("auth login --no-check").await.code, 0);
+    let ran = keyless(&server, &home).run("auth token").await;
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
+        ("sentinel\n", "", 0)
+    );
+    let ran = keyless(&server, &home).terminal().run("auth token").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: the terminal would show the API key
+    hint: `--show` prints it; a script uses `$(petstore auth token)`
+    --- exit 2
+    ");
+    let ran = keyless(&server, &home).terminal().run("auth token --show");
+    assert_eq!(ran.await.stdout, "sentinel\n");
+    // The command of a dry run works without a variable.
+    let line = "api /pets --dry-run --jq .curl";
+    let curl = keyless(&server, &home).run(line).await.stdout;
+    let header = "-H \"Authorization: Bearer $(petstore auth token)\"";
+    assert!(curl.contains(header), "{curl}");
+    let variable = keyless(&server, &home).var("PETSTORE_API_KEY", "other");
+    let curl = variable.run(line).await.stdout;
+    assert!(curl.contains("Bearer $PETSTORE_API_KEY\""), "{curl}");
+}

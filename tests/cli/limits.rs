@@ -173,3 +173,79 @@ async fn the_61st_run_on_a_free_key_waits_and_is_not_refused() {
         "the last one was not even sent"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_window_that_has_ended_is_shown_full() {
+    let server = serve(Plan::Free, Clock::runtime(noon())).await;
+    let home = tempfile::tempdir().unwrap();
+    let petstore = || Petstore::at(&server, "k").home(home.path());
+    assert_eq!(petstore().run("pets list -q").await.code, 0);
+    tokio::time::advance(Duration::from_secs(90)).await;
+    let ran = petstore().terminal().run("limits --color never").await;
+    assert!(
+        ran.stdout
+            .contains("minute    60     60  ████████████████████  has reset\n"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watching_shows_the_limits_each_second_until_ctrl_c() {
+    let server = serve(Plan::Free, Clock::runtime(noon())).await;
+    assert_eq!(Petstore::at(&server, "k").run("pets list -q").await.code, 0);
+    let sent = server.requests(Operation::ListPets).len();
+    let ran = Petstore::at(&server, "k")
+        .interrupted_after(3)
+        .run("limits --watch -o ndjson")
+        .await;
+    let lines = ran.stdout.lines().count();
+    assert!((3..=4).contains(&lines), "{}", ran.stdout);
+    assert_eq!(ran.code, 130);
+    assert_eq!(
+        server.requests(Operation::ListPets).len(),
+        sent,
+        "it sends no requests"
+    );
+}
+
+#[tokio::test]
+async fn all_windows_of_a_quota_are_shown() {
+    let service = wiremock::MockServer::start().await;
+    let now = unix_now();
+    for (path, limit, reset) in [("/a", 5, 20), ("/b", 60, 40), ("/c", 1_000, 7_200)] {
+        let answer = wiremock::ResponseTemplate::new(200)
+            .set_body_string("[]")
+            .insert_header("x-ratelimit-limit", limit.to_string())
+            .insert_header("x-ratelimit-remaining", (limit - 1).to_string())
+            .insert_header("x-ratelimit-reset", (now + reset).to_string());
+        wiremock::Mock::given(wiremock::matchers::path(path))
+            .respond_with(answer)
+            .mount(&service)
+            .await;
+    }
+    let petstore = || Petstore::with(&service.uri(), "three-windows");
+    for path in ["/a", "/b", "/c"] {
+        let ran = petstore().run(&format!("api {path}")).await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let ran = petstore().terminal().run("limits --color never").await;
+    let rows: Vec<_> = ran.stdout.lines().map(|line| &line[..6]).collect();
+    assert_eq!(
+        &rows[..4],
+        ["QUOTA ", "minute", "minute", "day   "],
+        "{}",
+        ran.stdout
+    );
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the server of the test sends the machine's time"
+)]
+fn unix_now() -> u64 {
+    let now = std::time::SystemTime::now();
+    now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+}

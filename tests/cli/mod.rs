@@ -15,6 +15,7 @@ mod import_pace;
 mod import_unknown;
 mod keys;
 mod limits;
+mod mistakes;
 mod output;
 mod pets;
 mod profiles;

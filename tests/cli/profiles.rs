@@ -278,3 +278,111 @@ async fn the_mock_changes_no_settings_and_no_key() {
     }
     assert_eq!(config(&home), CONFIG);
 }
+
+#[tokio::test]
+async fn a_profile_is_removed_with_its_key_and_its_choice() {
+    let home = home(CONFIG);
+    std::fs::create_dir(home.path().join("config/keys")).unwrap();
+    std::fs::write(home.path().join("config/keys/staging"), "secret").unwrap();
+    let ran = run(&home, "config delete staging").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    note: removed profile staging and its API key
+    note: the default profile is used from now on
+    --- exit 0
+    ");
+    assert!(!home.path().join("config/keys/staging").exists());
+    assert_snapshot!(config(&home), @r#"
+
+    [profiles.production]
+    base_url = "https://petstore.example/v1"
+    max_wait = 5
+    "#);
+    assert_snapshot!(run(&home, "config delete staging").await.transcript(), @"
+    --- stderr
+    error: no profile `staging`
+    hint: `petstore config profiles` lists them
+    --- exit 3
+    ");
+    let ran = run(&home, "auth logout --profile nope").await;
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn a_certificate_file_is_stored_with_its_whole_path() {
+    let home = home("");
+    assert_eq!(run(&home, "config set ca_file ca.pem").await.code, 0);
+    let stored = run(&home, "config get ca_file").await.stdout;
+    assert!(Path::new(stored.trim()).is_absolute(), "{stored}");
+    assert!(stored.ends_with("/ca.pem\n"), "{stored}");
+    assert_eq!(run(&home, "config set ca_file ~/ca.pem").await.code, 0);
+    assert_eq!(run(&home, "config get ca_file").await.stdout, "~/ca.pem\n");
+}
+
+#[tokio::test]
+async fn an_unreadable_file_stops_no_command_that_variables_describe() {
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .start()
+        .await
+        .unwrap();
+    let home = tempfile::tempdir().unwrap();
+    // A folder cannot be read as a file, by root either.
+    std::fs::create_dir_all(home.path().join("config/config.toml")).unwrap();
+    let ran = Petstore::at(&server, "k")
+        .home(home.path())
+        .run("pets list --limit 1 -o id")
+        .await;
+    assert_eq!(
+        (ran.stdout.as_str(), ran.code),
+        ("1\n", 0),
+        "{}",
+        ran.stderr
+    );
+    let warning =
+        "warning: cannot read HOME/config/config.toml: it is a folder; flags and variables apply\n";
+    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
+    let ran = run(&home, "pets list").await;
+    assert_eq!(ran.code, 3);
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_file_through_a_link_stays_a_link_and_a_large_one_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("config")).unwrap();
+    let target = home.path().join("dotfiles.toml");
+    std::fs::write(&target, CONFIG).unwrap();
+    let link = home.path().join("config/config.toml");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert_eq!(run(&home, "config set retries 5").await.code, 0);
+    assert!(link.is_symlink());
+    let text = std::fs::read_to_string(&target).unwrap();
+    assert!(text.contains("retries = 5"), "{text}");
+    for (size, code) in [(1 << 20, 0), ((1 << 20) + 1, 3)] {
+        let comment = "#".repeat(size - 1) + "\n";
+        std::fs::write(&target, comment).unwrap();
+        let ran = run(&home, "config list").await;
+        assert_eq!(ran.code, code, "{size}: {}", ran.stderr);
+    }
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_pipe_that_nobody_writes_is_no_key() {
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("key");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let ran = Petstore::bare()
+        .home(home.path())
+        .var("PETSTORE_BASE_URL", "https://petstore.example/v1")
+        .var("PETSTORE_API_KEY_FILE", pipe.to_str().unwrap())
+        .run("pets list")
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: cannot read HOME/key: nothing writes into this pipe
+    --- exit 3
+    ");
+}

@@ -114,3 +114,75 @@ async fn headers_that_may_hold_a_secret_are_hidden() {
     );
     assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
 }
+
+#[tokio::test]
+async fn no_output_contains_a_password_from_any_setting_variable_or_flag() {
+    const PASSWORD: &str = "sentinel-7d2e/x%";
+    const LINES: [&str; 9] = [
+        "config list -o json",
+        "config get limits_store",
+        "pets list -vvv",
+        "doctor",
+        "auth status",
+        "limits",
+        "--mock limits --jq env",
+        "api /pets --dry-run",
+        "pets import rows.csv --unknown check",
+    ];
+    let listed = Petstore::bare().run("config list --fields setting").await;
+    let settings: Vec<_> = listed.stdout.lines().collect();
+    assert!(settings.contains(&"limits_store"), "{settings:?}");
+    let urls = [
+        format!("redis://me:{PASSWORD}@127.0.0.1:1/x"),
+        format!("https://me:{PASSWORD}@127.0.0.1:1/v1"),
+        format!("redi://me:{PASSWORD}@cache"),
+        format!("me:{PASSWORD}@cache"),
+    ];
+    let proxies = ["https_proxy", "ALL_PROXY"].map(str::to_owned);
+    for url in &urls {
+        let check = |ran: super::harness::Ran, what: &str| {
+            let output = format!("{}{}", ran.stdout, ran.stderr);
+            let decoded = PASSWORD.trim_end_matches('%');
+            assert!(!output.contains(decoded), "{what}: {output}");
+        };
+        let home = tempfile::tempdir().unwrap();
+        let petstore = || {
+            let petstore = Petstore::bare().var("PETSTORE_API_KEY", KEY);
+            petstore.home(home.path()).var("PETSTORE_TIMEOUT", "1")
+        };
+        for setting in &settings {
+            if ["profile", "api_key"].contains(setting) {
+                continue;
+            }
+            check(
+                petstore().run(&format!("config set {setting} {url}")).await,
+                setting,
+            );
+            let flag = format!("--{}={url}", setting.replace('_', "-"));
+            let json = format!("{flag} --error-format json");
+            for line in ["pets list --limit 1 -q", "nope", "pets list --nope"] {
+                check(petstore().run(&format!("{line} {flag}")).await, &flag);
+                check(petstore().run(&format!("{line} {json}")).await, &flag);
+            }
+            // A file with the setting, valid or not.
+            let folder = home.path().join("config");
+            std::fs::create_dir_all(&folder).unwrap();
+            let config = format!("[profiles.default]\n{setting} = \"{url}\"\n");
+            std::fs::write(folder.join("config.toml"), config).unwrap();
+            check(petstore().run("config list").await, setting);
+            check(petstore().run("doctor").await, setting);
+            std::fs::remove_file(folder.join("config.toml")).unwrap();
+        }
+        let variables = settings
+            .iter()
+            .map(|setting| format!("PETSTORE_{}", setting.to_uppercase()));
+        for name in variables.chain(proxies.clone()) {
+            if name == "PETSTORE_API_KEY" {
+                continue;
+            }
+            for line in LINES {
+                check(petstore().var(&name, url).run(line).await, &name);
+            }
+        }
+    }
+}

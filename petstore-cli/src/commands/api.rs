@@ -8,6 +8,7 @@ use petstore_client::{Client, Method};
 use serde_json::{Map, Value};
 
 use super::dry_run;
+use super::fields;
 use crate::error::{CliError, Invalid, Kind};
 use crate::escape::{self, to_text};
 use crate::input::{MAX_BODY, Reader};
@@ -29,9 +30,13 @@ pub(crate) struct Api {
     #[arg(short = 'f', long = "raw-field", value_name = "NAME=VALUE", value_parser = pair)]
     raw_fields: Vec<(String, String)>,
 
-    /// add a field: number, true, false, null, text, or @FILE; may be repeated
+    /// add a field: number, true, false, null, text or @FILE; may be repeated
     #[arg(short = 'F', long = "field", value_name = "NAME=VALUE", value_parser = pair)]
     typed_fields: Vec<(String, String)>,
+
+    /// send this body; @FILE reads it from a file, @- from standard input
+    #[arg(short, long, value_name = "DATA", conflicts_with_all = ["raw_fields", "typed_fields", "input"])]
+    data: Option<String>,
 
     /// send a file as the body; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["raw_fields", "typed_fields"])]
@@ -46,8 +51,12 @@ pub(crate) struct Api {
     #[arg(short, long)]
     include: bool,
 
+    /// do not show the body of the response
+    #[arg(long)]
+    silent: bool,
+
     /// follow the links to further pages, and merge all into one list
-    #[arg(long, conflicts_with_all = ["include", "input"])]
+    #[arg(long, conflicts_with_all = ["include", "input", "data", "silent"])]
     paginate: bool,
 
     /// show the request without sending it
@@ -91,6 +100,7 @@ impl Api {
             return Err(CliError::usage(problem).hint("leave it out; each request carries the key"));
         }
         let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
+        let silent = self.silent;
         let body = self.body(reader).await?;
         let method = match (&self.method, &body) {
             (Some(method), _) => method.clone(),
@@ -105,7 +115,7 @@ impl Api {
         if dry_run {
             let client = dry_run::client(connector.settings())?;
             let request = self.request(&client, method, body).build()?;
-            return dry_run::show(&request, output, printer, ui);
+            return dry_run::show(&request, output, connector, printer, ui);
         }
         let purpose = if method.is_safe() {
             Purpose::Read
@@ -133,12 +143,14 @@ impl Api {
         if include {
             printer.print(&head(response.meta().status(), response.meta().headers()))?;
         }
-        write_body(printer, output, &response)
+        match silent {
+            true => Ok(()),
+            false => write_body(printer, output, &response),
+        }
     }
 
     /// Builds the request. `-f` and `-F` become the query of a `GET`.
     fn request(self, client: &Client, method: Method, body: Body) -> RawRequest {
-        let reads = method == Method::GET || method == Method::HEAD;
         let mut request = client.request(method, &self.path);
         for (name, value) in &self.headers {
             request = request.header(name, value.as_str());
@@ -146,39 +158,59 @@ impl Api {
         match body {
             Body::None => request,
             Body::Bytes(bytes) => request.body("application/json", bytes),
-            Body::Fields(fields) if reads => {
-                request.queries(fields.into_iter().map(|(name, value)| match value {
-                    Value::String(text) => (name, text),
-                    other => (name, to_text(&other)),
-                }))
-            }
-            Body::Fields(fields) => request.json(&fields),
+            Body::Query(fields) => request.queries(fields),
+            Body::Json(fields) => request.json(&fields),
         }
     }
 
-    /// Reads the fields or the input.
+    /// Reads the fields, the data or the input.
     async fn body(&self, reader: &mut Reader) -> Result<Body, CliError> {
         if let Some(file) = &self.input {
-            return Ok(Body::Bytes(reader.read(file, "the body", MAX_BODY).await?));
+            let bytes = reader.read(file, "the body", MAX_BODY).await?;
+            return Ok(Body::Bytes(bytes));
         }
-        let raw = self.raw_fields.iter().cloned();
-        let mut fields: Map<_, _> = raw.map(|(name, text)| (name, text.into())).collect();
+        if let Some(data) = &self.data {
+            return Ok(Body::Bytes(match data.strip_prefix('@') {
+                Some(file) => reader.read(Path::new(file), "the body", MAX_BODY).await?,
+                None => data.clone().into_bytes(),
+            }));
+        }
+        let mut fields = Vec::new();
+        for (name, text) in &self.raw_fields {
+            fields.push((name.clone(), Value::from(text.as_str())));
+        }
         for (name, text) in &self.typed_fields {
             let value = match text.strip_prefix('@') {
-                Some(file) => {
-                    let bytes = reader.read(Path::new(file), "a field", MAX_BODY).await?;
-                    let not_text = |_| CliError::new(Kind::Input, format!("{file} is not UTF-8"));
-                    String::from_utf8(bytes).map_err(not_text)?.into()
-                }
+                Some(file) => read_text(Path::new(file), reader).await?.into(),
                 None => typed(text),
             };
-            fields.insert(name.clone(), value);
+            fields.push((name.clone(), value));
         }
-        Ok(if fields.is_empty() {
-            Body::None
-        } else {
-            Body::Fields(fields)
-        })
+        if fields.is_empty() {
+            return Ok(Body::None);
+        }
+        match self.method {
+            Some(Method::GET | Method::HEAD) => {
+                Ok(Body::Query(fields.into_iter().map(as_query).collect()))
+            }
+            _ => Ok(Body::Json(fields::nested(fields)?)),
+        }
+    }
+}
+
+async fn read_text(file: &Path, reader: &mut Reader) -> Result<String, CliError> {
+    let bytes = reader.read(file, "a field", MAX_BODY).await?;
+    String::from_utf8(bytes).map_err(|_| {
+        let problem = format!("{} is not UTF-8", file.display());
+        CliError::new(Kind::Input, problem)
+    })
+}
+
+/// Returns a field as a parameter of a query.
+fn as_query((name, value): (String, Value)) -> (String, String) {
+    match value {
+        Value::String(text) => (name, text),
+        other => (name, to_text(&other)),
     }
 }
 
@@ -186,7 +218,8 @@ impl Api {
 enum Body {
     None,
     Bytes(Vec<u8>),
-    Fields(Map<String, Value>),
+    Query(Vec<(String, String)>),
+    Json(Map<String, Value>),
 }
 
 /// Merges all pages into one list.

@@ -25,6 +25,7 @@ pub(crate) enum Auth {
     Login(Login),
     /// Show the key in use, and whether the service accepts it.
     Status,
+    Token(Token),
     /// Remove the stored API key of the profile.
     Logout,
 }
@@ -37,6 +38,7 @@ impl Auth {
         match self {
             Self::Login(login) => login.run(&connector, &system, &ui, context.reader()).await,
             Self::Status => status(&connector, &system, &printer, &ui).await,
+            Self::Token(token) => token.run(connector.settings(), &system, &printer),
             Self::Logout => logout(connector.settings(), &system, &ui),
         }
     }
@@ -63,7 +65,6 @@ impl Login {
         let base_url = base_url(settings, reader)?;
         let path = credentials::path(system.dirs(), settings.profile())?;
         let key = ask_key(reader).await?;
-        // This checks that the key is valid in a header.
         let purpose = Purpose::Read;
         let client = connector.connect_with(purpose, &base_url, key.clone(), KeySource::Typed)?;
         if !self.no_check
@@ -149,6 +150,29 @@ async fn ask_key(reader: &mut Reader) -> Result<String, CliError> {
         return Err(CliError::usage("no key was given").hint(hint));
     }
     Ok(key.to_owned())
+}
+
+/// Print the API key, for scripts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Token {
+    /// print the key on a terminal too
+    #[arg(long)]
+    show: bool,
+}
+
+impl Token {
+    fn run(self, settings: &Settings, system: &System, printer: &Printer) -> Result<(), CliError> {
+        settings.refuse_mock("auth token")?;
+        settings.require_profile()?;
+        let (key, source) = credentials::require(settings, system)?.into_parts();
+        credentials::check(&key, &source)?;
+        if printer.screen().is_terminal() && !self.show {
+            let problem = "the terminal would show the API key";
+            let hint = "`--show` prints it; a script uses `$(petstore auth token)`";
+            return Err(CliError::usage(problem).hint(hint));
+        }
+        printer.print(&format!("{key}\n"))
+    }
 }
 
 const STATUS: Shape = Shape {
@@ -241,6 +265,9 @@ fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError>
     settings.refuse_mock("auth logout")?;
     let profile = settings.profile();
     let path = credentials::path(system.dirs(), profile)?;
+    if !path.exists() {
+        settings.require_profile()?;
+    }
     let shown = system.shown(&path);
     let removed = files::remove(&path).map_err(|problem| {
         CliError::io(Kind::Internal, format!("cannot remove {shown}"), &problem)

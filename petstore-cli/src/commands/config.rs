@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::env::System;
 use crate::error::{CliError, Kind};
+use crate::files;
 use crate::output::{ANY, Printer, Shape};
 use crate::session::Connector;
 use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
@@ -41,6 +42,12 @@ pub(crate) enum Config {
     },
     /// Choose the default profile.
     Use {
+        /// the profile
+        #[arg(value_parser = parse::<Profile>)]
+        name: Profile,
+    },
+    /// Remove a profile and its API key.
+    Delete {
         /// the profile
         #[arg(value_parser = parse::<Profile>)]
         name: Profile,
@@ -92,6 +99,10 @@ impl Config {
                 settings.refuse_mock("config use")?;
                 choose(name.as_str(), settings, system).await
             }
+            Self::Delete { name } => {
+                settings.refuse_mock("config delete")?;
+                delete(name.as_str(), settings, system, ui).await
+            }
             Self::Profiles => profiles(settings, system, printer, ui),
             Self::Path => {
                 let path = ConfigFile::path(system.dirs());
@@ -108,6 +119,7 @@ fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Res
     for setting in Values::NAMES {
         let (value, source) = settings.shown(setting).unzip();
         let source = source.unwrap_or(Source::Default);
+        let value = value.as_deref().map(without_password);
         let from = settings.source_name(setting, source);
         rows.push(row(setting, value.as_deref(), &from));
     }
@@ -131,7 +143,7 @@ fn row(setting: &str, value: Option<&str>, from: &str) -> Value {
 fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<(), CliError> {
     settings.require_profile()?;
     match settings.shown(setting) {
-        Some((value, _)) => printer.start(ANY)?.document(&value),
+        Some((value, _)) => printer.start(ANY)?.document(&without_password(&value)),
         None => {
             let problem = format!("{setting} is not set");
             Err(CliError::new(Kind::NotFound, problem))
@@ -157,9 +169,10 @@ async fn set(
         }
     }
     let profile = connector.settings().profile();
+    let stored = stored_text(setting, text)?;
     ConfigFile::edit(system, |document| {
         if let Some(table) = profile_table(document, profile) {
-            config_file::put(table, setting, text);
+            config_file::put(table, setting, &stored);
         }
     })
     .await?;
@@ -169,6 +182,20 @@ async fn set(
         ui.warning(&text, None);
     }
     Ok(())
+}
+
+/// Returns a value as the file keeps it. A path does not depend on the current folder.
+fn stored_text(setting: &str, text: &str) -> Result<String, CliError> {
+    if setting != "ca_file" || text.starts_with("~/") {
+        return Ok(text.to_owned());
+    }
+    match std::path::absolute(text) {
+        Ok(path) => Ok(path.to_string_lossy().into_owned()),
+        Err(problem) => {
+            let action = format!("cannot find {text}");
+            Err(CliError::io(Kind::Usage, action, &problem))
+        }
+    }
 }
 
 async fn unset(
@@ -201,6 +228,42 @@ async fn choose(name: &str, settings: &Settings, system: &System) -> Result<(), 
     .await
 }
 
+/// Removes a profile, its key, and the choice of it.
+async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError> {
+    let key = credentials::path(system.dirs(), name)?;
+    let has_profile = settings.config().has(name);
+    if !has_profile && !key.exists() {
+        return Err(settings.no_profile(name));
+    }
+    let was_chosen = settings.config().profile() == Some(name);
+    if has_profile || was_chosen {
+        ConfigFile::edit(system, |document| {
+            if let Some(profiles) = document.get_mut("profiles")
+                && let Some(profiles) = profiles.as_table_like_mut()
+            {
+                profiles.remove(name);
+            }
+            if was_chosen {
+                document.remove("profile");
+            }
+        })
+        .await?;
+    }
+    let removed = files::remove(&key).map_err(|problem| {
+        let action = format!("cannot remove {}", system.shown(&key));
+        CliError::io(Kind::Internal, action, &problem)
+    })?;
+    let with_key = match removed {
+        true => " and its API key",
+        false => "",
+    };
+    ui.note(&format!("removed profile {name}{with_key}"));
+    if was_chosen {
+        ui.note("the default profile is used from now on");
+    }
+    Ok(())
+}
+
 fn profiles(
     settings: &Settings,
     system: &System,
@@ -212,7 +275,7 @@ fn profiles(
     for (name, values) in settings.config().profiles() {
         let has_key = credentials::path(system.dirs(), name).is_ok_and(|path| path.exists());
         let in_use = name == settings.profile();
-        let base_url = values.base_url();
+        let base_url = values.base_url().map(without_password);
         rows.push(match is_table {
             true => json!({
                 "": if in_use { "*" } else { " " },

@@ -18,7 +18,7 @@ use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
 
-/// `Date` is truncated to seconds, and the response takes time.
+/// A larger difference makes the times in messages misleading.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
 const CHECKS: Shape = Shape {
@@ -122,10 +122,9 @@ async fn checks(problem: Option<CliError>, connector: &Connector, system: &Syste
         let url = settings
             .base_url()
             .map(|url| format!("{url}{}", settings.source("base_url")));
-        let key = credentials::require(settings, system);
-        let key = key.map(|key| key.source().shown().to_owned());
+        let has_url = url.is_ok();
         checks.push(Check::of("base URL", url, connector));
-        checks.push(Check::of("API key", key, connector));
+        checks.push(key(has_url, connector, system));
     }
     match connector.connect(Purpose::Read).await {
         Ok(client) => service(connector, system, &client, &mut checks).await,
@@ -139,6 +138,25 @@ async fn checks(problem: Option<CliError>, connector: &Connector, system: &Syste
         Err(error) => checks.push(Check::of("service", Err(error), connector)),
     }
     checks
+}
+
+/// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
+fn key(has_url: bool, connector: &Connector, system: &System) -> Check {
+    const NAME: &str = "API key";
+
+    if !has_url && !credentials::is_in_variable(system) {
+        return Check {
+            result: Outcome::Skipped,
+            ..Check::ok(NAME, "not checked without a base URL")
+        };
+    }
+    let key = credentials::require(connector.settings(), system);
+    let shown = key.and_then(|key| {
+        let (key, source) = key.into_parts();
+        credentials::check(&key, &source)?;
+        Ok(source.shown().to_owned())
+    });
+    Check::of(NAME, shown, connector)
 }
 
 fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> Check {
@@ -169,7 +187,7 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
         .max_attempts(1);
     let started = tokio::time::Instant::now();
     let asked = client.pets().list().limit(1).options(&options).send().await;
-    let elapsed = started.elapsed().as_millis();
+    let elapsed = started.elapsed();
     let (date, quota) = match &asked {
         Ok(page) => (page.meta().date(), page.meta().quota()),
         Err(error) => (error.date(), error.quota()),
@@ -177,12 +195,13 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
     let found = match asked {
         Ok(page) => {
             let status = page.meta().status().as_u16();
+            let elapsed = elapsed.as_millis();
             Ok(format!("{status} in {elapsed} ms, key accepted"))
         }
         Err(error) => Err(error.into()),
     };
     checks.push(Check::of("service", found, connector));
-    checks.extend(date.map(|date| clock(date, connector.clock().now())));
+    checks.extend(date.map(|date| clock(date, connector.clock().now(), elapsed)));
     let limits = client.rate_limits();
     let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
     if let Some(quota) = quota.or(fewest.copied()) {
@@ -235,20 +254,24 @@ fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Ch
     }
 }
 
-fn clock(service: SystemTime, own: SystemTime) -> Check {
+fn clock(service: SystemTime, own: SystemTime, elapsed: Duration) -> Check {
+    const NAME: &str = "clock";
+
     let (apart, side) = match own.duration_since(service) {
+        // `Date` has whole seconds, and the response took time.
+        Ok(ahead) if ahead <= Duration::from_secs(1) + elapsed => (Duration::ZERO, ""),
         Ok(ahead) => (ahead, "ahead of"),
         Err(behind) => (behind.duration(), "behind"),
     };
+    if apart.is_zero() {
+        return Check::ok(NAME, "agrees with the service, to the second");
+    }
     let found = format!("{} {side} the service", time::duration(apart));
     if apart <= MAX_CLOCK_ERROR {
-        return Check::ok("clock", found);
+        return Check::ok(NAME, found);
     }
-    Check::warning(
-        "clock",
-        found + "; times shown may be off",
-        "set this machine's clock",
-    )
+    let found = format!("{found}; times shown may be off");
+    Check::warning(NAME, found, "set this machine's clock")
 }
 
 /// Writes the checks for people.

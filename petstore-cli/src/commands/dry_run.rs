@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{CliError, Kind};
 use crate::escape;
 use crate::output::{Output, Printer};
-use crate::session::USER_AGENT;
+use crate::session::{Connector, USER_AGENT};
 use crate::settings::Settings;
 use crate::ui::Ui;
 
@@ -32,6 +32,7 @@ pub(crate) fn client(settings: &Settings) -> Result<Client, CliError> {
 pub(crate) fn show(
     request: &Request<Bytes>,
     output: Output,
+    connector: &Connector,
     printer: &Printer,
     ui: &Ui,
 ) -> Result<(), CliError> {
@@ -47,10 +48,8 @@ pub(crate) fn show(
     let body = Some(request.body()).filter(|body| !body.is_empty());
     let body = body.map(|body| std::str::from_utf8(body)).transpose();
     let body = body.map_err(|_| not_text("the body"))?;
-    let mut headers = vec![(
-        "Authorization".to_owned(),
-        "Bearer $PETSTORE_API_KEY".to_owned(),
-    )];
+    let key = format!("Bearer {}", connector.key_expression());
+    let mut headers = vec![("Authorization".to_owned(), key)];
     for (name, value) in request.headers() {
         let value = value.to_str().map_err(|_| not_text("a header"))?;
         headers.push((title_case(name.as_str()), value.to_owned()));
@@ -71,7 +70,7 @@ pub(crate) fn show(
     let mut curl = format!("curl {globs}{option}{quoted}");
     for (name, value) in &headers {
         let header = format!("{name}: {value}");
-        // In double quotes, the shell expands the variable.
+        // In double quotes, the shell expands the variable or the command.
         let is_key = name == "Authorization";
         let word = if is_key {
             format!("\"{header}\"")

@@ -1,7 +1,8 @@
 //! `petstore limits`.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use petstore_client::Client;
 use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
@@ -21,6 +22,10 @@ pub(crate) struct Limits {
     #[arg(long, conflicts_with = "forget")]
     refresh: bool,
 
+    /// show them each second, until Ctrl-C
+    #[arg(long, conflicts_with = "forget")]
+    watch: bool,
+
     /// forget the limits of this key, including blocks
     #[arg(long)]
     forget: bool,
@@ -32,12 +37,21 @@ pub(crate) struct Limits {
 
 /// Narrower terminals show resets without the time of day.
 const MIN_WIDE: usize = 56;
+/// The interval of `--watch`.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 const LIMITS: Shape = Shape {
     noun: "limits",
     fields: &["quota", "limit", "remaining", "reset", "secondsToReset"],
     ..ANY
 };
+
+/// The quotas in their order, and their names.
+const NAMES: [(Quota, &str); 3] = [
+    (Quota::Minute, "minute"),
+    (Quota::Day, "day"),
+    (Quota::Unknown, "other"),
+];
 
 impl Limits {
     pub(crate) async fn run(
@@ -47,7 +61,8 @@ impl Limits {
         printer: &Printer,
         ui: &Ui,
     ) -> Result<(), CliError> {
-        let output = printer.start(LIMITS)?;
+        // This checks `--jq` before anything is sent.
+        printer.start(LIMITS)?;
         if self.all {
             connector.forget_all_limits().await?;
             ui.note("forgot what was known about all keys");
@@ -59,46 +74,29 @@ impl Limits {
             ui.note("forgot what was known about this key");
             return Ok(());
         }
-        let mut limits = client.synchronize_rate_limits().await;
-        let mut throttled = None;
         // A new server has not answered anything yet.
-        if self.refresh || connector.settings().is_mock() {
-            throttled = match client.refresh_rate_limits().await {
-                Err(error) if !error.is_rate_limited() => return Err(error.into()),
-                // A 429 shows the limits too.
-                refreshed => refreshed.err(),
-            };
-            limits = client.rate_limits();
+        let asks = self.refresh || connector.settings().is_mock();
+        let (limits, refused) = match asks {
+            true => refresh(&client).await?,
+            false => (client.synchronize_rate_limits().await, None),
+        };
+        let is_known = is_known(&limits);
+        if self.refresh && refused.is_none() && !is_known {
+            let problem = "the service does not show its rate limits";
+            return Err(CliError::new(Kind::Service, problem));
         }
-        let is_known = !limits.windows.is_empty() || limits.blocked.is_some();
-        if self.refresh && throttled.is_none() && !is_known {
-            return Err(CliError::new(
-                Kind::Service,
-                "the service does not show its rate limits",
-            ));
+        let view = View::new(connector.clock(), system, printer);
+        if self.watch && refused.is_none() {
+            return view.watch(&client).await;
         }
-        let clock = connector.clock();
-        let now = limits.service_time.unwrap_or_else(|| clock.now());
-        let is_table = printer.is_table();
-        if !is_table {
-            let rows: Vec<_> = limits
-                .windows
-                .iter()
-                .map(|window| row(window, now))
-                .collect();
-            output.document(&rows)?;
-        } else if is_known {
-            // A table is for people, wherever standard error goes.
-            let local = clock.clone().local(system.time_zone());
-            printer.print(&layout(&limits, now, &local, printer.screen()))?;
-        }
+        view.show(&limits)?;
         if let Some(store) = &limits.shared {
             connector.warn_of(store);
         }
-        if let Some(error) = throttled {
-            return Err(error.into());
+        if let Some(error) = refused {
+            return Err(error);
         }
-        if let (Some(waits), false) = (waits(&limits, clock), is_table) {
+        if let (Some(waits), false) = (waits(&limits, connector.clock()), printer.is_table()) {
             ui.note(&format!("requests {waits}"));
         }
         if !is_known {
@@ -106,6 +104,85 @@ impl Limits {
             ui.note_with_hint("no response yet with this key", Some(hint));
         }
         Ok(())
+    }
+}
+
+/// Sends a request, and returns what is known then. A 429 shows the limits too.
+async fn refresh(client: &Client) -> Result<(RateLimits, Option<CliError>), CliError> {
+    client.synchronize_rate_limits().await;
+    let refused = match client.refresh_rate_limits().await {
+        Ok(_) => None,
+        Err(error) if error.is_rate_limited() => Some(error.into()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok((client.rate_limits(), refused))
+}
+
+fn is_known(limits: &RateLimits) -> bool {
+    !limits.windows.is_empty() || !limits.ended.is_empty() || limits.blocked.is_some()
+}
+
+/// How limits are shown.
+struct View<'v> {
+    /// The clock of standard error.
+    clock: &'v Clock,
+    /// A table is for people, wherever standard error goes.
+    local: Clock,
+    printer: &'v Printer,
+}
+
+impl<'v> View<'v> {
+    fn new(clock: &'v Clock, system: &System, printer: &'v Printer) -> Self {
+        Self {
+            clock,
+            local: clock.clone().local(system.time_zone()),
+            printer,
+        }
+    }
+
+    fn now(&self, limits: &RateLimits) -> SystemTime {
+        limits.service_time.unwrap_or_else(|| self.clock.now())
+    }
+
+    fn show(&self, limits: &RateLimits) -> Result<(), CliError> {
+        if self.printer.is_table() {
+            return self.printer.print(&self.text(limits));
+        }
+        let now = self.now(limits);
+        let windows = limits.windows.iter().chain(&limits.ended);
+        let rows: Vec<_> = windows.map(|window| row(window, now)).collect();
+        self.printer.start(LIMITS)?.document(&rows)
+    }
+
+    fn text(&self, limits: &RateLimits) -> String {
+        match is_known(limits) {
+            true => layout(limits, self.now(limits), &self.local, self.printer.screen()),
+            false => String::new(),
+        }
+    }
+
+    /// Shows the limits again and again. A terminal shows each in place of the one before.
+    async fn watch(&self, client: &Client) -> Result<(), CliError> {
+        let redraws = self.printer.is_table() && self.printer.screen().is_terminal();
+        let mut drawn = 0;
+        loop {
+            let limits = client.synchronize_rate_limits().await;
+            if redraws {
+                let text = match is_known(&limits) {
+                    true => self.text(&limits),
+                    false => "No response yet with this key.\n".to_owned(),
+                };
+                if drawn > 0 {
+                    self.printer.print(&format!("\u{1b}[{drawn}A\u{1b}[J"))?;
+                }
+                drawn = text.lines().count();
+                self.printer.print(&text)?;
+            } else {
+                self.show(&limits)?;
+            }
+            self.printer.flush()?;
+            tokio::time::sleep(WATCH_INTERVAL).await;
+        }
     }
 }
 
@@ -120,47 +197,44 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
     })
 }
 
+/// Returns the cells of a quota.
+fn amounts(name: &str, window: &QuotaWindow, resets: &str, screen: &Screen) -> Vec<Cell> {
+    let left = Cell::new(count(window.remaining));
+    let left = match window.remaining {
+        0 => left.styled(YELLOW),
+        _ => left,
+    };
+    vec![
+        Cell::new(name),
+        left,
+        Cell::new(count(window.limit)),
+        Cell::new(screen.bar(window.remaining, window.limit)),
+        Cell::new(resets),
+    ]
+}
+
 /// Formats the limits for people.
 fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) -> String {
     let is_narrow = screen.width().is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
-    for (quota, name) in [
-        (Quota::Minute, "minute"),
-        (Quota::Day, "day"),
-        (Quota::Unknown, "other"),
-    ] {
-        let window = limits.windows.iter().find(|window| window.quota == quota);
-        let Some(QuotaWindow {
-            limit,
-            remaining,
-            reset,
-            ..
-        }) = window.copied()
-        else {
-            if quota != Quota::Unknown {
-                let (none, bar) = (Cell::none(), Cell::new(""));
-                let reset = Cell::new("not reported yet");
-                rows.push(vec![Cell::new(name), none.clone(), none, bar, reset]);
-            }
-            continue;
-        };
-        let left = reset.duration_since(now).unwrap_or_default();
-        let amount = Cell::new(count(remaining));
-        rows.push(vec![
-            Cell::new(name),
-            if remaining == 0 {
-                amount.styled(YELLOW)
-            } else {
-                amount
-            },
-            Cell::new(count(limit)),
-            Cell::new(screen.bar(remaining, limit)),
-            Cell::new(if is_narrow {
-                format!("in {}", time::duration(left))
-            } else {
-                clock.until(reset, left)
-            }),
-        ]);
+    for (quota, name) in NAMES {
+        let before = rows.len();
+        for window in limits.windows.iter().filter(|it| it.quota == quota) {
+            let left = window.reset.duration_since(now).unwrap_or_default();
+            let resets = match is_narrow {
+                true => format!("in {}", time::duration(left)),
+                false => clock.until(window.reset, left),
+            };
+            rows.push(amounts(name, window, &resets, screen));
+        }
+        for window in limits.ended.iter().filter(|it| it.quota == quota) {
+            rows.push(amounts(name, window, "has reset", screen));
+        }
+        if rows.len() == before && quota != Quota::Unknown {
+            let mut row = vec![Cell::new(name), Cell::none(), Cell::none()];
+            row.extend([Cell::new(""), Cell::new("not reported yet")]);
+            rows.push(row);
+        }
     }
     let head = vec![
         Head::new("QUOTA"),
@@ -170,20 +244,20 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
         Head::new("RESETS"),
     ];
     let table = Table::new(head, rows).render(screen);
-    let waits = waits(limits, clock).map(|waits| format!("Requests {waits}."));
-    let shared = limits
-        .shared
-        .as_ref()
-        .filter(|shared| shared.members > 1)
-        .map(|shared| {
-            let (in_flight, waiting) = (limits.in_flight, limits.waiting);
-            let members = shared.members;
-            format!("Shared by {members} processes: {in_flight} in flight, {waiting} waiting.")
-        });
-    let age = limits
-        .age
-        .map(|age| format!("From a response {} ago.", time::duration(age)));
-    let notes: Vec<_> = [waits, shared, age].into_iter().flatten().collect();
+    let mut notes = Vec::new();
+    notes.extend(waits(limits, clock).map(|waits| format!("Requests {waits}.")));
+    if let Some(shared) = &limits.shared
+        && shared.members > 1
+    {
+        let (in_flight, waiting) = (limits.in_flight, limits.waiting);
+        let members = shared.members;
+        notes.push(format!(
+            "Shared by {members} processes: {in_flight} in flight, {waiting} waiting."
+        ));
+    }
+    if let Some(age) = limits.age {
+        notes.push(format!("From a response {} ago.", time::duration(age)));
+    }
     match notes.is_empty() {
         true => table,
         false => format!("{table}{}\n", screen.wrap(&notes.join(" "), 0)),
@@ -194,8 +268,6 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);
-    Some(format!(
-        "wait for the {}, {until}",
-        limit_name(blocked.reason)
-    ))
+    let name = limit_name(blocked.reason);
+    Some(format!("wait for the {name}, {until}"))
 }

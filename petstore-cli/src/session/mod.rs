@@ -27,7 +27,7 @@ use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
 use crate::error::{CliError, Failure, Kind};
-use crate::settings::credentials::{self, KeySource};
+use crate::settings::credentials::{self, Credential, KeySource};
 use crate::settings::{Settings, StoreAddress};
 use crate::time::Clock;
 use crate::ui::Ui;
@@ -89,6 +89,18 @@ impl Connector {
         &self.clock
     }
 
+    /// Returns what a shell replaces by the key, for a command that the user can copy.
+    pub(crate) fn key_expression(&self) -> String {
+        let find = credentials::find(&self.settings, &self.system);
+        match find.ok().flatten().as_ref().map(Credential::source) {
+            Some(KeySource::File(_) | KeySource::Stored { .. }) if !self.settings.is_mock() => {
+                let option = self.settings.profile_option();
+                format!("$(petstore auth token{option})")
+            }
+            _ => format!("${}", credentials::KEY),
+        }
+    }
+
     /// Returns a client for the service that the settings name, or for a mock server.
     pub(crate) async fn connect(&self, purpose: Purpose) -> Result<Client, CliError> {
         if self.settings.is_mock() {
@@ -111,6 +123,7 @@ impl Connector {
         source: KeySource,
     ) -> Result<Client, CliError> {
         self.ui.hide(&key);
+        credentials::check(&key, &source)?;
         let service = Service::new(base_url, source, &self.settings, &self.system);
         let host = service.host().to_owned();
         self.last().explainer.begin(service, purpose);

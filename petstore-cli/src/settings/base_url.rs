@@ -18,6 +18,14 @@ pub(crate) fn checked(
     let Some(url) = web_url(text) else {
         return Err(not_a_url(text, setting, from));
     };
+    if url.password().is_some() {
+        let problem = format!(
+            "base URL `{}` contains a password{from}",
+            without_password(text)
+        );
+        let hint = "leave it out; requests carry the API key";
+        return Err(CliError::new(Kind::Config, problem).hint(hint));
+    }
     if url.scheme() == "http" && !is_local(&url) && !allows_http {
         let origin = url.origin().ascii_serialization();
         let problem = format!("{origin} would send the key unencrypted");

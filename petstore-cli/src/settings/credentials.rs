@@ -126,6 +126,33 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     Err(CliError::new(Kind::Key, problem).hint(format!("`petstore auth login{option}`")))
 }
 
+/// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
+pub(crate) fn check(key: &str, source: &KeySource) -> Result<(), CliError> {
+    let from = match source {
+        KeySource::Typed => String::new(),
+        source => format!(" (from {})", source.shown()),
+    };
+    if key.is_empty() {
+        let problem = format!("the API key is empty{from}");
+        return Err(CliError::new(Kind::Key, problem).hint(source.fix()));
+    }
+    let Some((at, c)) = key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic()) else {
+        return Ok(());
+    };
+    let what = match c {
+        ' ' => "a space",
+        '\n' | '\r' => "a line break",
+        c if c.is_ascii() => "a control character",
+        _ => "a character that is not ASCII",
+    };
+    let problem = format!("the API key has {what} at character {}{from}", at + 1);
+    let hint = match key.get(..7) {
+        Some(start) if start.eq_ignore_ascii_case("bearer ") => "leave out `Bearer`",
+        _ => "a key has printable ASCII characters only, and no spaces",
+    };
+    Err(CliError::new(Kind::Key, problem).hint(hint))
+}
+
 /// Returns the path of a profile's key.
 pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
     let Some(folder) = &dirs.config else {

@@ -236,6 +236,9 @@ fn profile_variable(system: &System) -> Result<Option<String>, CliError> {
     let profile: Result<Profile, Invalid> = name.parse();
     match profile {
         Ok(profile) => Ok(Some(profile.as_str().to_owned())),
-        Err(invalid) => Err(invalid.of(Kind::Config, format!("{NAME} `{name}`"))),
+        Err(invalid) => {
+            let label = format!("{NAME} `{}`", without_password(name));
+            Err(invalid.of(Kind::Config, label))
+        }
     }
 }

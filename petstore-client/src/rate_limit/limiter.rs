@@ -197,16 +197,21 @@ impl Limiter {
         let engine = &state.engine;
         let (local, ledger) = (engine.local(), engine.local().ledger());
         let service_now = ledger.service_time(now);
-        let open = ledger
-            .windows()
-            .iter()
-            .filter(|window| window.reset() > service_now);
-        let windows = open.map(|window| QuotaWindow {
-            quota: window.quota(),
-            limit: window.limit(),
-            remaining: engine.left_in(window),
-            reset: window.reset().system(),
-        });
+        let (mut windows, mut ended) = (Vec::new(), Vec::new());
+        for window in ledger.windows() {
+            let mut view = QuotaWindow {
+                quota: window.quota(),
+                limit: window.limit(),
+                remaining: window.limit(),
+                reset: window.reset().system(),
+            };
+            if window.reset() > service_now {
+                view.remaining = engine.left_in(window);
+                windows.push(view);
+            } else {
+                ended.push(view);
+            }
+        }
         let (wait_reason, blocked) = match engine.decide(now, policy) {
             // A call would get reservations by an update.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
@@ -214,7 +219,8 @@ impl Limiter {
             Decision::WaitForResponse(reason) => (Some(reason), None),
         };
         RateLimits {
-            windows: windows.collect(),
+            windows,
+            ended,
             service_time: Some(service_now.system()),
             blocked,
             wait_reason,

@@ -234,6 +234,9 @@ pub struct RateLimits {
     /// The current windows that the service has described. Each response describes one quota, so
     /// some may be unknown.
     pub windows: Vec<QuotaWindow>,
+    /// Windows that have ended, with all requests left, where no response has described the next one
+    /// yet: the limit is known, and other clients may have used a part of it.
+    pub ended: Vec<QuotaWindow>,
     /// The estimated time of the service; `None` before the first call with a key.
     pub service_time: Option<SystemTime>,
     /// The block of all requests, if any: after a 429, or until an exhausted quota resets.

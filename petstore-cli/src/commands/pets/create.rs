@@ -57,7 +57,7 @@ impl Create {
                 .pets()
                 .create(&pet)
                 .build()?;
-            return dry_run::show(&request, output, printer, ui);
+            return dry_run::show(&request, output, connector, printer, ui);
         }
         let client = connector.connect(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;

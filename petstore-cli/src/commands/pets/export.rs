@@ -1,8 +1,8 @@
 //! `petstore pets export`.
 
-use petstore_client::{More, PetStatus};
+use petstore_client::More;
 
-use super::{MAX_PAGE, PETS, select, status};
+use super::{MAX_PAGE, PETS, StatusFilter, select};
 use crate::error::{CliError, Kind};
 use crate::output::{OutputFormat, Printer};
 use crate::session::{Connector, Purpose};
@@ -11,9 +11,8 @@ use crate::ui::Ui;
 /// Write all pets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// only pets with this status: available, pending or sold
-    #[arg(long, value_parser = status(), hide_possible_values = true)]
-    status: Option<PetStatus>,
+    #[command(flatten)]
+    status: StatusFilter,
 }
 
 impl Export {
@@ -23,9 +22,10 @@ impl Export {
         printer: &Printer,
         ui: &Ui,
     ) -> Result<(), CliError> {
+        let status = self.status.one()?;
         let mut output = printer.start_or(OutputFormat::Ndjson, PETS)?;
         let client = connector.connect(Purpose::Read).await?;
-        let list = select(&client, Some(MAX_PAGE), self.status);
+        let list = select(&client, Some(MAX_PAGE), status);
         let first = list.clone().limit(1);
         let mut pages = list.pages();
         let mut more = More::No;

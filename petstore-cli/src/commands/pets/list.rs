@@ -1,9 +1,9 @@
 //! `petstore pets list`.
 
-use petstore_client::{More, PetStatus};
+use petstore_client::More;
 
 use super::search;
-use super::{MAX_PAGE, PETS, select, status};
+use super::{MAX_PAGE, PETS, StatusFilter, select};
 use crate::error::{CliError, Invalid, Kind};
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
@@ -13,9 +13,8 @@ use crate::ui::Ui;
 /// List pets: the first page, unless --max or --all is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// only pets with this status: available, pending or sold
-    #[arg(long, value_parser = status(), hide_possible_values = true)]
-    status: Option<PetStatus>,
+    #[command(flatten)]
+    status: StatusFilter,
 
     /// only these pets, searched in all pages; may be repeated
     #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["max", "limit"])]
@@ -46,12 +45,14 @@ impl List {
         printer: &Printer,
         ui: &Ui,
     ) -> Result<(), CliError> {
+        let page_size = self.page_size();
+        let status = self.status.one()?;
         if !self.ids.is_empty() {
-            return search::run(self.ids, self.status, connector, printer, ui).await;
+            return search::run(self.ids, status, connector, printer, ui).await;
         }
         let mut output = printer.start(PETS)?;
         let client = connector.connect(Purpose::Read).await?;
-        let mut pages = select(&client, self.page_size(), self.status).pages();
+        let mut pages = select(&client, page_size, status).pages();
         let max = self.max.unwrap_or(usize::MAX);
         let is_one_page = !self.all && self.max.is_none();
         let mut more = More::No;

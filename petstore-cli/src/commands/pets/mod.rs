@@ -55,6 +55,35 @@ impl Pets {
     }
 }
 
+/// Filters by status. The service takes one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusFilter {
+    /// only pets with this status: available, pending or sold
+    #[arg(long = "status", value_name = "STATUS", value_parser = status())]
+    #[arg(hide_possible_values = true, value_delimiter = ',')]
+    statuses: Vec<PetStatus>,
+}
+
+impl StatusFilter {
+    /// Returns the status, if one is set.
+    fn one(self) -> Result<Option<PetStatus>, CliError> {
+        let mut statuses = self.statuses;
+        statuses.dedup();
+        if statuses.len() < 2 {
+            return Ok(statuses.pop());
+        }
+        let names: Vec<_> = statuses.iter().map(PetStatus::as_str).collect();
+        let problem = format!("`--status` takes one status, not {}", names.join(" and "));
+        let tests: Vec<_> = names
+            .iter()
+            .map(|name| format!(".status == \"{name}\""))
+            .collect();
+        let filter = tests.join(" or ");
+        let hint = format!("`--all --jq 'map(select({filter}))'` lists both");
+        Err(CliError::usage(problem).hint(hint))
+    }
+}
+
 /// Parses one of the service's three statuses.
 fn status() -> impl TypedValueParser<Value = PetStatus> {
     PossibleValuesParser::new(["available", "pending", "sold"]).map(PetStatus::from)

@@ -1,0 +1,125 @@
+//! Mistakes of people who know other programs, and values that look right.
+
+use insta::assert_snapshot;
+use petstore_mock::{MockServer, Plan};
+
+use super::harness::{Petstore, session};
+
+#[tokio::test]
+async fn names_of_other_programs_lead_to_ours() {
+    let lines = [
+        "pets list --json",
+        "pets list --query .name",
+        "pets delete 7",
+        "pets update 7",
+        "--mock pets list --status available --status sold",
+        "--mock pets list --status available,sold",
+        "--mock pets export --status available,sold",
+    ];
+    assert_snapshot!(session(Petstore::bare, &lines).await, @"
+    $ petstore pets list --json
+    --- stderr
+    error: `pets list` has no option `--json`
+    hint: did you mean `-o json`?
+    --- exit 2
+
+    $ petstore pets list --query .name
+    --- stderr
+    error: `pets list` has no option `--query`
+    hint: did you mean `--jq EXPRESSION`?
+    --- exit 2
+
+    $ petstore pets delete 7
+    --- stderr
+    error: no command `pets delete`
+    hint: the service has no operation that deletes pets
+    --- exit 2
+
+    $ petstore pets update 7
+    --- stderr
+    error: no command `pets update`
+    hint: the service has no operation that changes pets
+    --- exit 2
+
+    $ petstore --mock pets list --status available --status sold
+    --- stderr
+    error: `--status` takes one status, not available and sold
+    hint: `--all --jq 'map(select(.status == \"available\" or .status == \"sold\"))'` lists both
+    --- exit 2
+
+    $ petstore --mock pets list --status available,sold
+    --- stderr
+    error: `--status` takes one status, not available and sold
+    hint: `--all --jq 'map(select(.status == \"available\" or .status == \"sold\"))'` lists both
+    --- exit 2
+
+    $ petstore --mock pets export --status available,sold
+    --- stderr
+    error: `--status` takes one status, not available and sold
+    hint: `--all --jq 'map(select(.status == \"available\" or .status == \"sold\"))'` lists both
+    --- exit 2
+    ");
+}
+
+#[tokio::test]
+async fn spaces_around_fields_do_not_count_and_a_day_is_a_time() {
+    let words = [
+        "--mock", "pets", "list", "--limit", "1", "--fields", "id, name",
+    ];
+    let ran = Petstore::bare().run_words(&words).await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("1\tBramble\n", 0));
+    let ran = Petstore::bare()
+        .run("config get max_wait --max-wait 1d")
+        .await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("24h\n", 0));
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_sent_names_its_source() {
+    let server = MockServer::builder()
+        .key("k", Plan::Free)
+        .start()
+        .await
+        .unwrap();
+    let at = |key: &str| Petstore::at(&server, key);
+    assert_snapshot!(at("Bearer abc").run("pets list").await.transcript(), @"
+    --- stderr
+    error: the API key has a space at character 7 (from PETSTORE_API_KEY)
+    hint: leave out `Bearer`
+    --- exit 3
+    ");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("PETSTORE.key");
+    std::fs::write(&file, "kéy\n").unwrap();
+    private(&file);
+    let with_file = |server: &MockServer| {
+        Petstore::bare()
+            .home(folder.path())
+            .var("PETSTORE_BASE_URL", server.url())
+            .var("PETSTORE_API_KEY_FILE", file.to_str().unwrap())
+    };
+    assert_snapshot!(with_file(&server).run("pets list").await.transcript(), @"
+    --- stderr
+    error: the API key has a character that is not ASCII at character 2 (from HOME/PETSTORE.key)
+    hint: a key has printable ASCII characters only, and no spaces
+    --- exit 3
+    ");
+    // A file whose name begins like a variable is a file.
+    std::fs::write(&file, "wrong\n").unwrap();
+    assert_snapshot!(with_file(&server).run("pets list").await.transcript(), @"
+    --- stderr
+    error: the service refused the key (401 unauthorized; from HOME/PETSTORE.key)
+    hint: put a valid key into the file that PETSTORE_API_KEY_FILE names
+    --- exit 3
+    ");
+}
+
+#[cfg(unix)]
+fn private(file: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[cfg(not(unix))]
+fn private(_: &std::path::Path) {}
