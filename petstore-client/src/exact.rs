@@ -126,8 +126,12 @@ fn array(text: &str, depth: usize) -> Option<Value> {
 
 fn number(text: &str) -> Option<Value> {
     let is_integer = !text.contains(['.', 'e', 'E']) && text != "-0";
-    if is_integer && let Ok(number) = serde_json::from_str(text) {
-        return Some(Value::Number(number));
+    if let Ok(number) = serde_json::from_str::<Number>(text) {
+        // With its feature `arbitrary_precision`, serde_json keeps a number as it was written.
+        let is_kept = text != "-0" && number.to_string() == text;
+        if is_integer || is_kept {
+            return Some(Value::Number(number));
+        }
     }
     let exact = text.parse().ok()?;
     Number::from_f64(exact).map(Value::Number)
