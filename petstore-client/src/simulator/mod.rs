@@ -11,6 +11,7 @@
     reason = "the numbers of a simulation are far from any bound"
 )]
 
+mod bursts;
 mod client;
 mod goals;
 mod heard;

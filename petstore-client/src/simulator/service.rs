@@ -154,6 +154,19 @@ impl Service {
         (left, self.back(now))
     }
 
+    /// Counts requests of other clients: at most as many as are left.
+    pub(super) fn count_others(&mut self, at: i64, most: u64) -> u64 {
+        if at < self.banned_until {
+            return 0;
+        }
+        let (left, _) = self.left(at);
+        let (requests, now) = (left.min(most), self.clock(at));
+        for window in &mut self.windows {
+            (0..requests).for_each(|_| window.count(now));
+        }
+        requests
+    }
+
     pub(super) fn serve(&mut self, at: i64, rng: &mut Rng) -> Reply {
         let now = self.clock(at);
         if at < self.told_to_wait_until {

@@ -6,7 +6,17 @@ use super::client::Contender;
 use super::network::Network;
 use super::rng::Rng;
 use super::service::Model;
+use super::window::{MINUTE, SECOND};
 use crate::rate_limit::Policy;
+
+/// Requests that other clients send at the same moment. They know what is left: none of them is
+/// refused.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bursts {
+    pub(super) size: u64,
+    /// The mean time between two bursts.
+    pub(super) interval: i64,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
@@ -20,9 +30,17 @@ pub(super) struct Setup {
     pub(super) killed: i64,
     /// So many of them share nothing, the last ones.
     pub(super) strangers: usize,
-    /// From when to when the first is stopped, and the store out of reach.
+    /// All processes start within this time, the first one at once.
+    pub(super) starts_within: i64,
+    /// How far the wall clock of each process may be off, besides `wall`.
+    pub(super) skew: i64,
+    /// From when to when the first is stopped.
     pub(super) stopped: Range<i64>,
+    /// From when to when the store is unreachable, and for how many processes, the last ones first.
     pub(super) outage: Range<i64>,
+    pub(super) cut_off: usize,
+    /// Bursts of other clients, if there are any.
+    pub(super) bursts: Option<Bursts>,
     /// When the store's clock is set, and by how much.
     pub(super) store_step: (i64, i64),
     /// For how long the first's tasks pause after each job.
@@ -61,8 +79,12 @@ impl Setup {
             shared: false,
             killed: i64::MAX,
             strangers: 0,
+            starts_within: SECOND / 2,
+            skew: 0,
             stopped: 0..0,
             outage: 0..0,
+            cut_off: usize::MAX,
+            bursts: None,
             store_step: (i64::MAX, 0),
             first_pause: 0,
             tasks,
@@ -72,7 +94,7 @@ impl Setup {
             horizon: i64::MAX,
             wall: 0,
             // A noon, and some of the minute gone.
-            start: NOON + rng.below(60_000_000),
+            start: NOON + rng.below(MINUTE),
             policy: Policy::default(),
         }
     }
@@ -91,6 +113,8 @@ pub(super) struct Outcome {
     pub(super) late_repeats: u64,
     pub(super) bans: u64,
     pub(super) let_in: u64,
+    /// Requests of other clients, which came in bursts.
+    pub(super) others: u64,
     pub(super) seconds: Vec<[u32; 2]>,
     /// Requests sent before the end of a wait that an answer had named.
     pub(super) defied: u64,

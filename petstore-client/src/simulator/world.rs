@@ -23,6 +23,7 @@ enum Happening {
     Ready(usize, Job),
     Wake(usize),
     Burst(usize),
+    Others,
 }
 
 /// What a task has to get done: since when, and after how many refusals.
@@ -98,10 +99,11 @@ pub(super) fn run(setup: &Setup) -> Outcome {
 
 impl<'s> World<'s> {
     fn new(setup: &'s Setup) -> Self {
-        let process = |id| Process {
+        let mut rng = Rng::new(setup.seed);
+        let mut process = |id| Process {
             client: SimulatedClient::new(
                 setup.contender,
-                setup.start + setup.wall,
+                setup.start + setup.wall + skew(setup.skew, &mut rng),
                 setup.policy,
                 (
                     id as u64,
@@ -113,14 +115,15 @@ impl<'s> World<'s> {
             alarm: None,
             in_flight: 0,
         };
+        let processes = (0..setup.processes).map(&mut process).collect();
         let mut world = Self {
             setup,
-            rng: Rng::new(setup.seed),
+            rng,
             service: Service::new(setup.model.clone(), setup.start),
             events: BinaryHeap::new(),
             order: 0,
             requests: Vec::new(),
-            processes: (0..setup.processes).map(process).collect(),
+            processes,
             granted: 0,
             woken: 0,
             heard: Heard::new(setup.model.day),
@@ -140,10 +143,11 @@ impl<'s> World<'s> {
             let at = if process == 0 {
                 0
             } else {
-                world.rng.below(500_000)
+                world.rng.below(setup.starts_within)
             };
             world.schedule(setup.burst_at + at, Happening::Burst(process));
         }
+        world.next_burst();
         world
     }
 
@@ -155,7 +159,7 @@ impl<'s> World<'s> {
     /// Returns when an event comes through to a process that is stopped.
     fn stopped_until(&self, event: &Happening) -> Option<i64> {
         let process = match event {
-            Happening::Arrive(_) => return None,
+            Happening::Arrive(_) | Happening::Others => return None,
             Happening::Answer(id) | Happening::Gone(id) => self.requests[*id].process,
             Happening::Ready(p, _) | Happening::Wake(p) | Happening::Burst(p) => *p,
         };
@@ -187,6 +191,19 @@ impl<'s> World<'s> {
                 (0..tasks).for_each(|_| self.next_job(p));
                 self.let_through(p);
             }
+            Happening::Others => {
+                let size = self.setup.bursts.map_or(0, |bursts| bursts.size);
+                self.out.others += self.service.count_others(self.now, size);
+                self.next_burst();
+            }
+        }
+    }
+
+    /// Schedules the next burst of other clients.
+    fn next_burst(&mut self) {
+        if let Some(bursts) = self.setup.bursts {
+            let pause = self.rng.below(2 * bursts.interval);
+            self.schedule(self.now + pause, Happening::Others);
         }
     }
 
@@ -204,7 +221,8 @@ impl<'s> World<'s> {
         let client = &mut self.processes[p].client;
         let member = client.member.member_mut().unwrap();
         let report = member.report(now, waiting, spread);
-        if self.setup.outage.contains(&self.now) {
+        let is_cut_off = p + self.setup.cut_off.min(self.setup.processes) >= self.setup.processes;
+        if is_cut_off && self.setup.outage.contains(&self.now) {
             member.update_failed(now, None);
             return true;
         }
@@ -455,5 +473,13 @@ impl<'s> World<'s> {
             }
         }
         self.out
+    }
+}
+
+/// Returns how far a process's wall clock is off.
+fn skew(most: i64, rng: &mut Rng) -> i64 {
+    match most {
+        0 => 0,
+        most => rng.below(2 * most + 1) - most,
     }
 }

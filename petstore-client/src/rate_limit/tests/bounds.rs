@@ -161,7 +161,7 @@ fn beside_other_clients_a_figure_is_old_after_two_round_trips_or_a_tenth_of_a_se
             .ledger_mut()
             .set_latency(Duration::from_millis(latency));
         let requests = [0, 1].map(|later| allowed(&local, LocalTime(old + later)).0);
-        assert_eq!(requests, [112, 1], "{latency} ms");
+        assert_eq!(requests, [44, 1], "{latency} ms");
     }
     let mut few = with_window(1_000, 5);
     few.ledger_mut().set_own_share(0.25, at(0));

@@ -410,12 +410,21 @@ pub(crate) fn with_window(limit: u64, remaining: u64) -> Local {
 
 #[test]
 fn what_may_be_in_flight_depends_on_what_is_left_and_on_the_latency() {
-    assert_eq!(fill(&mut with_window(60, 59), 1), 32);
+    assert_eq!(fill(&mut with_window(60, 59), 1), 11);
+    assert_eq!(fill(&mut with_window(161, 160), 1), 32);
     assert_eq!(fill(&mut with_window(1_000, 999), 1), 124);
     assert_eq!(fill(&mut with_window(1_000_000, 999_999), 1), 4_096);
     let mut slow = with_window(1_000, 999);
     slow.ledger_mut().set_latency(Duration::from_secs(5));
     assert_eq!(fill(&mut slow, 1), 253);
+}
+
+#[test]
+fn a_burst_of_others_that_uses_the_rest_up_refuses_too_few_for_a_ban() {
+    for left in 1..=40 {
+        let in_flight = fill(&mut with_window(left + 1, left), 1) as u64;
+        assert_eq!(in_flight, left.min(8), "{left}");
+    }
 }
 
 #[test]

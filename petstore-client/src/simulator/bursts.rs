@@ -1,0 +1,40 @@
+//! Tests of one process beside other clients that send many requests at the same moment.
+
+use super::client::Contender;
+use super::service::Model;
+use super::setup::{Bursts, NOON, Outcome, Setup};
+use super::window::{MINUTE, SECOND};
+use super::world::run;
+
+const WINDOWS: i64 = 6;
+
+fn beside_bursts(rate: u64, tasks: usize, size: u64, seed: u64) -> Outcome {
+    let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, 1 << 40, seed);
+    setup.bursts = Some(Bursts {
+        size,
+        interval: 4 * SECOND,
+    });
+    (setup.start, setup.horizon) = (NOON, WINDOWS * MINUTE - 1);
+    run(&setup)
+}
+
+#[test]
+fn bursts_of_other_clients_do_not_ban_the_key() {
+    for rate in [60, 300, 1_000] {
+        for tasks in [16, 64, 256] {
+            for size in [10, 20, 40] {
+                for seed in 0..2 {
+                    let outcome = beside_bursts(rate, tasks, size, seed);
+                    let used = outcome.let_in + outcome.others;
+                    let part = used as f64 / (rate * WINDOWS as u64) as f64;
+                    let case = format!(
+                        "{rate} a minute, {tasks} tasks, bursts of {size}, {seed}: {part:.3} used, {} refused",
+                        outcome.refusals
+                    );
+                    assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+                    assert!(part >= 0.99, "{case}");
+                }
+            }
+        }
+    }
+}
