@@ -5,6 +5,7 @@ mod logs;
 mod service;
 mod wire;
 
+mod alone;
 mod blocks;
 mod bodies;
 mod deprecation;

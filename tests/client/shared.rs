@@ -326,9 +326,11 @@ async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_oth
                 .iter()
                 .all(|page| page.as_ref().unwrap().meta().attempts() == 1)
         );
-        // Other clients may use the key, so the last requests of a minute are left to them.
+        // Other processes may use the key, so the last requests are left to them: until shortly before
+        // the end of the minute, or beside a process that the record shows, until the next one.
         let took = start.elapsed().as_secs();
-        assert!((59..70).contains(&took), "{took} s, full: {is_full}");
+        let least = if is_full { 59 } else { 54 };
+        assert!((least..70).contains(&took), "{took} s, full: {is_full}");
     }
 }
 
@@ -448,13 +450,14 @@ impl LimitStore for SlowStore {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_store_costs_a_second_once_and_is_reported() {
+async fn a_slow_store_costs_a_second_and_a_pause_once_and_is_reported() {
     let (server, store) = (free().await, Arc::new(SlowStore(AtomicU32::new(0))));
     let builder = Client::builder(server.url())
         .api_key(KEY)
         .shared_limits(Arc::clone(&store));
     let client = builder.build().unwrap();
-    for (call, most) in [(1, 1_000), (2, 10), (3, 10)] {
+    // After its first request, a process that cannot see others counts them for three seconds.
+    for (call, most) in [(1, 1_000), (2, 3_500), (3, 10)] {
         let start = Instant::now();
         client.pets().list().await.unwrap();
         assert!(

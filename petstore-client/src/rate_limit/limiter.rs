@@ -216,6 +216,7 @@ impl Limiter {
             // A call would get reservations by an update.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
+            Decision::Pause(_) => (Some(WaitReason::Members), None),
             Decision::WaitForResponse(reason) => (Some(reason), None),
         };
         RateLimits {
@@ -304,6 +305,13 @@ impl Limiter {
                 wait = Some(Wait {
                     reason: WaitReason::Blocked,
                     blocked: Some(blocked),
+                });
+            }
+            Decision::Pause(until) if waits => {
+                wake = wake.min(self.clock.instant(until));
+                wait = Some(Wait {
+                    reason: WaitReason::Members,
+                    blocked: None,
                 });
             }
             Decision::WaitForResponse(reason) if waits => {

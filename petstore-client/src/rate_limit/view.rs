@@ -200,7 +200,8 @@ pub enum WaitReason {
     /// The maximum number of requests is in flight
     /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
     Concurrency,
-    /// The rest is reserved for other members that share the key.
+    /// The rest is reserved for other members that share the key, or may be used by members that cannot be
+    /// seen, because the store is unreachable.
     Members,
 }
 
@@ -267,7 +268,10 @@ pub struct SharedStatus {
     pub location: String,
     /// The number of processes that use the key now, including this one; 0 before the first update.
     pub members: u32,
-    /// Why the store cannot be used, if so. The process then continues alone.
+    /// Why the store cannot be used, if so. The process then continues alone, at a pace that leaves room for
+    /// other members that it cannot see: it counts them for 3 s after its start and for 1 s after each reset,
+    /// and gives up some of the last requests of each minute. The first request of a process that starts when
+    /// the quota is used up is refused.
     pub problem: Option<String>,
 }
 

@@ -94,6 +94,7 @@ impl SimulatedClient {
                         Turn::Send(Some(reservation))
                     }
                     Decision::WaitUntil(block) => Turn::At(block.until.0 - self.ahead),
+                    Decision::Pause(until) => Turn::At(until.0 - self.ahead),
                     Decision::WaitForResponse(_) => Turn::Busy,
                 }
             }

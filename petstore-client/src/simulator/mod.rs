@@ -11,6 +11,7 @@
     reason = "the numbers of a simulation are far from any bound"
 )]
 
+mod alone;
 mod bursts;
 mod client;
 mod goals;

@@ -34,6 +34,9 @@ pub(super) enum Network {
         cancelled: u32,
         dropped: u32,
     },
+    /// Round trips with a log-normal distribution, half of it each way: the median, and the standard
+    /// deviation of the logarithm.
+    LogNormal { median: i64, deviation: f64 },
     /// Each request takes the next of these; after the last the first.
     List(Vec<Trip>),
 }
@@ -50,6 +53,15 @@ impl Network {
     pub(super) fn trip(&self, number: usize, rng: &mut Rng) -> Trip {
         match self {
             Self::List(trips) => trips[number % trips.len()],
+            Self::LogNormal { median, deviation } => {
+                let round_trip = *median as f64 * (deviation * rng.normal()).exp();
+                let way = round_trip as i64 / 2;
+                Trip {
+                    there: way,
+                    back: way,
+                    end: End::Answered,
+                }
+            }
             Self::Chance {
                 way,
                 lost,

@@ -21,6 +21,17 @@ impl Rng {
         i64::try_from(self.next() % end).unwrap()
     }
 
+    /// Returns a number from 0 up to, but not, 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        self.below(1 << 52) as f64 / (1_u64 << 52) as f64
+    }
+
+    /// Returns a number with a standard normal distribution (Box and Muller).
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// Returns true in so many of a thousand cases.
     pub(super) fn in_thousand(&mut self, cases: u32) -> bool {
         cases > 0 && self.below(1000) < i64::from(cases)

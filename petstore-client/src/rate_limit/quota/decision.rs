@@ -41,6 +41,8 @@ pub(crate) enum Decision {
     Send { probe: bool },
     /// Wait until the end of the block.
     WaitUntil(Block),
+    /// Wait for a moment, until then, to leave room for processes that cannot be seen.
+    Pause(LocalTime),
     /// The response to a request in flight must come first.
     WaitForResponse(WaitReason),
 }
@@ -268,6 +270,9 @@ impl Question<'_> {
     /// Returns how many requests are left to other clients near the end of a window. A configured share
     /// is exact: it needs no margin.
     fn margin_for_others(&self) -> u64 {
+        if let Some(unseen) = self.policy.unseen {
+            return unseen.kept;
+        }
         match self.ledger.shared_use() {
             Some(share) if self.policy.has_whole_quota() => margin(share, self.in_flight.processes),
             _ => 0,
@@ -286,7 +291,9 @@ impl Question<'_> {
             let step = usize::try_from(step).unwrap_or(usize::MAX);
             cap = UNFORESEEN_CAPS.get(step).copied().unwrap_or(u64::MAX);
         }
-        if let Some(share) = self.ledger.contested_share()
+        if let Some(unseen) = self.policy.unseen {
+            cap = cap.min(unseen.in_flight);
+        } else if let Some(share) = self.ledger.contested_share()
             && self.policy.has_whole_quota()
         {
             cap = cap.min(self.cap_beside_others(capacity, share));

@@ -14,6 +14,17 @@ pub(crate) struct Policy {
     pub(crate) plan: Option<Plan>,
     /// Whether quotas limit requests. A 429 always does.
     pub(crate) rate_limiting: bool,
+    /// Further bounds, while there may be processes that cannot be seen.
+    pub(crate) unseen: Option<Unseen>,
+}
+
+/// Bounds that leave room for processes that cannot be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unseen {
+    /// The most requests in flight.
+    pub(crate) in_flight: u64,
+    /// The requests that are given up at the end of a window.
+    pub(crate) kept: u64,
 }
 
 impl Default for Policy {
@@ -23,6 +34,7 @@ impl Default for Policy {
             share: 1.0,
             plan: None,
             rate_limiting: true,
+            unseen: None,
         }
     }
 }

@@ -149,6 +149,12 @@ impl Outcome {
         }
     }
 
+    /// Returns when the request was sent and its response came, if that described a quota.
+    pub(crate) fn described(&self) -> Option<(LocalTime, LocalTime)> {
+        let head = self.head?;
+        head.reading.map(|_| (self.sent, self.ended))
+    }
+
     /// Returns whether two outcomes differ only in what is left of the same window.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let window = self.plain_window();

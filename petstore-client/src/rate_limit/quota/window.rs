@@ -154,6 +154,18 @@ impl Window {
         (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
 
+    /// Returns how many answered requests of this client the window has, besides the one that opened it.
+    pub(crate) fn own(&self) -> u64 {
+        self.own
+    }
+
+    /// Returns how many requests of other clients the window has, at least.
+    pub(crate) fn others(&self, outstanding: u64) -> u64 {
+        let used = self.opened_with.saturating_sub(self.remaining);
+        let others = used.saturating_sub(self.own + outstanding);
+        self.others_before.saturating_add(others)
+    }
+
     /// Returns how many more requests of this client a share of the limit allows.
     pub(crate) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
@@ -166,10 +178,7 @@ impl Window {
         reason = "a ratio of requests in one window"
     )]
     pub(crate) fn own_share(&self, outstanding: u64) -> Option<f64> {
-        let used = self.opened_with.saturating_sub(self.remaining);
-        let used = used.saturating_sub(self.own + outstanding);
-        let others = self.others_before.saturating_add(used);
-        let own = self.own + 1;
+        let (own, others) = (self.own + 1, self.others(outstanding));
         let (here, all) = (own as f64, own as f64 + others as f64);
         match self.prior {
             // A share from few requests is unreliable, and costs speed or a refusal.

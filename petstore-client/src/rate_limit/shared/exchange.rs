@@ -290,7 +290,11 @@ impl Exchange {
     fn note(&self, progress: &mut ExchangeState, problem: Option<String>) {
         let store = self.store.location();
         match (&progress.problem, &problem) {
-            (None, Some(problem)) => tracing::warn!(%store, problem, "rate limits are not shared"),
+            (None, Some(problem)) => tracing::warn!(
+                %store,
+                problem,
+                "rate limits are not shared; this process sends more slowly, for others that it cannot see"
+            ),
             (Some(was), None) => tracing::info!(%store, was, "rate limits are shared again"),
             _ => {}
         }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::alone::Alone;
 use super::members::Members;
 use super::record::Record;
 use super::slot::MemberId;
@@ -64,6 +65,8 @@ pub(crate) struct Member {
     /// When waiting calls may get reservations; until then the rest may be reserved for other members.
     retry_at: LocalTime,
     is_reserved_for_others: bool,
+    /// How it goes on while the store is unreachable.
+    alone: Alone,
 }
 
 /// How a process shares the record.
@@ -84,6 +87,7 @@ impl Member {
             local: Local::new(now, wall),
             updated_at: now,
             retry_at: now,
+            alone: Alone::new(id),
             ..Self::default()
         }
     }
@@ -116,7 +120,7 @@ impl Member {
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
         if !self.shares_record() {
-            return self.local.decide(now, policy);
+            return self.alone.decide(&self.local, now, policy);
         }
         if let Some(block) = self.ledger().blocked_at(now) {
             return Decision::WaitUntil(block);
@@ -309,6 +313,9 @@ impl Member {
         let recorded = self.local.record(outcome, reserved, jitter);
         if recorded.has_opened_window() {
             self.members.open_window();
+        }
+        if self.state == Sharing::Alone {
+            self.alone.observe(&self.local, outcome);
         }
         recorded.block()
     }
@@ -520,25 +527,35 @@ impl Member {
         if !self.shares_record() {
             return;
         }
+        let mut knows_record = self.state == Sharing::On;
         if let Some(record) = seen
             && self.state == Sharing::New
         {
             self.take_over(record);
             self.members.end_probe(self.id);
+            knows_record = true;
         }
         self.state = Sharing::Alone;
         // Other members' reservations may have been used; they cannot be seen from now on.
         let id = self.id;
+        self.members.slot(id);
+        let members = self.members.slots().len() as u64;
         let reserved = self.members.expire(now, |member| member == id);
         self.members.slot(id).set_reserved(self.local.in_flight());
         let ledger = self.local.ledger_mut();
         ledger.lose(reserved, now);
         ledger.assume_others(true);
+        if knows_record {
+            self.alone.lose_store(&self.local, members, now);
+        } else {
+            self.alone.start();
+        }
     }
 
     /// Moves own times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.local.shift(by);
+        self.alone.shift(by);
         for outcome in self.outcomes.iter_mut().chain(&mut self.reporting) {
             *outcome = outcome.moved(by);
         }

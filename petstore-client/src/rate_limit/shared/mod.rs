@@ -1,5 +1,6 @@
 //! How processes share the quotas of a key: each is a member that updates a small record in a store.
-//! Read `slot`, `division`, `record`, `update`, `member`, `exchange` in this order.
+//! Read `slot`, `division`, `record`, `update`, `member`, `exchange` in this order, and `alone` for what
+//! a member does while the store is unreachable.
 
 pub(crate) mod slot;
 
@@ -10,6 +11,8 @@ pub(crate) mod store;
 pub(crate) mod record;
 
 pub(crate) mod update;
+
+pub(crate) mod alone;
 
 pub(crate) mod member;
 

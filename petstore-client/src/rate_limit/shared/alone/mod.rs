@@ -1,0 +1,168 @@
+//! What a member does while its store is unreachable: it goes on at a pace that leaves room for members
+//! that it cannot see.
+
+mod pace;
+
+use std::time::Duration;
+
+use self::pace::{Advice, Draws, Observation, Pace};
+use super::slot::MemberId;
+use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::decision::Decision;
+use crate::rate_limit::quota::ledger::Ledger;
+use crate::rate_limit::quota::local::Local;
+use crate::rate_limit::quota::policy::{Policy, Unseen};
+use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::view::BlockReason;
+
+/// A longer wait for members that cannot be seen is a block: a call that may not wait so long fails. The
+/// pauses after a start and after a reset are shorter.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Alone {
+    pace: Pace,
+    draws: Draws,
+}
+
+impl Alone {
+    pub(crate) fn new(id: MemberId) -> Self {
+        Self {
+            pace: Pace::starting(),
+            draws: Draws::seeded(id.get()),
+        }
+    }
+
+    /// Begins to count the other members: this one has never read the record.
+    pub(crate) fn start(&mut self) {
+        self.pace = Pace::starting();
+    }
+
+    /// Goes on from the last record, which had so many members.
+    pub(crate) fn lose_store(&mut self, local: &Local, members: u64, now: LocalTime) {
+        let last = tightest(local.ledger()).map(|window| {
+            // All members' requests are own ones in the record.
+            let own = window.own() / members.max(1);
+            let others = window.own() - own + window.others(0);
+            observation(local, window, now, (own, others))
+        });
+        self.pace = Pace::after_loss(members, last, now, self.draws.draw());
+    }
+
+    /// Decides whether a request may be sent.
+    pub(crate) fn decide(&self, local: &Local, now: LocalTime, policy: &Policy) -> Decision {
+        // A configured share is exact: it leaves room for others.
+        if !policy.has_whole_quota() {
+            return local.decide(now, policy);
+        }
+        let kept = self.pace.kept(now);
+        if !self.pace.is_needed() {
+            let decision = local.decide(now, &bounded(policy, u64::MAX, kept));
+            return self.until_reserve_ends(decision, now);
+        }
+        let advice = self.pace.advice(now);
+        let in_flight = match advice {
+            Advice::InFlight(most) => most,
+            Advice::Wait(_) | Advice::WaitForReset => 1,
+        };
+        let decision = local.decide(now, &bounded(policy, in_flight, kept));
+        if !policy.rate_limiting || !matches!(decision, Decision::Send { .. }) {
+            return decision;
+        }
+        match advice {
+            Advice::InFlight(_) => decision,
+            Advice::Wait(until) if until.since(now) <= MAX_PAUSE => Decision::Pause(until),
+            Advice::Wait(until) => wait_for_others(local.ledger(), now, Some(until)),
+            Advice::WaitForReset => wait_for_others(local.ledger(), now, None),
+        }
+    }
+
+    /// Ends a wait for the reset when the requests that are kept for others become free.
+    fn until_reserve_ends(&self, decision: Decision, now: LocalTime) -> Decision {
+        match (decision, self.pace.reserves_until(now)) {
+            (Decision::WaitUntil(block), Some(until)) => Decision::WaitUntil(Block {
+                until: block.until.min(until),
+                ..block
+            }),
+            (decision, _) => decision,
+        }
+    }
+
+    /// Corrects the pace by what a response has shown.
+    pub(crate) fn observe(&mut self, local: &Local, outcome: &Outcome) {
+        let (Some(window), Some((sent, ended))) = (tightest(local.ledger()), outcome.described())
+        else {
+            return;
+        };
+        let outstanding = local.in_flight() + local.ledger().lost();
+        let others = window.others(outstanding);
+        let seen = Observation {
+            sent,
+            in_flight: local.in_flight() + u64::from(outcome.requests()),
+            ..observation(local, window, ended, (window.own(), others))
+        };
+        self.pace.observe(&seen, self.draws.draw());
+    }
+
+    /// Moves all instants to a clock that is `by` microseconds ahead.
+    pub(crate) fn shift(&mut self, by: i64) {
+        self.pace.shift(by);
+    }
+}
+
+fn bounded(policy: &Policy, in_flight: u64, kept: u64) -> Policy {
+    Policy {
+        unseen: Some(Unseen { in_flight, kept }),
+        ..*policy
+    }
+}
+
+/// Waits until an instant, at most until the reset.
+fn wait_for_others(ledger: &Ledger, now: LocalTime, until: Option<LocalTime>) -> Decision {
+    let Some(window) = tightest(ledger) else {
+        return Decision::Pause(now.plus(MAX_PAUSE));
+    };
+    let opens_at = opens_at(ledger, window, now);
+    Decision::WaitUntil(Block {
+        until: until.map_or(opens_at, |until| until.min(opens_at)),
+        named: window.reset(),
+        reason: BlockReason::Quota(window.quota()),
+    })
+}
+
+/// Returns the window that leaves the fewest requests.
+fn tightest(ledger: &Ledger) -> Option<&Window> {
+    ledger
+        .windows()
+        .iter()
+        .min_by_key(|window| window.remaining())
+}
+
+/// Returns when a request may be sent after a window's reset.
+fn opens_at(ledger: &Ledger, window: &Window, now: LocalTime) -> LocalTime {
+    let margin = ledger.reset_margin(ledger.service_time(now));
+    ledger.local_time(window.reset().plus(margin))
+}
+
+fn observation(
+    local: &Local,
+    window: &Window,
+    at: LocalTime,
+    (own, others): (u64, u64),
+) -> Observation {
+    let ledger = local.ledger();
+    Observation {
+        sent: at,
+        at,
+        quota: window.quota(),
+        limit: window.limit(),
+        remaining: window.remaining(),
+        opened_at: window.opened_at(),
+        reset_at: opens_at(ledger, window, at),
+        own,
+        others,
+        in_flight: local.in_flight(),
+        latency: ledger.latency(),
+    }
+}

@@ -1,0 +1,550 @@
+//! How fast a member sends while it cannot see the other members, because their store is unreachable.
+//!
+//! What remains of a quota shows how fast all members together use it. Each member corrects its own pace
+//! by that, so that all of them let the rest fall by a factor of e in a time that is many latencies long.
+//! Then each reading is fresh, and few requests are in flight when the rest runs out. The members count
+//! each other when they start and after each reset: each one sends a single request, waits, and sees how
+//! many requests have arrived.
+//!
+//! This code is pure: instants, readings and random numbers come in, and a bound for the requests in
+//! flight or a wait goes out. Its constants were tuned in the simulator, with 60, 300 and 1,000 requests a
+//! minute, 2 to 64 members with 1 to 64 tasks each, started within 0, 2 and 20 s (`simulator::alone`); ten
+//! seeds each. "Cells" below are those of this grid. [`Advice`] is what comes out.
+
+use std::time::Duration;
+
+use crate::rate_limit::quota::clock::{LocalTime, micros};
+use crate::rate_limit::view::Quota;
+
+#[cfg(test)]
+#[path = "pace_tests.rs"]
+mod tests;
+
+/// How long the rest takes to fall by a factor of e, in seconds. In the first window, members may still
+/// be starting, and each one that starts when nothing is left is refused once: with 3 s, 12 of 36 cells
+/// with starts within 20 s had a ban. Later, small quotas fall faster, because a member gives up more of
+/// them while it waits: with 15 s, 0.66 of 60 a minute was used, where it is 0.87.
+const FIRST_DRAIN: f64 = 15.0;
+const MIN_DRAIN: f64 = 3.0;
+const MAX_DRAIN: f64 = 15.0;
+/// With this many requests a second, a full window begins if the drain is between the two above.
+const FIRST_REQUESTS: f64 = 20.0;
+/// A minute has this many drains, also when less of it is left. In the last ones the rest is small.
+const MIN_DRAINS: f64 = 4.0;
+const MAX_DRAINS: f64 = 12.0;
+/// A drain takes this many latencies at least, however soon the reset is. Readings are one latency old.
+const MIN_DRAIN_LATENCIES: f64 = 4.0;
+/// A lower mean latency counts as this one: a few requests in a short time tell little of the pace. With
+/// 20 ms, 4 members 5 ms away use 0.91 of 300 a minute, with 100 ms 0.96.
+const MIN_LATENCY: Duration = Duration::from_millis(100);
+/// A longer mean latency counts as this one: a window is no longer.
+const MAX_LATENCY: Duration = Duration::from_secs(60);
+
+/// How long a member that starts waits after its first response. It counts the members that start
+/// within this time.
+const START_PAUSE: Duration = Duration::from_secs(3);
+/// How long a member waits after a reset. The members' estimates of the service's clock differ by up to
+/// a second, because `Date` has whole seconds.
+const RESET_PAUSE: Duration = Duration::from_secs(1);
+/// A member's second request comes up to this many latencies after the pause, at random.
+const MAX_SPREAD: f64 = 3.0;
+
+/// A member that loses the store may have this part of the rest in flight, divided by the members in the
+/// last record, and at most `MAX_AFTER_LOSS` requests. The first measurements correct it.
+const PART_AFTER_LOSS: f64 = 1.0 / 32.0;
+const MAX_AFTER_LOSS: f64 = 8.0;
+/// If fewer requests are left for each member, it waits for the reset: the others may have used them up
+/// since its last update, and each member would be refused once.
+const ENOUGH_AFTER_LOSS: u64 = 8;
+/// Other members are assumed for two windows after they were last seen.
+const OTHERS_REMEMBERED: Duration = Duration::from_secs(120);
+
+/// The bounds of the change by one measurement. A rise of 1.5 uses no more, and is less fair.
+const MIN_CHANGE: f64 = 0.25;
+const MAX_CHANGE: f64 = 1.25;
+/// Each measurement adds this part of what all may have in flight, so that the members' paces approach
+/// each other. With 1/128, 4 cells with 64 members had a ban.
+const LEVELLING: f64 = 1.0 / 512.0;
+/// The weight of a measurement of the decay against the ones before. With 1, the use is 0.01 lower.
+const DECAY_WEIGHT: f64 = 0.3;
+/// The decay that is expected while no response comes, compared with the measured one. With 1.5, the use
+/// is 0.01 lower; with 1, there are refusals with 64 members.
+const DECAY_MARGIN: f64 = 1.3;
+/// The largest decay that is expected, compared with the intended one. Without it, members give up after a
+/// burst of others, and fairness is 0.39 instead of 0.50 at 300 a minute.
+const MAX_DECAY: f64 = 2.0;
+
+/// The requests given up at the end of a window: one for each other member, at most `MIN_KEPT` and a
+/// sixteenth of the limit, and never more than `MAX_KEPT`. Members with old readings still send a few then:
+/// with a 24th, members at 300 a minute have 12 refusals instead of none, with 24 at most those at 1,000
+/// a minute have 4.
+const MIN_KEPT: u64 = 2;
+const KEPT_PART: u64 = 16;
+const MAX_KEPT: u64 = 32;
+/// In its first window, a member keeps this many requests for members that start later, until this long
+/// before the reset. Without that, 15 members at 300 a minute that started after one with 64
+/// tasks were each refused once, which is a ban.
+const RESERVE_END: Duration = Duration::from_secs(5);
+
+/// A member that sees nobody doubles its pace if there is room for this many times the pace, and has at
+/// most a quarter of the rest in flight. After `MEASUREMENTS_OF_SOLE_USER` of these, it is the sole user.
+const ROOM_TO_DOUBLE: f64 = 4.0;
+const MAX_PART_AT_START: f64 = 0.25;
+const MEASUREMENTS_OF_SOLE_USER: u32 = 8;
+
+/// A reading that is older than this and than two latencies says little: one request checks.
+const MIN_OLD: Duration = Duration::from_millis(100);
+
+/// What a response shows of the window that leaves the fewest requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Observation {
+    /// When the request was sent, and when its response came.
+    pub(crate) sent: LocalTime,
+    pub(crate) at: LocalTime,
+    pub(crate) quota: Quota,
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    /// When the window was first seen, and when a request may be sent after its reset.
+    pub(crate) opened_at: LocalTime,
+    pub(crate) reset_at: LocalTime,
+    /// The requests in this window of this member and of others, as far as they are known.
+    pub(crate) own: u64,
+    pub(crate) others: u64,
+    /// The requests of this member in flight, including the one that was answered.
+    pub(crate) in_flight: u64,
+    /// The mean latency.
+    pub(crate) latency: Duration,
+}
+
+/// What a member may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// Have this many requests in flight.
+    InFlight(u64),
+    /// Send nothing before this instant.
+    Wait(LocalTime),
+    /// Send nothing before the reset: what is left is for others.
+    WaitForReset,
+}
+
+/// The pace of one member.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pace {
+    /// How many requests may be in flight; below 1, how many are sent in one latency.
+    rate: f64,
+    phase: Phase,
+    last: Option<Observation>,
+    /// Whether no reset has been seen.
+    in_first_window: bool,
+    /// Until when others are assumed.
+    others_until: Option<LocalTime>,
+    /// The number of measurements.
+    measurements: u32,
+    /// The most requests in flight since the last measurement.
+    most_in_flight: u64,
+    /// How fast the rest falls: the logarithm of its change, per latency.
+    decay: f64,
+    /// A random number, exponentially distributed with mean 1. Each response brings a new one.
+    draw: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Phase {
+    /// No response has come.
+    #[default]
+    Asking,
+    /// The members count each other until an instant. `before` is how many requests were left then.
+    Counting { until: LocalTime, before: u64 },
+    /// The next response begins a measurement.
+    Beginning,
+    /// A measurement runs since an instant, at which `remaining` requests were left.
+    Measuring { since: LocalTime, remaining: u64 },
+}
+
+/// The relation of a response's window to the last one.
+enum Step {
+    First,
+    Same,
+    AfterReset,
+    /// The window slides, or is of another quota.
+    Other,
+}
+
+impl Pace {
+    /// Creates the pace of a member that has never read the record.
+    pub(crate) fn starting() -> Self {
+        Self {
+            in_first_window: true,
+            ..Self::default()
+        }
+    }
+
+    /// Creates the pace of a member that loses the store. `members` is how many it knew, including
+    /// itself; `last` is what the record showed. `draw` is a random number from 0 up to 1.
+    pub(crate) fn after_loss(
+        members: u64,
+        last: Option<Observation>,
+        now: LocalTime,
+        draw: f64,
+    ) -> Self {
+        let (most, others_until) = if members > 1 {
+            (MAX_AFTER_LOSS, Some(now.plus(OTHERS_REMEMBERED)))
+        } else {
+            (1.0, None)
+        };
+        let remaining = last.map_or(0, |last| last.remaining);
+        let part = number(remaining) * PART_AFTER_LOSS / number(members.max(1));
+        let is_enough = remaining >= ENOUGH_AFTER_LOSS.saturating_mul(members);
+        Self {
+            rate: if is_enough { part.min(most) } else { 0.0 },
+            phase: Phase::Beginning,
+            last,
+            others_until,
+            draw: exponential(draw),
+            ..Self::default()
+        }
+    }
+
+    /// Records what a response shows. `draw` is a random number from 0 up to 1.
+    pub(crate) fn observe(&mut self, seen: &Observation, draw: f64) {
+        self.draw = exponential(draw);
+        self.most_in_flight = self.most_in_flight.max(seen.in_flight);
+        match self.step_to(seen) {
+            Step::First => self.count_after_start(seen),
+            Step::Same => {}
+            Step::AfterReset => self.count_after_reset(seen),
+            Step::Other => self.begin_again(seen),
+        }
+        self.last = Some(*seen);
+        if seen.others > 0 {
+            self.meet_others(seen);
+        }
+        match self.phase {
+            Phase::Counting { until, before } if seen.sent >= until => {
+                self.set_by_count(seen, before);
+            }
+            Phase::Counting { .. } => {}
+            Phase::Asking | Phase::Beginning => self.begin_measurement(seen),
+            Phase::Measuring { since, remaining } => self.measure(seen, since, remaining),
+        }
+    }
+
+    /// Returns whether other members may be active. If not, the rules of a sole user are enough.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.others_until.is_some()
+            || self.measurements < MEASUREMENTS_OF_SOLE_USER
+            || matches!(self.phase, Phase::Counting { .. })
+    }
+
+    /// Returns how many requests are left to others at the end of the window.
+    pub(crate) fn kept(&self, now: LocalTime) -> u64 {
+        self.last.map_or(0, |last| self.kept_of(&last, now))
+    }
+
+    /// Returns until when a member leaves requests to members that start later, if it does. It cannot know
+    /// of them in its first window.
+    pub(crate) fn reserves_until(&self, now: LocalTime) -> Option<LocalTime> {
+        let last = self.last.as_ref()?;
+        let until = last.reset_at.moved(-micros(RESERVE_END));
+        let reserves = self.in_first_window && last.quota == Quota::Minute && now < until;
+        reserves.then_some(until)
+    }
+
+    /// Returns what the member may do now.
+    pub(crate) fn advice(&self, now: LocalTime) -> Advice {
+        let Some(last) = &self.last else {
+            return Advice::InFlight(1);
+        };
+        if now >= last.reset_at {
+            return self.advice_after_reset(last, now);
+        }
+        if let Phase::Counting { until, .. } = self.phase {
+            let spread = latencies_of(last, self.draw.min(MAX_SPREAD));
+            return one_from(until.plus(spread), now);
+        }
+        if self.rate >= 1.0 {
+            let is_old = now.since(last.at) > MIN_OLD.max(latencies_of(last, 2.0));
+            return Advice::InFlight(if is_old { 1 } else { whole(self.rate) });
+        }
+        match self.wait_in_latencies(last) {
+            Some(latencies) => {
+                let at = last.at.plus(latencies_of(last, latencies));
+                if at < last.reset_at {
+                    one_from(at, now)
+                } else {
+                    Advice::WaitForReset
+                }
+            }
+            None => Advice::WaitForReset,
+        }
+    }
+
+    /// Returns the wait after the last response. The pace falls like the rest meanwhile, so that there
+    /// may never be a next request: `None`.
+    fn wait_in_latencies(&self, last: &Observation) -> Option<f64> {
+        if self.rate <= 0.0 {
+            return None;
+        }
+        let intended = 1.0 / self.drain(last);
+        let decay = DECAY_MARGIN * self.decay.clamp(intended, MAX_DECAY * intended);
+        let used = self.draw * decay / self.rate;
+        (used < 1.0).then(|| -(1.0 - used).ln() / decay)
+    }
+
+    /// After a reset, each member sends one request. If these would use up more than a quarter of the
+    /// limit, some of them are late, and see the others' requests.
+    fn advice_after_reset(&self, last: &Observation, now: LocalTime) -> Advice {
+        let rate = rate_after_reset(last);
+        if rate >= 1.0 {
+            return Advice::InFlight(1);
+        }
+        let spread = latencies_of(last, self.draw / rate.max(f64::MIN_POSITIVE));
+        one_from(last.reset_at.plus(spread), now)
+    }
+
+    /// Moves all instants to a clock that is `by` microseconds ahead.
+    pub(crate) fn shift(&mut self, by: i64) {
+        match &mut self.phase {
+            Phase::Asking | Phase::Beginning => {}
+            Phase::Counting { until, .. } => *until = until.moved(by),
+            Phase::Measuring { since, .. } => *since = since.moved(by),
+        }
+        self.others_until = self.others_until.map(|until| until.moved(by));
+        if let Some(last) = &mut self.last {
+            for instant in [
+                &mut last.sent,
+                &mut last.at,
+                &mut last.opened_at,
+                &mut last.reset_at,
+            ] {
+                *instant = instant.moved(by);
+            }
+        }
+    }
+
+    fn step_to(&self, seen: &Observation) -> Step {
+        let Some(last) = &self.last else {
+            let is_first = matches!(self.phase, Phase::Asking);
+            return if is_first { Step::First } else { Step::Other };
+        };
+        if last.quota != seen.quota {
+            Step::Other
+        } else if last.opened_at == seen.opened_at {
+            Step::Same
+        } else if last.reset_at <= seen.at {
+            Step::AfterReset
+        } else {
+            Step::Other
+        }
+    }
+
+    fn count_after_start(&mut self, seen: &Observation) {
+        self.phase = Phase::Counting {
+            until: seen.at.plus(START_PAUSE),
+            before: seen.remaining.saturating_add(1),
+        };
+    }
+
+    /// A sole user counts too if nothing was left before the reset: members that started then were
+    /// refused, and were not seen.
+    fn count_after_reset(&mut self, seen: &Observation) {
+        let Some(last) = self.last else { return };
+        self.in_first_window = false;
+        if self.others_until.is_some_and(|until| until <= seen.at) {
+            self.others_until = None;
+        }
+        self.rate = rate_after_reset(&last);
+        let was_used_up = last.remaining <= most_kept(&last);
+        let until = last.reset_at.plus(RESET_PAUSE);
+        self.phase = if seen.at < until && (self.others_until.is_some() || was_used_up) {
+            Phase::Counting {
+                until,
+                before: seen.limit,
+            }
+        } else {
+            Phase::Beginning
+        };
+    }
+
+    /// Goes on in a window that slid, or of another quota. A member that had stopped takes its part.
+    fn begin_again(&mut self, seen: &Observation) {
+        if self.rate == 0.0 {
+            let all = self.left_in(seen).max(0.0) / self.drain(seen);
+            self.rate = (all * own_part(seen)).min(1.0);
+        }
+        self.phase = Phase::Beginning;
+    }
+
+    /// Remembers that others use the quota. A sole user takes half of the pace for itself.
+    fn meet_others(&mut self, seen: &Observation) {
+        if !self.is_needed() {
+            let half = number(seen.remaining) / self.drain(seen) / 2.0;
+            self.rate = self.rate.min(half);
+            self.decay = 0.0;
+            self.phase = Phase::Beginning;
+        }
+        self.others_until = Some(seen.at.plus(OTHERS_REMEMBERED));
+    }
+
+    /// Sets the pace by the number of members. Each has sent one request, besides the one that shows it.
+    fn set_by_count(&mut self, seen: &Observation, before: u64) {
+        let members = before
+            .saturating_sub(seen.remaining.saturating_add(1))
+            .max(1);
+        self.rate = self.left_in(seen).max(0.0) / self.drain(seen) / number(members);
+        if self.others_until.is_none() {
+            self.rate = self.rate.max(1.0);
+        }
+        self.begin_measurement(seen);
+    }
+
+    fn begin_measurement(&mut self, seen: &Observation) {
+        self.phase = Phase::Measuring {
+            since: seen.at,
+            remaining: seen.remaining,
+        };
+    }
+
+    /// Corrects the pace by how fast the rest has fallen.
+    fn measure(&mut self, seen: &Observation, since: LocalTime, remaining: u64) {
+        let latency = believed(seen.latency).as_secs_f64();
+        let latencies = seen.at.since(since).as_secs_f64() / latency;
+        if seen.sent < since || latencies < 0.5 {
+            return;
+        }
+        self.begin_measurement(seen);
+        let left = self.left_in(seen);
+        if left <= 0.0 {
+            self.rate = 0.0;
+            return;
+        }
+        let before = (number(remaining) - number(self.kept_of(seen, seen.at))).max(left);
+        let fallen = (before / left).ln();
+        self.decay += DECAY_WEIGHT * (fallen / latencies - self.decay);
+        // How many times the pace of all members could be as high.
+        let room = latencies / (self.drain(seen) * fallen.max(1e-9));
+        self.rate = self.corrected(room, left, left / self.drain(seen));
+        self.measurements = self.measurements.saturating_add(1);
+        self.most_in_flight = 0;
+    }
+
+    /// Returns the pace after a measurement. `all` is how many requests all members may have in flight.
+    fn corrected(&self, room: f64, left: f64, all: f64) -> f64 {
+        let (rate, most) = if self.others_until.is_some() {
+            let change = room.min(room.sqrt()).clamp(MIN_CHANGE, MAX_CHANGE);
+            (self.rate * change + all * LEVELLING, all)
+        } else if room >= ROOM_TO_DOUBLE {
+            (self.rate * 2.0, left * MAX_PART_AT_START)
+        } else {
+            // Nobody else sends: one request in flight does no harm.
+            (
+                f64::max(1.0, self.rate * room.min(1.0)),
+                (left * MAX_PART_AT_START).max(1.0),
+            )
+        };
+        // A pace that is not used says nothing about the room for more.
+        rate.min(most).min(2.0 * number(self.most_in_flight) + 1.0)
+    }
+
+    /// Returns in how many latencies all members let the rest fall by a factor of e.
+    fn drain(&self, seen: &Observation) -> f64 {
+        let latency = believed(seen.latency).as_secs_f64();
+        let longest = if self.in_first_window {
+            FIRST_DRAIN
+        } else {
+            (number(seen.limit) / FIRST_REQUESTS).clamp(MIN_DRAIN, MAX_DRAIN)
+        };
+        let drains = (60.0 / longest).clamp(MIN_DRAINS, MAX_DRAINS);
+        let to_reset = seen.reset_at.since(seen.at).as_secs_f64();
+        let seconds = (to_reset / drains).min(longest);
+        (seconds / latency).max(MIN_DRAIN_LATENCIES)
+    }
+
+    /// Returns what is left besides what is given up.
+    fn left_in(&self, seen: &Observation) -> f64 {
+        number(seen.remaining) - number(self.kept_of(seen, seen.at))
+    }
+
+    fn kept_of(&self, seen: &Observation, now: LocalTime) -> u64 {
+        if self.reserves_until(now).is_some() {
+            return most_kept(seen);
+        }
+        if self.others_until.is_none() {
+            return 0;
+        }
+        let others = whole((1.0 / own_part(seen)).round()).saturating_sub(1);
+        others.max(1).min(most_kept(seen))
+    }
+}
+
+/// Returns how many requests are given up at the end of a window, at most.
+fn most_kept(seen: &Observation) -> u64 {
+    MIN_KEPT
+        .saturating_add(seen.limit / KEPT_PART)
+        .min(MAX_KEPT)
+}
+
+fn one_from(at: LocalTime, now: LocalTime) -> Advice {
+    if now < at {
+        Advice::Wait(at)
+    } else {
+        Advice::InFlight(1)
+    }
+}
+
+/// Returns this member's part of the requests in a window, above 0 up to 1.
+fn own_part(seen: &Observation) -> f64 {
+    let own = number(seen.own.saturating_add(1));
+    own / (own + number(seen.others))
+}
+
+fn rate_after_reset(last: &Observation) -> f64 {
+    (number(last.limit) / 4.0 * own_part(last)).min(1.0)
+}
+
+fn believed(latency: Duration) -> Duration {
+    latency.clamp(MIN_LATENCY, MAX_LATENCY)
+}
+
+/// Returns the length of so many latencies; more than a thousand count as a thousand.
+fn latencies_of(seen: &Observation, count: f64) -> Duration {
+    believed(seen.latency).mul_f64(count.clamp(0.0, 1_000.0))
+}
+
+/// Turns a random number from 0 up to 1 into an exponentially distributed one.
+fn exponential(draw: f64) -> f64 {
+    -(1.0 - draw).max(1e-9).ln()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "estimates of requests")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounds down; `as` saturates"
+)]
+fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// A sequence of random numbers (splitmix64). A member's random id is the seed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Draws(u64);
+
+impl Draws {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Returns a number from 0 up to, but not, 1.
+    pub(crate) fn draw(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number((bits ^ (bits >> 31)) >> 11) / number(1 << 53)
+    }
+}
