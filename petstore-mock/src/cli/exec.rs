@@ -1,10 +1,11 @@
 //! `exec`: serves while a command runs, and ends with its exit status.
 
+#[cfg(feature = "tls")]
+use std::path::PathBuf;
 use std::{
     ffi::OsStr,
     hash::{BuildHasher as _, RandomState},
     io::ErrorKind,
-    path::PathBuf,
     process::ExitStatus,
 };
 
