@@ -2,6 +2,10 @@
 
 mod contract;
 mod observer;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "only the command line writes recordings")
+)]
 mod recorder;
 mod upstream;
 

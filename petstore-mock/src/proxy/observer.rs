@@ -88,6 +88,7 @@ impl ServiceObserver {
     }
 
     /// Returns the recording, as JSON for `--seed` and `--faults`.
+    #[cfg(feature = "cli")]
     pub(crate) fn recording(&self) -> String {
         self.lock().recorder.to_json()
     }
