@@ -34,7 +34,7 @@ pub(super) enum Term {
 }
 
 /// A broken term, and how.
-pub(super) type Breach = (Term, String);
+pub(super) type BrokenTerm = (Term, String);
 
 /// A request and its response.
 pub(super) struct Exchanged<'a> {
@@ -51,7 +51,7 @@ pub(super) struct Exchanged<'a> {
 }
 
 /// Returns what a response breaks.
-pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<Breach> {
+pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<BrokenTerm> {
     let mut breaches = Vec::new();
     let status = exchanged.status;
     if !statuses(exchanged.operation).contains(&status.as_u16()) && !status.is_server_error() {
@@ -80,7 +80,7 @@ fn statuses(operation: Operation) -> &'static [u16] {
     }
 }
 
-fn check_rate_headers(headers: &HeaderMap, breaches: &mut Vec<Breach>) {
+fn check_rate_headers(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
     for name in [
         "x-ratelimit-limit",
         "x-ratelimit-remaining",
@@ -97,7 +97,7 @@ fn check_rate_headers(headers: &HeaderMap, breaches: &mut Vec<Breach>) {
     }
 }
 
-fn check_retry_after(headers: &HeaderMap, breaches: &mut Vec<Breach>) {
+fn check_retry_after(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
     let text = headers
         .get("retry-after")
         .map(|value| value.to_str().unwrap_or_default());
@@ -113,7 +113,7 @@ fn check_retry_after(headers: &HeaderMap, breaches: &mut Vec<Breach>) {
     }
 }
 
-fn check_body(exchanged: &Exchanged<'_>, breaches: &mut Vec<Breach>) {
+fn check_body(exchanged: &Exchanged<'_>, breaches: &mut Vec<BrokenTerm>) {
     let media_type = exchanged.headers.get(CONTENT_TYPE);
     let media_type = media_type.map_or("", |value| value.to_str().unwrap_or_default());
     let essence = media_type.split(';').next().unwrap_or_default().trim();
@@ -138,7 +138,7 @@ fn check_body(exchanged: &Exchanged<'_>, breaches: &mut Vec<Breach>) {
     }
 }
 
-fn check_error(status: StatusCode, value: &Value, breaches: &mut Vec<Breach>) {
+fn check_error(status: StatusCode, value: &Value, breaches: &mut Vec<BrokenTerm>) {
     for (name, is_right) in [
         ("code", value["code"].is_string()),
         ("message", value["message"].is_string()),
@@ -181,7 +181,7 @@ fn problem_of_pet(value: &Value) -> Option<String> {
     }
 }
 
-fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Breach>) {
+fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
     let Some(pets) = value.as_array() else {
         breaches.push((Term::Schema, "the body is not an array of Pets".to_owned()));
         return;
@@ -212,7 +212,7 @@ fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Breac
     }
 }
 
-fn check_one_pet(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Breach>) {
+fn check_one_pet(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
     if let Some(problem) = problem_of_pet(value) {
         breaches.push((Term::Schema, problem));
         return;
