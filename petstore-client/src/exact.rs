@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-use crate::models::{Pet, PetStatus};
+use crate::models::{NewPet, Pet, PetStatus};
 
 /// Deeper values are decoded by `serde_json`: each level is read again.
 const MAX_DEPTH: usize = 16;
@@ -75,10 +75,10 @@ impl<'de> Visitor<'de> for PetVisitor {
         let name: String = name.ok_or_else(|| A::Error::missing_field("name"))?;
         let category_id = category_id.ok_or_else(|| A::Error::missing_field("categoryId"))?;
         let status: Option<Option<PetStatus>> = status;
-        let mut pet = Pet::new(id, name, category_id);
+        let mut pet = NewPet::new(name, category_id);
         pet.status = status.flatten();
         pet.extra = extra;
-        Ok(ReceivedPet(pet))
+        Ok(ReceivedPet(pet.into_pet(id)))
     }
 }
 

@@ -43,6 +43,7 @@ mod call;
 
 pub mod guide;
 pub mod operations;
+pub mod reexports;
 #[cfg(test)]
 mod simulator;
 #[cfg(feature = "test-util")]

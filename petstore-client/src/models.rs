@@ -46,27 +46,6 @@ pub struct Pet {
     pub extra: Map<String, Value>,
 }
 
-impl Pet {
-    /// Creates a pet, for tests and for a program's own storage.
-    #[must_use]
-    pub fn new(id: i64, name: impl Into<String>, category_id: i64) -> Self {
-        Self {
-            id,
-            name: name.into(),
-            category_id,
-            status: None,
-            extra: Map::new(),
-        }
-    }
-
-    /// Sets the availability.
-    #[must_use]
-    pub fn with_status(mut self, status: PetStatus) -> Self {
-        self.status = Some(status);
-        self
-    }
-}
-
 /// A pet to create (specification, section 2, `NewPet`).
 ///
 /// ```
@@ -115,6 +94,32 @@ impl NewPet {
     pub fn with_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
+    }
+
+    /// Returns the pet that the service creates of it under this identifier, for tests and for a
+    /// program's own storage.
+    ///
+    /// ```
+    /// use petstore_client::NewPet;
+    ///
+    /// let rex = NewPet::new("Rex", 7).into_pet(5);
+    /// assert_eq!((rex.id, rex.category_id), (5, 7));
+    /// ```
+    #[must_use]
+    pub fn into_pet(self, id: i64) -> Pet {
+        let Self {
+            name,
+            category_id,
+            status,
+            extra,
+        } = self;
+        Pet {
+            id,
+            name,
+            category_id,
+            status,
+            extra,
+        }
     }
 }
 

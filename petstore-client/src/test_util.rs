@@ -6,7 +6,7 @@
 //! quotas, bans and faults, over a real socket.
 //!
 //! ```
-//! use petstore_client::{Client, Error, NewPet, Pet, StatusCode, test_util};
+//! use petstore_client::{Client, Error, NewPet, StatusCode, test_util};
 //!
 //! // What is tested.
 //! async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
@@ -15,7 +15,7 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let client = test_util::client(|request| match (request.method().as_str(), request.uri().path()) {
-//!     ("POST", "/v1/pets") => test_util::json(StatusCode::CREATED, &Pet::new(5, "Rex", 7)),
+//!     ("POST", "/v1/pets") => test_util::json(StatusCode::CREATED, &NewPet::new("Rex", 7).into_pet(5)),
 //!     _ => test_util::problem(StatusCode::NOT_FOUND, "pet_not_found", "no such pet"),
 //! });
 //! assert_eq!(adopt(&client, "Rex").await.unwrap(), 5);

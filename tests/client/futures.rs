@@ -3,13 +3,13 @@
 use std::fmt::Debug;
 
 use futures_util::{Stream, StreamExt as _};
-use petstore_client::auth::CachingProvider;
+use petstore_client::auth::{BoxProvider, CachingProvider};
 use petstore_client::operations::{Call, CallFuture, ListPets, Pets, RawRequest, Store};
 use petstore_client::rate_limit::{
-    Blocked, FileStore, Plan, QuotaWindow, RateLimits, RecordKey, StoreError,
+    Blocked, BoxStore, FileStore, Plan, QuotaWindow, RateLimits, RecordKey, StoreError,
 };
 use petstore_client::retry::{Backoff, RetryBudget};
-use petstore_client::transport::{Proxy, Tls, TransportError};
+use petstore_client::transport::{BoxTransport, Proxy, Tls, TransportError};
 use petstore_client::{
     ApiKey, Bytes, Client, ClientBuilder, Deprecation, Error, ErrorKind, Items, NewPet, Page,
     Pages, Pet, RequestOptions, Response, ResponseMeta,
@@ -83,7 +83,6 @@ async fn connections_are_kept_and_shared() {
 }
 
 fn shared<T: Send + Sync + Unpin + Debug + 'static>() {}
-fn sent<T: Send + Unpin + Debug + 'static>() {}
 fn cloned<T: Clone>() {}
 fn stream<T: Stream>() {}
 fn future<T: Future>() {}
@@ -118,14 +117,17 @@ fn every_type_may_cross_threads_and_none_borrows() {
         QuotaWindow,
         Blocked,
         CachingProvider<ApiKey>,
+        BoxProvider,
+        BoxStore,
+        BoxTransport,
         StoreError,
         RecordKey,
     )>();
     shared::<CallFuture<Pet>>();
     shared::<CallFuture<Page<Pet>>>();
-    sent::<Pages<Page<Pet>>>();
-    sent::<Pages<Bytes>>();
-    sent::<Items<Pet>>();
+    shared::<Pages<Page<Pet>>>();
+    shared::<Pages<Bytes>>();
+    shared::<Items<Pet>>();
     cloned::<(
         Client,
         Pets,

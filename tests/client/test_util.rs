@@ -8,7 +8,7 @@ use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use petstore_client::test_util::{self, ErrorBuilder, FakeService, problem};
 use petstore_client::transport::TransportError;
 use petstore_client::{
-    Client, Error, ErrorKind, HeaderMap, NewPet, Page, Pet, RequestOptions, Response, ResponseMeta,
+    Client, Error, ErrorKind, HeaderMap, NewPet, Page, RequestOptions, Response, ResponseMeta,
     StatusCode,
 };
 use petstore_mock::{Clock, MockServer, Plan};
@@ -103,7 +103,10 @@ fn values_of_a_response_can_be_made() {
     let mut headers = HeaderMap::new();
     headers.insert("deprecation", "true".parse().unwrap());
     let meta = ResponseMeta::default().with_headers(headers);
-    let page = Response::from_parts(Page::from_items(vec![Pet::new(1, "Rex", 7)]), meta);
+    let page = Response::from_parts(
+        Page::from_items(vec![NewPet::new("Rex", 7).into_pet(1)]),
+        meta,
+    );
     assert_eq!((page[0].name.as_str(), page.meta().attempts()), ("Rex", 1));
     assert!(page.meta().deprecation().is_some());
     let reset = SystemTime::UNIX_EPOCH;

@@ -20,6 +20,58 @@ use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
 
+/// Generates what every call has for a type that wraps one: limits, headers, and the ways to send it.
+macro_rules! call_methods {
+    ($call:ty, $output:ty) => {
+        impl $call {
+            option_setters!();
+
+            fn options_mut(&mut self) -> &mut $crate::options::RequestOptions {
+                self.0.options_mut()
+            }
+
+            /// Adds a header to all attempts. The client sets `Authorization`, `Host`, `Connection`
+            /// and the headers for the body's length, and refuses them here.
+            pub fn header<V: TryInto<http::HeaderValue>>(
+                self,
+                name: impl AsRef<str>,
+                value: V,
+            ) -> Self {
+                Self(self.0.header(name, value))
+            }
+
+            /// Sends the request. Awaiting the call does the same.
+            ///
+            /// # Errors
+            ///
+            /// The future fails if the call fails; see [`Error`].
+            pub fn send(self) -> CallFuture<$output> {
+                self.0.send()
+            }
+
+            /// Returns the request that would be sent, without `Authorization`.
+            ///
+            /// # Errors
+            ///
+            /// Fails if the request is invalid.
+            pub fn build(self) -> Result<http::Request<Bytes>, Error> {
+                self.0.build()
+            }
+        }
+
+        impl IntoFuture for $call {
+            type Output = Result<Response<$output>, Error>;
+            type IntoFuture = CallFuture<$output>;
+
+            fn into_future(self) -> CallFuture<$output> {
+                self.send()
+            }
+        }
+    };
+}
+
+pub(super) use call_methods;
+
 /// A call that has not started: await it, or change its limits first. It can be moved and spawned.
 ///
 /// ```
@@ -81,7 +133,7 @@ impl Call<Value> {
 impl<T> Call<T> {
     option_setters!();
 
-    fn options_mut(&mut self) -> &mut RequestOptions {
+    pub(super) fn options_mut(&mut self) -> &mut RequestOptions {
         &mut self.client.options
     }
 

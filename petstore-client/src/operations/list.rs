@@ -4,12 +4,13 @@ use bytes::Bytes;
 use http::Method;
 use url::Url;
 
-use super::call::Call;
+use super::call::{Call, CallFuture, call_methods};
 use super::pages::{Items, Pages, items_digest};
 use crate::client::Client;
 use crate::error::Error;
 use crate::exact::ReceivedPet;
 use crate::models::{Pet, PetStatus};
+use crate::options::option_setters;
 use crate::page::Page;
 use crate::request::Request;
 use crate::response::Response;
@@ -20,17 +21,46 @@ const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// A list of pets, from [`Pets::list`](super::Pets::list): one page, or with
 /// [`pages`](Self::pages) and [`items`](Self::items) a stream.
-pub type ListPets = Call<Page<Pet>>;
+///
+/// Await it for one page. The response derefs to the [`Page`], and that to a slice of pets. To own the
+/// pets, take them out of both:
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
+/// let response = client.pets().list().limit(50).await?;
+/// println!("HTTP {}, {} pets", response.meta().status(), response.len());
+/// let pets: Vec<petstore_client::Pet> = response.into_inner().into_items();
+/// # let _ = pets;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a list does nothing until it is awaited"]
+pub struct ListPets(Call<Page<Pet>>);
+
+call_methods!(ListPets, Page<Pet>);
 
 impl ListPets {
     pub(super) fn list(client: Client) -> Self {
         let mut request = Request::new("listPets", Method::GET, client.core.base.at("/pets"));
         request.template = Some("/pets");
-        Self {
+        Self(Call {
             client,
             request: Ok(request),
             decode: page,
-        }
+        })
+    }
+
+    /// Lets the first attempt be sent even if the rate limits are known to be used up.
+    pub(super) fn forced(self) -> Self {
+        self.try_map(|request| {
+            request.forced = true;
+            Ok(())
+        })
+    }
+
+    fn try_map(self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
+        Self(self.0.try_map(change))
     }
 
     /// Sets the maximum size of a page, from 1 to 100 pets. The service's default is 20.
@@ -87,7 +117,7 @@ impl ListPets {
     /// # }
     /// ```
     pub fn pages(self) -> Pages<Page<Pet>> {
-        Pages::new(self, items_digest)
+        Pages::new(self.0, items_digest)
     }
 
     /// Returns the pets of all pages as a stream.

@@ -29,7 +29,8 @@ pub struct Pages<P> {
     step: Option<Step<P>>,
 }
 
-type Step<P> = Pin<Box<dyn Future<Output = Result<(Response<P>, Option<Walk<P>>), Error>> + Send>>;
+type Step<P> =
+    Pin<Box<dyn Future<Output = Result<(Response<P>, Option<Walk<P>>), Error>> + Send + Sync>>;
 
 /// Identifies a page by its content; `None` for an empty one.
 type Digest<P> = fn(&P) -> Option<u64>;

@@ -55,11 +55,7 @@ impl Client {
             .limit(1)
             .max_attempts(1)
             .max_wait(Duration::ZERO);
-        let forced = list.try_map(|request| {
-            request.forced = true;
-            Ok(())
-        });
-        forced.await?;
+        list.forced().await?;
         Ok(self.rate_limits())
     }
 }

@@ -8,12 +8,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::call::{Call, CallFuture};
+use super::call::{Call, CallFuture, call_methods};
 use super::pages::{Pages, body_digest};
 use crate::client::Client;
 use crate::error::Error;
+use crate::options::option_setters;
 use crate::redact::printable;
 use crate::request::Request;
+use crate::response::Response;
 
 /// Any request, from [`Client::request`].
 ///
@@ -30,7 +32,11 @@ use crate::request::Request;
 /// # Ok(())
 /// # }
 /// ```
-pub type RawRequest = Call<Bytes>;
+#[derive(Debug, Clone)]
+#[must_use = "a request does nothing until it is awaited"]
+pub struct RawRequest(Call<Bytes>);
+
+call_methods!(RawRequest, Bytes);
 
 impl Client {
     /// Creates any request. The path is relative to the base URL, and may contain a query.
@@ -40,11 +46,7 @@ impl Client {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(problem) => Err(Error::invalid(problem).with_operation(operation)),
         };
-        Call {
-            client: self.clone(),
-            request,
-            decode: Ok,
-        }
+        RawRequest::new(self.clone(), request)
     }
 
     /// Sends a request, such as one from [`RawRequest::build`]. It needs an absolute URL on the
@@ -66,11 +68,7 @@ impl Client {
                 Err(Error::invalid(problem).with_operation(operation))
             }
         };
-        let raw = Call {
-            client: self.clone(),
-            request,
-            decode: Ok,
-        };
+        let raw = RawRequest::new(self.clone(), request);
         let headers = head.headers.iter();
         headers
             .fold(raw, |raw, (name, value)| raw.header(name, value.clone()))
@@ -78,7 +76,19 @@ impl Client {
     }
 }
 
-impl Call<Bytes> {
+impl RawRequest {
+    fn new(client: Client, request: Result<Request, Error>) -> Self {
+        Self(Call {
+            client,
+            request,
+            decode: Ok,
+        })
+    }
+
+    fn try_map(self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
+        Self(self.0.try_map(change))
+    }
+
     /// Adds a query parameter.
     pub fn query(self, name: &str, value: impl fmt::Display) -> Self {
         self.queries([(name, value)])
@@ -150,12 +160,12 @@ impl Call<Bytes> {
 
     /// Turns the request into a call that decodes its response from JSON.
     pub fn decode<T: DeserializeOwned>(self) -> Call<T> {
-        Call::new(self.client, self.request)
+        Call::new(self.0.client, self.0.request)
     }
 
     /// Returns all pages as a stream. Follows `Link: …; rel="next"` (RFC 8288) on the same origin.
     pub fn pages(self) -> Pages<Bytes> {
-        Pages::new(self, body_digest)
+        Pages::new(self.0, body_digest)
     }
 }
 

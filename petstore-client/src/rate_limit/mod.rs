@@ -33,6 +33,8 @@ mod tests;
 pub(crate) use limiter::{Acquire, Limiter, Permit, Wait};
 pub(crate) use quota::policy::{MaxInFlight, Policy};
 pub(crate) use registry::ClientLimiters;
+#[cfg(feature = "shared-limits")]
+pub use shared::boxed::BoxStore;
 #[cfg(feature = "file-store")]
 pub use shared::file::FileStore;
 #[cfg(feature = "redis")]

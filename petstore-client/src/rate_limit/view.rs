@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::clock;
 use crate::http::headers::{self, instant, numbers};
@@ -51,7 +51,7 @@ impl fmt::Display for Quota {
 }
 
 /// The current window of a quota, as the service describes it (specification, section 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QuotaWindow {
     /// The quota, derived from the time to its reset.
@@ -62,6 +62,7 @@ pub struct QuotaWindow {
     /// used.
     pub remaining: u64,
     /// `X-RateLimit-Reset`: when the next window begins, on the service's clock.
+    #[serde(serialize_with = "unix_seconds")]
     pub reset: SystemTime,
 }
 
@@ -163,14 +164,16 @@ impl fmt::Display for BlockReason {
 }
 
 /// A block: no request with the key may be sent until an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Blocked {
     /// The reason.
     pub reason: BlockReason,
     /// The end, on the service's clock.
+    #[serde(serialize_with = "unix_seconds")]
     pub until: SystemTime,
     /// The time until the end when this value was created. It does not depend on a correct clock.
+    #[serde(serialize_with = "seconds")]
     pub remaining: Duration,
 }
 
@@ -187,7 +190,8 @@ impl fmt::Display for Blocked {
 }
 
 /// Why a call waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WaitReason {
     /// The key is blocked. [`RateLimits::blocked`] says why and until when.
@@ -229,7 +233,10 @@ pub enum Priority {
 }
 
 /// A snapshot of a key's rate limits, from [`Client::rate_limits`](crate::Client::rate_limits).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// It can be serialized, for a page of a program's own state: instants as seconds since the Unix epoch,
+/// durations in seconds, names of variants in `snake_case`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RateLimits {
     /// The current windows that the service has described. Each response describes one quota, so
@@ -238,7 +245,8 @@ pub struct RateLimits {
     /// Windows that have ended, with all requests left, where no response has described the next one
     /// yet: the limit is known, and other clients may have used a part of it.
     pub ended: Vec<QuotaWindow>,
-    /// The estimated time of the service; `None` before the first call with a key.
+    /// The estimated time of the service, on its clock; `None` before the first call with a key.
+    #[serde(serialize_with = "optional_unix_seconds")]
     pub service_time: Option<SystemTime>,
     /// The block of all requests, if any: after a 429, or until an exhausted quota resets.
     pub blocked: Option<Blocked>,
@@ -255,13 +263,14 @@ pub struct RateLimits {
     pub throttled: u64,
     /// The time since the last response that described a quota, to this process or to another
     /// member; `None` if there was none.
+    #[serde(serialize_with = "optional_seconds")]
     pub age: Option<Duration>,
     /// The store through which processes share the limits, if any.
     pub shared: Option<SharedStatus>,
 }
 
 /// The state of a shared store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SharedStatus {
     /// The location of the store.
@@ -273,6 +282,34 @@ pub struct SharedStatus {
     /// and gives up some of the last requests of each minute. The first request of a process that starts when
     /// the quota is used up is refused.
     pub problem: Option<String>,
+}
+
+fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    time.as_secs_f64().serialize(serializer)
+}
+
+fn optional_seconds<S: Serializer>(
+    time: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(serializer)
+}
+
+fn unix_seconds<S: Serializer>(instant: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    since_epoch(*instant).serialize(serializer)
+}
+
+fn optional_unix_seconds<S: Serializer>(
+    instant: &Option<SystemTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    instant.map(since_epoch).serialize(serializer)
+}
+
+/// Returns the seconds since the Unix epoch. No instant of the service is before it.
+fn since_epoch(instant: SystemTime) -> f64 {
+    let since = instant.duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]
@@ -343,6 +380,35 @@ mod tests {
             assert_eq!(quota("60", "1", odd), None, "{odd}");
         }
         assert_eq!(quota("60", "1", "18446744073709551615"), None);
+    }
+
+    #[test]
+    fn limits_are_serialized_with_seconds_and_names_in_snake_case() {
+        let limits = RateLimits {
+            windows: vec![quota("60", "7", "60").unwrap()],
+            service_time: Some(at(NOW) + Duration::from_millis(500)),
+            blocked: Some(Blocked {
+                reason: BlockReason::Quota(Quota::Minute),
+                until: at(NOW + 60),
+                remaining: Duration::from_millis(59_500),
+            }),
+            wait_reason: Some(WaitReason::Blocked),
+            ..RateLimits::default()
+        };
+        let expected = serde_json::json!({
+            "windows": [{"quota": "minute", "limit": 60, "remaining": 7, "reset": 1_800_000_060.0}],
+            "ended": [],
+            "service_time": 1_800_000_000.5,
+            "blocked": {"reason": {"quota": "minute"}, "until": 1_800_000_060.0, "remaining": 59.5},
+            "wait_reason": "blocked",
+            "in_flight": 0,
+            "unresolved": 0,
+            "waiting": 0,
+            "throttled": 0,
+            "age": null,
+            "shared": null,
+        });
+        assert_eq!(serde_json::to_value(&limits).unwrap(), expected);
     }
 
     #[test]

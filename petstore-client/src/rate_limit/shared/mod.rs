@@ -8,6 +8,8 @@ pub(crate) mod division;
 pub(crate) mod members;
 pub(crate) mod store;
 
+pub(crate) mod boxed;
+
 pub(crate) mod record;
 
 pub(crate) mod update;
