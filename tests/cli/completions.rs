@@ -92,6 +92,21 @@ async fn profiles_values_fields_and_topics_are_known_and_nothing_is_sent() {
         follow(at_home(), &["pets", "list", "--max-w"]).await,
         ["--max-wait"]
     );
+    for (line, offered) in [
+        ("pets ", "list create get import export --help"),
+        ("pets ad", "add"),
+        ("config set ma", "max_wait max_response_size"),
+        ("config set allow_insecure_http ", "true false --help"),
+        ("config set limits_store o", "off"),
+        ("config set retries ", "--help"),
+        ("config delete p", "production"),
+        ("help li", "limits"),
+        ("help pets cr", "create"),
+        ("api -X P", "POST PUT PATCH"),
+    ] {
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!(follow(at_home(), &words).await.join(" "), offered, "{line}");
+    }
     std::fs::write(home.path().join("config/config.toml"), "broken").unwrap();
     assert_eq!(follow(at_home(), &["--profile", ""]).await, [""; 0]);
     assert_eq!(follow(at_home(), &["pe"]).await, ["pets"]);

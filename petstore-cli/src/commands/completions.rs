@@ -1,26 +1,39 @@
 //! `petstore completions`, and what the shells ask for when the user presses TAB.
 
-use std::ffi::OsStr;
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 
-use clap::Command;
+use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 use clap_complete::env::Shells;
 
 use super::help::topics;
 use super::pets::PETS;
 use crate::env::{Env, System};
-use crate::error::{CliError, ErrorFormat};
-use crate::output::{OutputFormat, Printer};
-use crate::screen::Color;
-use crate::settings::config_file::ConfigFile;
-use crate::settings::value_names;
+use crate::error::CliError;
+use crate::output::Printer;
+use crate::settings::Values;
+use crate::settings::config_file::{ConfigFile, Profile};
 use crate::ui::Ui;
 
 /// The completion scripts set this variable to the name of the shell.
 pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
+
+/// The scripts of bash, zsh and elvish set this variable to the position of the incomplete word.
+const INDEX: &str = "_CLAP_COMPLETE_INDEX";
+
+/// The usual methods of `petstore api`, which takes any.
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+/// zsh runs a file of `$fpath` at the first TAB, which should complete too.
+const ZSH_FIRST_TAB: &str = r#"
+if [[ $funcstack[1] == _petstore ]]; then
+    _clap_dynamic_completer_petstore "$@"
+fi
+"#;
 
 /// Print the completions of a shell.
 #[derive(Debug, clap::Args)]
@@ -38,6 +51,9 @@ impl Completions {
         let completer = shells.completer(&self.shell.to_string());
         let completer = completer.ok_or_else(|| CliError::usage("no such shell"))?;
         completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut printer.stdout())?;
+        if self.shell == Shell::Zsh {
+            printer.stdout().write_all(ZSH_FIRST_TAB.as_bytes())?;
+        }
         let place = match self.shell {
             Shell::Bash => "~/.local/share/bash-completion/completions/petstore",
             Shell::Zsh => "a folder of $fpath, as _petstore",
@@ -62,66 +78,156 @@ pub(crate) fn are_requested(env: &Env) -> bool {
 pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
     let shells = Shells::builtins();
     let shell = env.vars.get(COMPLETE).and_then(|name| name.to_str());
-    let shell = shell.and_then(|name| shells.completer(name));
-    // The line follows `--`.
-    let line: Vec<_> = env
-        .args
-        .iter()
-        .skip_while(|arg| *arg != "--")
-        .skip(1)
-        .cloned()
-        .collect();
-    if let (Some(shell), false) = (shell, line.is_empty()) {
-        let types_option = line
-            .last()
-            .is_some_and(|word| word.to_string_lossy().starts_with('-'));
-        let tree = if types_option {
-            tree.mut_args(|arg| arg.hide(false))
-        } else {
-            tree
-        };
-        let dirs = std::mem::take(&mut env.dirs);
-        let system = System::new(std::mem::take(&mut env.vars), dirs, env.now, env.width);
-        let mut tree = with_values(tree, &system);
-        let folder = Some(Path::new("."));
-        shell.write_complete(&mut tree, line, folder, &mut env.stdout.writer)?;
-        env.stdout.writer.flush()?;
-    }
-    Ok(())
+    let Some(shell) = shell.and_then(|name| shells.completer(name)) else {
+        return Ok(());
+    };
+    let line = Line::of(&env);
+    let dirs = std::mem::take(&mut env.dirs);
+    let system = System::new(std::mem::take(&mut env.vars), dirs, env.now, env.width);
+    let profiles = ConfigFile::load(&system).unwrap_or_default();
+    let known = Known {
+        profiles: profiles.profile_names().map(str::to_owned).collect(),
+        help: names_of_help(&tree, &line),
+        setting: line.before.last().cloned().unwrap_or_default(),
+        shows_options: line.word.starts_with('-'),
+    };
+    let folder = Some(Path::new("."));
+    let mut tree = with_values(tree, &known);
+    shell.write_complete(&mut tree, line.words, folder, &mut env.stdout.writer)?;
+    Ok(env.stdout.writer.flush()?)
 }
 
-/// Adds values that the command tree does not have (profiles, fields, topics), and shows all
-/// options.
-fn with_values(tree: Command, system: &System) -> Command {
-    let profiles = ConfigFile::load(system).unwrap_or_default();
-    let profiles = one_of(profiles.profile_names().map(str::to_owned).collect());
-    let chosen = profiles.clone();
-    let commands = tree.get_subcommands().map(Command::get_name);
-    let words = commands
-        .chain(topics().map(|(topic, _)| topic))
-        .map(str::to_owned);
-    let words = one_of(words.collect());
-    let fields = ArgValueCompleter::new(complete_fields);
-    tree.mut_arg("profile", |arg| arg.add(profiles))
-        .mut_arg("output", |arg| {
-            arg.add(one_of(value_names::<OutputFormat>()))
-        })
-        .mut_arg("color", |arg| arg.add(one_of(value_names::<Color>())))
-        .mut_arg("error_format", |arg| {
-            arg.add(one_of(value_names::<ErrorFormat>()))
-        })
-        .mut_arg("fields", |arg| arg.add(fields).value_delimiter(None))
-        .mut_subcommand("config", |config| {
-            config.mut_subcommand("use", |choice| {
-                choice.mut_arg("name", |arg| arg.add(chosen))
-            })
-        })
-        .mut_subcommand("pets", |pets| {
-            pets.mut_subcommand("import", |import| {
-                import.mut_arg("file", |arg| arg.hide(false))
-            })
-        })
-        .mut_subcommand("help", |help| help.mut_arg("words", |arg| arg.add(words)))
+/// The incomplete line.
+struct Line {
+    /// All words, as the shell passes them.
+    words: Vec<OsString>,
+    /// The words before the incomplete one.
+    before: Vec<String>,
+    word: String,
+}
+
+impl Line {
+    /// Reads the line, which follows `--`.
+    fn of(env: &Env) -> Self {
+        let args = env.args.iter().skip_while(|arg| *arg != "--");
+        let mut words: Vec<OsString> = args.skip(1).cloned().collect();
+        separate_values(&mut words);
+        let index = env.vars.get(INDEX).and_then(|index| index.to_str());
+        let index = index.and_then(|index| index.parse().ok());
+        let index = index.unwrap_or(words.len().saturating_sub(1));
+        let mut before: Vec<String> = Vec::new();
+        for word in words.iter().take(index) {
+            before.push(word.to_string_lossy().into_owned());
+        }
+        let word = words.get(index).map(|word| word.to_string_lossy());
+        Self {
+            word: word.unwrap_or_default().into_owned(),
+            before,
+            words,
+        }
+    }
+}
+
+/// bash passes `--output=js` as three words, and replaces only the last one. Makes it the value of an
+/// option without a `=`, and keeps the number of words.
+fn separate_values(words: &mut [OsString]) {
+    for at in 2..words.len() {
+        if words[at - 1] == "=" {
+            words[at - 1] = words[at - 2].clone();
+            words[at - 2].push("=");
+        }
+    }
+}
+
+/// Returns what may follow in `petstore help …`.
+fn names_of_help(tree: &Command, line: &Line) -> Vec<String> {
+    let mut words = line.before.iter().skip_while(|word| *word != "help");
+    words.next();
+    let mut command = tree;
+    let mut names: Vec<_> = topics().map(|(topic, _)| topic.to_owned()).collect();
+    for word in words {
+        let Some(inner) = command.find_subcommand(word) else {
+            return Vec::new();
+        };
+        command = inner;
+        names.clear();
+    }
+    let shown = command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set());
+    names.extend(shown.map(|inner| inner.get_name().to_owned()));
+    names
+}
+
+/// The values that the command tree does not have.
+struct Known {
+    profiles: Vec<String>,
+    /// What may follow in `petstore help …`.
+    help: Vec<String>,
+    /// The setting of `petstore config set`.
+    setting: String,
+    /// Whether the incomplete word is an option.
+    shows_options: bool,
+}
+
+/// Adds the values, and hides the other names of commands: clap offers one name of each, and
+/// prefers the first in the alphabet.
+fn with_values(command: Command, known: &Known) -> Command {
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in command.get_all_aliases() {
+        // clap's names live as long as the process, which ends after this line.
+        names.push(name.to_owned().leak());
+    }
+    let command = command.visible_alias(None).aliases(names);
+    let command = command.mut_args(|arg| {
+        let is_hidden = arg.is_hide_set() && !known.shows_options && !arg.is_positional();
+        let mut arg = arg.hide(is_hidden);
+        if arg.is_global_set() {
+            // After the options of the command.
+            arg = arg.display_order(100);
+        }
+        match known.values_of(&arg) {
+            Some(values) => arg.add(values).value_delimiter(None),
+            None => arg,
+        }
+    });
+    command.mut_subcommands(|inner| with_values(inner, known))
+}
+
+impl Known {
+    fn values_of(&self, arg: &Arg) -> Option<ArgValueCompleter> {
+        let name = arg.get_id().as_str();
+        if arg.get_value_parser().type_id() == TypeId::of::<Profile>() {
+            return Some(one_of(self.profiles.clone()));
+        }
+        match name {
+            "fields" => Some(ArgValueCompleter::new(complete_fields)),
+            "words" => Some(one_of(self.help.clone())),
+            "value" => Some(one_of(Values::choices(&self.setting))),
+            "method" => Some(one_of(METHODS.map(str::to_owned).into())),
+            "journal" => Some(files(is_journal)),
+            _ if Values::NAMES.contains(&name) => {
+                let choices = Values::choices(name);
+                (!choices.is_empty()).then(|| one_of(choices))
+            }
+            _ if arg.get_value_hint() == ValueHint::FilePath => {
+                Some(files(|path| !is_journal(path)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Offers files and, to reach others, folders.
+fn files(is_offered: fn(&Path) -> bool) -> ArgValueCompleter {
+    let offered = move |path: &Path| path.is_file() && is_offered(path);
+    ArgValueCompleter::new(PathCompleter::any().filter(offered).current_dir("."))
+}
+
+/// Returns whether a file has the name of an import's journal.
+fn is_journal(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end == "petstore-journal")
 }
 
 fn one_of(names: Vec<String>) -> ArgValueCompleter {

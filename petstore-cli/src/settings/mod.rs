@@ -10,7 +10,7 @@ mod values;
 
 pub(crate) use self::base_url::{checked as checked_url, is_local};
 pub(crate) use self::precedence::{Settings, Source};
-pub(crate) use self::types::{Seconds, Size, StoreAddress, parse, value_names};
+pub(crate) use self::types::{Seconds, Size, StoreAddress, parse};
 pub(crate) use self::values::Values;
 
 /// Returns the flag of a setting.

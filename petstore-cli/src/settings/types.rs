@@ -41,6 +41,24 @@ impl From<ParseBoolError> for Invalid {
     }
 }
 
+/// The type of a setting.
+pub(crate) trait SettingType: FromStr {
+    /// Returns all values, or the usual ones, if they can be listed.
+    fn choices() -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl SettingType for String {}
+
+impl SettingType for u32 {}
+
+impl SettingType for bool {
+    fn choices() -> Vec<String> {
+        vec![true.to_string(), false.to_string()]
+    }
+}
+
 /// One of the values that the help names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice<T>(pub(crate) T);
@@ -59,6 +77,12 @@ impl<T: ValueEnum> FromStr for Choice<T> {
     }
 }
 
+impl<T: ValueEnum> SettingType for Choice<T> {
+    fn choices() -> Vec<String> {
+        value_names::<T>()
+    }
+}
+
 impl<T: ValueEnum> fmt::Display for Choice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.0.to_possible_value();
@@ -68,7 +92,7 @@ impl<T: ValueEnum> fmt::Display for Choice<T> {
 }
 
 /// Returns the names of all values.
-pub(crate) fn value_names<T: ValueEnum>() -> Vec<String> {
+fn value_names<T: ValueEnum>() -> Vec<String> {
     T::value_variants()
         .iter()
         .filter_map(ValueEnum::to_possible_value)
@@ -104,6 +128,8 @@ impl<const MIN: u64> FromStr for Seconds<MIN> {
         }
     }
 }
+
+impl<const MIN: u64> SettingType for Seconds<MIN> {}
 
 impl<const MIN: u64> fmt::Display for Seconds<MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,6 +167,8 @@ impl FromStr for Size {
         }
     }
 }
+
+impl SettingType for Size {}
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,6 +218,16 @@ impl FromStr for StoreAddress {
             }
             _ => Err(Invalid::new("is not file, off or redis://HOST")),
         }
+    }
+}
+
+impl SettingType for StoreAddress {
+    fn choices() -> Vec<String> {
+        let mut choices = vec!["file".to_owned(), "off".to_owned()];
+        if cfg!(feature = "redis") {
+            choices.push("redis://".to_owned());
+        }
+        choices
     }
 }
 

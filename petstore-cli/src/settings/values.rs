@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::types::{Choice, Seconds, Size, StoreAddress, parse};
+use super::types::{Choice, Seconds, SettingType, Size, StoreAddress, parse};
 use crate::error::{ErrorFormat, Invalid};
 use crate::output::OutputFormat;
 use crate::screen::Color;
@@ -33,6 +33,14 @@ macro_rules! settings {
                     _ => return Err(Invalid::new("is not a setting")),
                 }
                 Ok(())
+            }
+
+            /// Returns the values that the completions of the shells offer.
+            pub(crate) fn choices(name: &str) -> Vec<String> {
+                match name {
+                    $(stringify!($name) => <$kind as SettingType>::choices(),)*
+                    _ => Vec::new(),
+                }
             }
 
             /// Returns a value as text, without secrets.

@@ -29,8 +29,8 @@ fn shell(name: &str, flags: &[&str], home: &Path) -> Option<Command> {
 }
 
 /// Loads completions at a terminal of zsh, types the beginning of a line and a tab, and waits for
-/// what it makes of it.
-fn completes(load: &str, typed: &str, becomes: &str) {
+/// the rest of the line.
+fn zsh_completes(load: &str, typed: &str, rest: &str) {
     let home = tempfile::tempdir().unwrap();
     let Some(command) = shell("zsh", &["-f", "-i"], home.path()) else {
         return;
@@ -39,80 +39,109 @@ fn completes(load: &str, typed: &str, becomes: &str) {
     let mut terminal = spawn_command(command, Some(120_000)).unwrap();
     terminal.exp_string("ask> ").unwrap();
     terminal
-        .send_line(&format!(
-            "autoload -U compinit; compinit -u; {load}; echo rea''dy"
-        ))
+        .send_line(&format!("{load}; echo rea''dy"))
         .unwrap();
     terminal.exp_string("ready").unwrap();
     terminal.exp_string("ask> ").unwrap();
     terminal.send(&format!("{typed}\t")).unwrap();
     terminal.flush().unwrap();
-    terminal.exp_string(becomes).expect(load);
+    terminal.exp_string(rest).expect(typed);
     // A shell at a terminal ignores SIGTERM.
     terminal.send_control('u').unwrap();
     terminal.send_line("exit").unwrap();
     terminal.exp_eof().unwrap();
 }
 
-#[test]
-fn bash_completes_commands_values_profiles_and_files() {
+/// Lines that end in an incomplete word, and the words that a shell offers for it.
+const LINES: [(&str, &str); 14] = [
+    ("petstore pe", "pets"),
+    ("petstore pets cr", "create"),
+    ("petstore pets ad", "add"),
+    ("petstore pets add --cat", "--category-id"),
+    ("petstore pets list -o nd", "ndjson"),
+    ("petstore pets list --fields na", "name"),
+    ("petstore config use st", "staging"),
+    ("petstore config delete st", "staging"),
+    ("petstore config set out", "output"),
+    ("petstore config set output nd", "ndjson"),
+    ("petstore help exi", "exit-codes"),
+    ("petstore help pets cr", "create"),
+    ("petstore pets import pe", "pets.csv"),
+    (
+        "petstore pets import --journal pe",
+        "pets.csv.petstore-journal",
+    ),
+];
+
+/// A home folder with a file to import, and the journal of an earlier import.
+fn home_with_files() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("pets.csv"), "").unwrap();
-    for (words, expected) in [
-        (["petstore", "pe"].as_slice(), "pets\n"),
-        (&["petstore", "pets", "list", "-o", "nd"], "ndjson\n"),
-        (&["petstore", "pets", "list", "--fields", "na"], "name\n"),
-        (&["petstore", "config", "use", "st"], "staging\n"),
-        (&["petstore", "pets", "import", "pe"], "pets.csv\n"),
-    ] {
-        // Calls the function of `complete -F` like bash.
-        let [.., before, word] = words else {
-            panic!("{words:?}")
-        };
-        let (line, last) = (words.join(" "), words.len() - 1);
-        let script = format!(
-            "source <(petstore completions bash); COMP_WORDS=({line}); COMP_CWORD={last}; \
-             COMP_TYPE=9; [[ $(complete -p petstore) =~ -F\\ ([^ ]+) ]]; \
-             ${{BASH_REMATCH[1]}} petstore {word} {before}; echo \"${{COMPREPLY[@]}}\""
-        );
-        let Some(mut bash) = shell("bash", &["--norc", "-c", &script], home.path()) else {
-            return;
-        };
-        let output = bash.current_dir(home.path()).output().unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            expected,
-            "{script}: {output:?}"
-        );
+    for name in ["pets.csv", "pets.csv.petstore-journal"] {
+        std::fs::write(home.path().join(name), "").unwrap();
     }
+    home
+}
+
+/// Completes a line like bash, which calls the function of `complete -F`.
+fn bash_completes(words: &str, line: &str, expected: &str) {
+    let home = home_with_files();
+    let mut last = words.rsplit(' ');
+    let (word, before) = (last.next().unwrap(), last.next().unwrap());
+    let script = format!(
+        "source <(petstore completions bash); COMP_WORDS=({words}); \
+         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; \
+         COMP_TYPE=9; [[ $(complete -p petstore) =~ -F\\ ([^ ]+) ]]; \
+         ${{BASH_REMATCH[1]}} petstore {word} {before}; echo \"${{COMPREPLY[@]}}\""
+    );
+    let Some(mut bash) = shell("bash", &["--norc", "-c", &script], home.path()) else {
+        return;
+    };
+    let output = bash.current_dir(home.path()).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout.trim_end(), expected, "{line}: {output:?}");
 }
 
 #[test]
-fn zsh_completes_commands_and_profiles() {
-    completes("source <(petstore completions zsh)", "petstore pe", "ts");
-    completes(
-        "source <(petstore completions zsh)",
-        "petstore config use st",
-        "aging",
+fn bash_completes_commands_values_profiles_and_files() {
+    for (line, expected) in LINES {
+        bash_completes(line, line, expected);
+    }
+    // bash splits words at `=`.
+    bash_completes(
+        "petstore pets list --output = nd",
+        "petstore pets list --output=nd",
+        "ndjson",
     );
 }
 
 #[test]
+fn zsh_completes_commands_profiles_and_values() {
+    let load = "autoload -U compinit; compinit -u; source <(petstore completions zsh)";
+    zsh_completes(load, "petstore pe", "ts");
+    zsh_completes(load, "petstore pets cr", "eate");
+    zsh_completes(load, "petstore config use st", "aging");
+    zsh_completes(load, "petstore config set output nd", "json");
+}
+
+#[test]
+fn zsh_completes_at_the_first_tab_from_a_file_of_its_path() {
+    let load = "mkdir ~/site; petstore completions zsh > ~/site/_petstore; fpath=(~/site $fpath); \
+                autoload -U compinit; compinit -u";
+    zsh_completes(load, "petstore pets cr", "eate");
+}
+
+#[test]
 fn fish_completes_commands_values_profiles_and_files() {
-    let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("pets.csv"), "").unwrap();
-    for (line, expected) in [
-        ("petstore pe", "pets"),
-        ("petstore pets list -o nd", "ndjson"),
-        ("petstore config use st", "staging"),
-        ("petstore pets import pe", "pets.csv"),
-    ] {
+    let home = home_with_files();
+    for (line, expected) in LINES {
         let script = format!("petstore completions fish | source; complete -C '{line}'");
         let Some(mut fish) = shell("fish", &["-c", &script], home.path()) else {
             return;
         };
         let output = fish.current_dir(home.path()).output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
-        assert!(stdout.starts_with(expected), "{script}: {stdout}");
+        let mut words = stdout.lines().map(|line| line.split('\t').next().unwrap());
+        assert_eq!(words.next(), Some(expected), "{line}: {stdout}");
+        assert_eq!(words.next(), None, "{line}: {stdout}");
     }
 }
