@@ -1,8 +1,14 @@
 //! A browser that shows the inspector of a mock.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
     time::Duration,
 };
 
@@ -15,6 +21,10 @@ pub(crate) const NOW: u64 = 1_767_225_610;
 
 /// The interval of checks of the page.
 const STEP: Duration = Duration::from_millis(20);
+/// The longest wait for a change of the page, which even a slow machine does not need.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A test ends after this time, even if the browser no longer answers.
+const LONGEST_TEST: Duration = Duration::from_secs(300);
 
 /// A mock and its inspector page.
 pub(crate) struct Browser {
@@ -25,13 +35,70 @@ pub(crate) struct Browser {
 }
 
 /// The driver process. Killing it also ends the browser.
-struct Driver(Child);
+struct Driver {
+    process: Arc<Mutex<Child>>,
+    /// Ends the thread that limits the time. Never sends anything.
+    _in_use: mpsc::Sender<()>,
+}
+
+impl Driver {
+    /// Starts a thread that kills the process after the longest time of a test: its commands, which
+    /// have no time limit, then fail.
+    fn new(process: Child) -> Self {
+        let process = Arc::new(Mutex::new(process));
+        let (in_use, ended) = mpsc::channel();
+        let limited = Arc::clone(&process);
+        thread::spawn(move || {
+            if ended.recv_timeout(LONGEST_TEST) == Err(RecvTimeoutError::Timeout) {
+                kill(&limited);
+            }
+        });
+        Self {
+            process,
+            _in_use: in_use,
+        }
+    }
+}
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Fails only if the process is already gone.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        kill(&self.process);
+    }
+}
+
+fn kill(process: &Mutex<Child>) {
+    let mut process = process.lock().unwrap();
+    // Fails only if the process is already gone.
+    let _ = process.kill();
+    let _ = process.wait();
+}
+
+/// A client that sends its requests one after the other on one connection. A pool may open another
+/// connection at any time, and the mock then takes the client for several.
+pub(crate) struct Sender(BufReader<TcpStream>);
+
+impl Sender {
+    /// Sends a GET and reads the response.
+    pub(crate) fn get(&mut self, path: &str) -> u16 {
+        let request = format!(
+            "GET /v1{path} HTTP/1.1\r\nHost: mock\r\nAuthorization: Bearer free-key\r\n\r\n"
+        );
+        self.0.get_mut().write_all(request.as_bytes()).unwrap();
+        let (mut status, mut length) = (0, 0);
+        loop {
+            let mut line = String::new();
+            self.0.read_line(&mut line).unwrap();
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(rest) = line.strip_prefix("http/1.1 ") {
+                status = rest[..3].parse().unwrap();
+            } else if let Some(value) = line.strip_prefix("content-length: ") {
+                length = value.parse().unwrap();
+            } else if line.is_empty() {
+                break;
+            }
+        }
+        self.0.read_exact(&mut vec![0; length]).unwrap();
+        status
     }
 }
 
@@ -56,7 +123,7 @@ pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&st
     page.goto(&format!("{}/_mock/", server.origin()))
         .await
         .unwrap();
-    let mut http = reqwest::Client::builder().no_proxy();
+    let mut http = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
     if let Some(authority) = server.ca_certificate() {
         let authority = reqwest::Certificate::from_pem(authority.as_bytes()).unwrap();
         http = http.tls_certs_merge([authority]);
@@ -84,7 +151,7 @@ fn start_driver() -> (Driver, u16) {
         .spawn()
         .expect("chromedriver is installed");
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let driver = Driver(child);
+    let driver = Driver::new(child);
     for line in lines.map_while(Result::ok) {
         if let Some((_, port)) = line.split_once("started successfully on port ") {
             return (driver, port.trim_end_matches('.').parse().unwrap());
@@ -132,11 +199,14 @@ impl Browser {
             request = request.header("content-type", json).body(body.to_string());
         }
         let answer = request.send().await.unwrap();
-        let status = answer.status().as_u16();
-        // Reuses the connection after reading a response. On another connection, the mock would
-        // assume that the request was sent before the refusal.
-        answer.bytes().await.unwrap();
-        status
+        answer.status().as_u16()
+    }
+
+    /// Opens a connection to a mock without TLS.
+    pub(crate) fn sender(&self) -> Sender {
+        let stream = TcpStream::connect(self.server().addr()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Sender(BufReader::new(stream))
     }
 
     pub(crate) async fn get(&self, path: &str) -> u16 {
@@ -172,16 +242,18 @@ impl Browser {
     }
 
     async fn until(&self, css: &str, is_there: impl Fn(&str) -> bool, wanted: &str) {
-        let mut shown = String::new();
-        // Two minutes, which even a slow machine does not need.
-        for _ in 0..6_000 {
-            shown = self.text(css).await;
+        let start = tokio::time::Instant::now();
+        loop {
+            let shown = self.text(css).await;
             if is_there(&shown) {
                 return;
             }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{css} never shows {wanted:?}, but: {shown}"
+            );
             tokio::time::sleep(STEP).await;
         }
-        panic!("{css} never shows {wanted:?}, but: {shown}");
     }
 
     /// Runs a script in the page and returns its result.

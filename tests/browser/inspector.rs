@@ -58,13 +58,14 @@ async fn opens_a_request_and_closes_it_with_keys_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn gauges_a_quota_and_counts_a_ban_down() {
     let browser = open().await;
+    let mut sender = browser.sender();
     for _ in 0..60 {
-        assert_eq!(browser.get("/pets?limit=1").await, 200);
+        assert_eq!(sender.get("/pets?limit=1"), 200);
     }
     browser.sees("#key-list", "60 of 60 this minute").await;
     browser.sees("#key-list", "resets in 0:50").await;
     for _ in 0..12 {
-        assert_eq!(browser.get("/pets?limit=1").await, 429);
+        assert_eq!(sender.get("/pets?limit=1"), 429);
     }
     browser.sees("#key-list", "banned for 5:00").await;
     browser.sees("#chart-text", "free-key: 72 requests").await;
