@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 use petstore_mock::{Clock, MockServer, Plan, Seed};
 
 use super::harness::{Petstore, noon};
+use crate::client::{Act, Wire, answer};
 
 async fn server() -> MockServer {
     MockServer::builder()
@@ -265,5 +266,32 @@ async fn sends_data_nested_fields_and_shows_nothing_where_asked() {
     error: field `a[` is not NAME, NAME[] or NAME[FIELD]
     hint: a name that contains `[` needs `--input` or `-d`
     --- exit 2
+    ");
+}
+
+#[tokio::test]
+async fn a_delete_whose_first_answer_was_lost_says_that_it_may_have_deleted() {
+    let missing = || {
+        let problem = r#"{"code":"pet_not_found","message":"no such pet"}"#;
+        answer(404, &[], problem)
+    };
+    let server = Wire::of(vec![Act::Reset(Vec::new()), missing()]);
+    let ran = Petstore::with(&server.base(), "key")
+        .run("api pets/1 -X DELETE")
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: not found (404 pet_not_found): no such pet; an earlier attempt may have deleted it
+    hint: the response to an earlier attempt was lost: look whether it is gone
+    --- exit 9
+    ");
+    let server = Wire::of(vec![missing()]);
+    let ran = Petstore::with(&server.base(), "key")
+        .run("api pets/1 -X DELETE")
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: not found (404 pet_not_found): no such pet
+    --- exit 9
     ");
 }

@@ -58,7 +58,7 @@ async fn what_the_service_answers() {
 
     listPets failed: the service answered 302 Found; it points to https://login.example/; redirects are not followed; check the base URL
 
-    createPet failed: the service answered 502 Bad Gateway: <html><h1>Bad Gateway</h1></html>; try again later; the request may have been processed: look before you send it again
+    createPet failed: the service answered 502 Bad Gateway: <html><h1>Bad Gateway</h1></html>; the request may have been processed: look before you send it again
 
     listPets failed: the service answered 408 Request Timeout; try again later
 
@@ -148,11 +148,11 @@ async fn what_happens_on_the_way() {
 
     listPets failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; try again later, or allow more
 
-    createPet failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; try again later, or allow more; the request may have been processed: look before you send it again
+    createPet failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; the request may have been processed: look before you send it again
 
     listPets failed: timed out after 40 s: the call, with its waits, took longer than `timeout`; try again later, or allow more (after 2 attempts)
 
-    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; check the base URL, or try again later; the request may have been processed: look before you send it again
+    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; the request may have been processed: look before you send it again
         because error decoding response body
         because error reading a body from connection
         because end of file before message length reached

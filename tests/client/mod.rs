@@ -40,5 +40,5 @@ mod timeouts;
 mod together;
 mod transport;
 
-pub(crate) use kit::{START, at, mock, reason, sources};
+pub(crate) use kit::{START, answer, at, mock, reason, sources};
 pub(crate) use wire::{Act, Seen, Wire};

@@ -9,9 +9,9 @@ use petstore_client::test_util::{self, FakeService};
 use petstore_client::transport::TransportError;
 use petstore_client::{ErrorKind, Method, NewPet, RequestOptions};
 
-use super::kit::{answer, builder, client, millis, no_pets, secs};
+use super::kit::{answer, builder, client, millis, no_pets, secs, serve};
 use super::service::{self, get, patient, within};
-use super::wire::{Wire, listen};
+use super::wire::{Act, Wire, listen};
 
 fn failing(status: u16) -> Wire {
     Wire::start(move |_| answer(status, &[], ""))
@@ -198,4 +198,33 @@ async fn restart(calls: usize) {
 async fn all_gets_in_flight_survive_a_restart_of_the_server() {
     restart(64).await;
     restart(256).await;
+}
+
+#[tokio::test]
+async fn a_delete_that_is_repeated_after_a_lost_response_does_not_only_say_that_nothing_is_there() {
+    let missing = || {
+        let problem = r#"{"code":"pet_not_found","message":"no such pet"}"#;
+        answer(404, &[], problem)
+    };
+    let delete = async |acts| {
+        let (_server, client) = serve(acts);
+        let error = client.request(Method::DELETE, "/pets/1").await;
+        error.unwrap_err()
+    };
+    let note = "an earlier attempt, whose response was lost, may have deleted it";
+    let repeated = delete(vec![Act::Reset(Vec::new()), missing()]).await;
+    assert!(repeated.problem().ends_with(note), "{repeated}");
+    assert!(repeated.to_string().contains(note), "{repeated}");
+    assert_eq!(repeated.kind(), ErrorKind::NotFound);
+    let unavailable = delete(vec![answer(503, &[], ""), missing()]).await;
+    assert!(unavailable.problem().ends_with(note), "{unavailable}");
+    // The first request was refused, or was the only one.
+    let throttled = answer(429, &[("Retry-After", "0")], "");
+    for acts in [vec![missing()], vec![throttled, missing()]] {
+        let error = delete(acts).await;
+        assert!(error.problem().ends_with("no such pet"), "{error}");
+    }
+    let (_server, client) = serve(vec![Act::Reset(Vec::new()), missing()]);
+    let get = client.request(Method::GET, "/pets/1").await.unwrap_err();
+    assert!(get.problem().ends_with("no such pet"), "{get}");
 }

@@ -117,6 +117,47 @@ fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() 
     }
 }
 
+#[test]
+fn a_runtime_without_drivers_is_an_error_and_no_panic() {
+    let server = Elsewhere::start(|_| no_pets());
+    let wired = client(&server.base, &key());
+    let wrapped = builder(&server.base).wrap_transport(|builtin| builtin);
+    let wrapped = wrapped.build().unwrap();
+    let fake = petstore_client::test_util::client(|_| {
+        petstore_client::test_util::json(petstore_client::StatusCode::OK, &[0; 0])
+    });
+    let (neither, only_io, only_time) = (
+        Builder::new_current_thread().build().unwrap(),
+        Builder::new_current_thread().enable_io().build().unwrap(),
+        Builder::new_current_thread().enable_time().build().unwrap(),
+    );
+    let no_timers = "has no timers; build the runtime with `enable_all` or `enable_time`";
+    let no_io = "has no I/O; build the runtime with `enable_all` or `enable_io`";
+    for (runtime, client, missing) in [
+        (&neither, &wired, Some(no_timers)),
+        (&neither, &fake, Some(no_timers)),
+        (&only_io, &wired, Some(no_timers)),
+        (&only_time, &wired, Some(no_io)),
+        (&only_time, &wrapped, Some(no_io)),
+        (&only_time, &fake, None),
+    ] {
+        // Twice: what a runtime has is remembered.
+        for _ in 0..2 {
+            let result = runtime.block_on(client.pets().list().send());
+            match (missing, result) {
+                (None, result) => drop(result.unwrap()),
+                (Some(missing), result) => {
+                    let error = result.unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+                    assert!(error.to_string().ends_with(missing), "{error}");
+                    assert!(!error.may_have_been_processed());
+                }
+            }
+        }
+    }
+    runtime().block_on(wired.pets().list().send()).unwrap();
+}
+
 /// Starts a call on a thread whose runtime is then blocked for `length`; returns once it is.
 #[expect(
     clippy::disallowed_methods,

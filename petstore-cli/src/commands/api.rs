@@ -119,6 +119,8 @@ impl Api {
         }
         let purpose = if method.is_safe() {
             Purpose::Read
+        } else if method == Method::DELETE {
+            Purpose::Delete
         } else {
             Purpose::Change
         };

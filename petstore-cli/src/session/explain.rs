@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     /// The operation that the service will remove, with the pet's id.
     GetPet(i64),
     CreatePet,
+    /// A `DELETE`, which finds nothing if an earlier attempt has deleted it.
+    Delete,
     /// Any other change.
     Change,
 }
@@ -39,7 +41,7 @@ impl Purpose {
     pub(crate) fn is_read(self) -> bool {
         match self {
             Self::Read | Self::GetPet(_) => true,
-            Self::CreatePet | Self::Change => false,
+            Self::CreatePet | Self::Delete | Self::Change => false,
         }
     }
 
@@ -51,7 +53,9 @@ impl Purpose {
                 "the pet may have been created",
                 "look in `petstore pets list --all`",
             )),
-            Self::Change => Some(("the request may have been processed", "check the result")),
+            Self::Delete | Self::Change => {
+                Some(("the request may have been processed", "check the result"))
+            }
         }
     }
 }
@@ -236,7 +240,9 @@ impl Explainer {
                 };
                 let noun = match self.purpose {
                     Purpose::CreatePet => "pet",
-                    Purpose::Read | Purpose::GetPet(_) | Purpose::Change => "request",
+                    Purpose::Read | Purpose::GetPet(_) | Purpose::Delete | Purpose::Change => {
+                        "request"
+                    }
                 };
                 let (code, said) = (status_and_code(error), said(error));
                 let message = format!("the service refused the {noun} ({code}){said}");
@@ -256,7 +262,13 @@ impl Explainer {
         match self.purpose {
             Purpose::GetPet(id) => Failure::new(Kind::NotFound, format!("no pet {id}"))
                 .hint("`petstore pets list --all` lists all pets"),
-            Purpose::Read | Purpose::CreatePet | Purpose::Change => {
+            Purpose::Delete if error.may_have_been_processed() => {
+                let message =
+                    format!("not found ({code}){said}; an earlier attempt may have deleted it");
+                Failure::new(Kind::NotFound, message)
+                    .hint("the response to an earlier attempt was lost: look whether it is gone")
+            }
+            Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
                 Failure::new(Kind::NotFound, format!("not found ({code}){said}"))
             }
         }
@@ -270,7 +282,7 @@ impl Explainer {
                 let hint = format!("`petstore pets list --id {id}` searches for the pet");
                 Failure::new(Kind::NotFound, message).hint(hint)
             }
-            Purpose::Read | Purpose::CreatePet | Purpose::Change => {
+            Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
                 let message = format!("the service has removed this operation ({code}){said}");
                 Failure::new(Kind::NotFound, message)
             }
@@ -341,7 +353,7 @@ fn said(error: &ClientError) -> String {
 
 /// Returns the client's message, without the name of the operation.
 fn other(kind: Kind, error: &ClientError) -> Failure {
-    Failure::new(kind, error.problem())
+    Failure::new(kind, error.problem().into_owned())
 }
 
 /// Returns the fields of an error for programs.

@@ -148,7 +148,7 @@ impl Tracer {
         self.deprecated.store(true, Ordering::Relaxed);
         let (name, replacement) = match self.purpose {
             Purpose::GetPet(_) => ("pets get", Some("`petstore pets list`")),
-            Purpose::Read | Purpose::CreatePet | Purpose::Change => {
+            Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
                 (operation, deprecation.replacement())
             }
         };

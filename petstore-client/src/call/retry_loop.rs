@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
+use http::Method;
 use tokio::time::{Instant, timeout_at};
 
 use super::limits::CallLimits;
 use super::observer::Observer;
 use crate::auth::{Credential, Credentials};
 use crate::clock;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::rate_limit::{Acquire, ClientLimiters, Limiter, Permit, Policy};
 use crate::request::Request;
 use crate::retry::{Retries, RetryDecision};
@@ -86,7 +87,7 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
             Err(error) => error,
         };
         match rules.retries.decide(&error, rules.request) {
-            RetryDecision::Fail => return Err(error),
+            RetryDecision::Fail => return Err(explained(error, rules.request)),
             RetryDecision::Acquire => {
                 if let Err(error) = progress.check_block(error) {
                     observer.exhausted(&error);
@@ -112,6 +113,16 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
                 }
             }
         }
+    }
+}
+
+/// Explains the error that ends a call. A `DELETE` whose first response was lost finds nothing.
+fn explained(error: Error, request: &Request) -> Error {
+    let is_missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Gone);
+    if request.method == Method::DELETE && is_missing && error.may_have_been_processed() {
+        error.with_earlier_deletion()
+    } else {
+        error
     }
 }
 
@@ -245,13 +256,13 @@ mod tests {
     use std::sync::Mutex;
 
     use bytes::Bytes;
-    use http::{HeaderMap, Method, StatusCode};
+    use http::{HeaderMap, StatusCode};
 
     use super::super::record::CallRecord;
     use super::*;
     use crate::auth::{ApiKey, provider_fn};
     use crate::backoff::Backoff;
-    use crate::error::{ErrorKind, ErrorResponse, TimeoutKind};
+    use crate::error::{ErrorResponse, TimeoutKind};
     use crate::events::Events;
     use crate::options::RequestOptions;
     use crate::retry::{Classifier, RetryAdvice, RetryBudget};

@@ -23,7 +23,7 @@ use super::run;
 use super::spans::{call_span, record_error};
 use super::watch::{Watch, Watched};
 use crate::client::{Client, Core};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::events::{CallOutcome, Ended, Event};
 use crate::http::base_url::same_origin;
 use crate::request::Request;
@@ -84,8 +84,8 @@ struct Wakers {
 impl RunningCall {
     /// Starts a call, which must be polled then.
     pub(crate) fn start(client: Client, request: Request) -> Result<Self, Error> {
-        let runtime = match check(&client, &request) {
-            Ok(runtime) => runtime,
+        let (runtime, watch) = match check(&client, &request) {
+            Ok(found) => found,
             Err(error) => return Err(error.with_operation(request.operation)),
         };
         let span = call_span(&request);
@@ -107,7 +107,7 @@ impl RunningCall {
             polls: AtomicU32::new(0),
             is_woken: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
-            watch: Watch::of(&runtime),
+            watch,
             runtime,
             record,
             limits,
@@ -238,10 +238,10 @@ impl SharedCall {
             CallState::Panicked(panic) => resume_unwind(panic),
             CallState::RuntimeEnded => Err(self
                 .record
-                .complete(cannot_run("its runtime was shut down"))),
-            CallState::Working(_) | CallState::Gone => {
-                Err(self.record.complete(cannot_run("it has ended before")))
-            }
+                .complete(Error::cannot_run("its runtime was shut down"))),
+            CallState::Working(_) | CallState::Gone => Err(self
+                .record
+                .complete(Error::cannot_run("it has ended before"))),
         }
     }
 
@@ -395,8 +395,8 @@ pub(crate) fn report_unstarted(core: &Core, error: &Error) {
     });
 }
 
-/// Checks the request before anything is sent. Returns the current runtime.
-fn check(client: &Client, request: &Request) -> Result<Handle, Error> {
+/// Checks the request before anything is sent. Returns the current runtime, and its watch.
+fn check(client: &Client, request: &Request) -> Result<(Handle, Arc<Watch>), Error> {
     if client.options.max_attempts == Some(0) {
         return Err(Error::invalid(
             "the number of attempts cannot be used: it must be at least 1",
@@ -408,12 +408,10 @@ fn check(client: &Client, request: &Request) -> Result<Handle, Error> {
             "it leads to another origin than the base URL's",
         ));
     }
-    Handle::try_current().map_err(|_| cannot_run("there is no Tokio runtime"))
-}
-
-fn cannot_run(problem: &str) -> Error {
-    Error::new(
-        ErrorKind::Runtime,
-        format!("the call cannot run: {problem}"),
-    )
+    let Ok(runtime) = Handle::try_current() else {
+        return Err(Error::cannot_run("there is no Tokio runtime"));
+    };
+    let watch = Watch::of(&runtime);
+    watch.drivers().check(client.core.network.needs_io())?;
+    Ok((runtime, watch))
 }

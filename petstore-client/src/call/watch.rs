@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::runtime::{self, Handle};
 use tokio::time::sleep;
 
+use super::drivers::Drivers;
+
 /// A woken call that is not polled for one to two of these moves to a task of its own.
 const INTERVAL: Duration = Duration::from_millis(5);
 
@@ -28,6 +30,7 @@ pub(super) trait Watched: Send + Sync {
 /// The woken calls of one runtime.
 pub(super) struct Watch {
     runtime: runtime::Id,
+    drivers: Drivers,
     state: Mutex<WatchState>,
 }
 
@@ -51,21 +54,31 @@ impl Woken {
 }
 
 impl Watch {
-    /// Returns the watch of a runtime.
+    /// Returns the watch of the current runtime.
     pub(super) fn of(runtime: &Handle) -> Arc<Self> {
         let id = runtime.id();
-        let mut watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(watch) = watches.iter().find(|watch| watch.runtime == id) {
-            return Arc::clone(watch);
+        if let Some(watch) = find(&watches(), id) {
+            return watch;
+        }
+        // Without the lock: a panic hook of the program may run, and may make calls.
+        let drivers = Drivers::of_this_runtime();
+        let mut known = watches();
+        if let Some(watch) = find(&known, id) {
+            return watch;
         }
         // Those that only this list knows have no calls any more.
-        watches.retain(|watch| Arc::strong_count(watch) > 1);
+        known.retain(|watch| Arc::strong_count(watch) > 1);
         let watch = Arc::new(Self {
             runtime: id,
+            drivers,
             state: Mutex::default(),
         });
-        watches.push(Arc::clone(&watch));
+        known.push(Arc::clone(&watch));
         watch
+    }
+
+    pub(super) fn drivers(&self) -> Drivers {
+        self.drivers
     }
 
     /// Looks after a woken call of this runtime.
@@ -84,6 +97,15 @@ impl Watch {
     fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn watches() -> MutexGuard<'static, Vec<Arc<Watch>>> {
+    WATCHES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn find(watches: &[Arc<Watch>], runtime: runtime::Id) -> Option<Arc<Watch>> {
+    let found = watches.iter().find(|watch| watch.runtime == runtime);
+    found.cloned()
 }
 
 /// The task of a watch.

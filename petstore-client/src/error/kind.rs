@@ -45,7 +45,7 @@ pub enum ErrorKind {
     BodyTooLarge,
     /// The link to the next page leaves the origin, or pages repeat.
     Paging,
-    /// The call runs outside a Tokio runtime, or its runtime was shut down.
+    /// The call runs outside a Tokio runtime, or its runtime has no timers or I/O, or was shut down.
     Runtime,
 }
 
@@ -84,19 +84,20 @@ pub enum TimeoutKind {
 }
 
 impl TimeoutKind {
-    pub(super) fn advice(self) -> &'static str {
+    pub(super) fn problem(self) -> &'static str {
         match self {
             Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
-            Self::Attempt => {
-                "an attempt took longer than `attempt_timeout`; try again later, or allow more"
-            }
-            Self::Read => {
-                "nothing more of the response came within `read_timeout`; try again later, or \
-                 allow more"
-            }
-            Self::Call => {
-                "the call, with its waits, took longer than `timeout`; try again later, or allow more"
-            }
+            Self::Attempt => "an attempt took longer than `attempt_timeout`",
+            Self::Read => "nothing more of the response came within `read_timeout`",
+            Self::Call => "the call, with its waits, took longer than `timeout`",
+        }
+    }
+
+    /// Returns what to do if the request can be sent again.
+    pub(super) fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Connect => None,
+            Self::Attempt | Self::Read | Self::Call => Some("try again later, or allow more"),
         }
     }
 }

@@ -56,8 +56,10 @@ pub struct Error(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
-    /// What is wrong, and one thing to do.
+    /// What is wrong, and one thing to do unless that is to send the request again.
     message: Cow<'static, str>,
+    /// What to do if the request can be sent again.
+    repeat: Option<&'static str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
     /// For a time-out: whether the request may have reached the service.
@@ -74,6 +76,7 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             message: message.into(),
+            repeat: None,
             operation: None,
             stats: CallStats::default(),
             sent: true,
@@ -99,6 +102,13 @@ impl Error {
         )
     }
 
+    pub(crate) fn cannot_run(problem: impl fmt::Display) -> Self {
+        Self::new(
+            ErrorKind::Runtime,
+            format!("the call cannot run: {problem}"),
+        )
+    }
+
     pub(crate) fn paging(problem: impl fmt::Display) -> Self {
         let message = format!("the pages cannot be followed further: {problem}");
         Self::new(ErrorKind::Paging, message)
@@ -109,9 +119,10 @@ impl Error {
         let message = format!(
             "timed out after {} s: {}",
             after.as_secs_f64(),
-            limit.advice()
+            limit.problem()
         );
         let mut error = Self::new(ErrorKind::Timeout, message);
+        error.0.repeat = limit.advice();
         error.0.timeout = Some(limit);
         error.0.sent = sent;
         error
@@ -120,7 +131,24 @@ impl Error {
     /// Creates the error for a response other than a success.
     pub(crate) fn from_response(response: ErrorResponse) -> Self {
         let kind = ErrorKind::of(response.status);
-        Self::new(kind, response.to_string()).with_response(response)
+        let mut error = Self::new(kind, response.to_string());
+        error.0.repeat = response.repeat_advice();
+        error.with_response(response)
+    }
+
+    /// Sets what to do if the request can be sent again.
+    pub(crate) fn with_repeat_advice(mut self, advice: &'static str) -> Self {
+        self.0.repeat = Some(advice);
+        self
+    }
+
+    /// Adds to the 404 or 410 of a `DELETE` that an earlier attempt may be the reason.
+    pub(crate) fn with_earlier_deletion(mut self) -> Self {
+        let message = &self.0.message;
+        self.0.message =
+            format!("{message}; an earlier attempt, whose response was lost, may have deleted it")
+                .into();
+        self
     }
 
     pub(crate) fn rate_limited(blocked: Blocked) -> Self {
@@ -210,8 +238,18 @@ impl Error {
     /// Returns what is wrong and what to do, without the operation and the attempts, for programs
     /// that name those themselves. It is safe to print on a terminal.
     #[must_use]
-    pub fn problem(&self) -> &str {
-        &self.0.message
+    pub fn problem(&self) -> Cow<'_, str> {
+        match self.0.repeat {
+            Some(advice) if !self.is_unsafe_to_repeat() => {
+                format!("{}; {advice}", self.0.message).into()
+            }
+            _ => (&*self.0.message).into(),
+        }
+    }
+
+    /// Returns whether sending the request again may do the same thing twice.
+    fn is_unsafe_to_repeat(&self) -> bool {
+        self.may_have_been_processed() && !self.0.stats.idempotent
     }
 
     /// Returns the service's `code` as sent. The set of codes is open.
@@ -434,8 +472,8 @@ impl fmt::Display for Error {
         if let Some(operation) = &self.0.operation {
             write!(f, "{operation} failed: ")?;
         }
-        f.write_str(&self.0.message)?;
-        if self.may_have_been_processed() && !self.0.stats.idempotent {
+        f.write_str(&self.problem())?;
+        if self.is_unsafe_to_repeat() {
             f.write_str("; the request may have been processed: look before you send it again")?;
         }
         match (self.attempts(), self.waited().as_secs()) {

@@ -47,19 +47,26 @@ impl ErrorResponse {
         }
     }
 
-    fn advice(&self) -> &'static str {
+    /// Returns what to do unless that is to send the request again.
+    fn advice(&self) -> Option<&'static str> {
         match self.status.as_u16() {
-            401 => "check the API key",
-            403 => "check what the API key is allowed to do",
-            404 => "check the identifier and the base URL, version segment included",
-            405 => "check the method and the path",
-            408 => "try again later",
-            410 => "the operation has been removed; use its replacement",
-            429 => "wait before the next request",
-            300..=399 => "redirects are not followed; check the base URL",
-            400..=499 => "correct the request",
-            _ => "try again later",
+            401 => Some("check the API key"),
+            403 => Some("check what the API key is allowed to do"),
+            404 => Some("check the identifier and the base URL, version segment included"),
+            405 => Some("check the method and the path"),
+            408 => None,
+            410 => Some("the operation has been removed; use its replacement"),
+            429 => Some("wait before the next request"),
+            300..=399 => Some("redirects are not followed; check the base URL"),
+            400..=499 => Some("correct the request"),
+            _ => None,
         }
+    }
+
+    /// Returns what to do if the request can be sent again. The service's own message says what to do.
+    pub(super) fn repeat_advice(&self) -> Option<&'static str> {
+        let has_advice = self.message.is_some() || self.advice().is_some();
+        (!has_advice).then_some("try again later")
     }
 }
 
@@ -86,9 +93,9 @@ impl fmt::Display for ErrorResponse {
             write!(f, "; it points to {}", printable(&target, MAX_SHOWN))?;
         }
         // The service's message says what to do.
-        match self.message {
-            Some(_) => Ok(()),
-            None => write!(f, "; {}", self.advice()),
+        match (&self.message, self.advice()) {
+            (None, Some(advice)) => write!(f, "; {advice}"),
+            _ => Ok(()),
         }
     }
 }

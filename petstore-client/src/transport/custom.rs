@@ -227,12 +227,14 @@ impl TransportError {
                  accept it"
             ),
             _ => {
-                "no whole response came: the connection broke, or the server does not speak HTTP; \
-                  check the base URL, or try again later"
-                    .to_owned()
+                let problem = "no whole response came: the connection broke, or the server does not speak HTTP";
+                problem.to_owned()
             }
         };
-        let error = Error::new(self.kind, message);
+        let mut error = Error::new(self.kind, message);
+        if self.kind == ErrorKind::Interrupted {
+            error = error.with_repeat_advice("check the base URL, or try again later");
+        }
         match self.source {
             Some(source) => error.with_source(source),
             None => error,

@@ -39,6 +39,8 @@ pub(crate) struct Network {
 
 pub(crate) enum Route {
     Builtin(Builtin),
+    /// A transport of the program that has the built-in one.
+    Wrapped(BoxTransport),
     /// A transport of the program.
     Custom(BoxTransport),
 }
@@ -48,6 +50,14 @@ impl Network {
         Self {
             origin: base.origin().ascii_serialization(),
             route,
+        }
+    }
+
+    /// Returns whether the runtime must have I/O.
+    pub(crate) fn needs_io(&self) -> bool {
+        match self.route {
+            Route::Builtin(_) | Route::Wrapped(_) => true,
+            Route::Custom(_) => false,
         }
     }
 
@@ -67,7 +77,7 @@ impl Network {
                     builtin.start(method, url, headers, request.body.clone(), mark.clone());
                 timeout_at(limits.deadline, sending).await
             }
-            Route::Custom(transport) => {
+            Route::Wrapped(transport) | Route::Custom(transport) => {
                 let mut outgoing = request.to_http(headers)?;
                 let extensions = outgoing.extensions_mut();
                 extensions.insert(ResponseLimit(limits.max_bytes));

@@ -26,9 +26,16 @@ pub struct Tls {
 }
 
 /// A TLS library. Features choose which ones exist.
+///
+/// The first of those that exist is the default. `native-tls` comes before `rustls`, because cargo adds the
+/// features of all packages: a program that enables `native-tls` keeps it if another package of the program
+/// has this crate with its default features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TlsBackend {
+    /// The system's library.
+    #[cfg(feature = "native-tls")]
+    Native,
     /// rustls with the crypto provider that the program installed, or else with aws-lc-rs.
     #[cfg(feature = "rustls")]
     Rustls,
@@ -36,9 +43,6 @@ pub enum TlsBackend {
     /// client fails.
     #[cfg(feature = "rustls-no-provider")]
     Installed,
-    /// The system's library.
-    #[cfg(feature = "native-tls")]
-    Native,
 }
 
 impl Tls {
@@ -270,10 +274,11 @@ type ParseIdentity = fn(&[u8]) -> reqwest::Result<reqwest::Identity>;
     feature = "native-tls"
 ))]
 const COMPILED_IN: &[TlsBackend] = &[
+    // A deliberate choice, which the default feature of another dependency must not change.
+    #[cfg(feature = "native-tls")]
+    TlsBackend::Native,
     #[cfg(feature = "rustls")]
     TlsBackend::Rustls,
     #[cfg(feature = "rustls-no-provider")]
     TlsBackend::Installed,
-    #[cfg(feature = "native-tls")]
-    TlsBackend::Native,
 ];
