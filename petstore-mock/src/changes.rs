@@ -9,12 +9,12 @@ use std::sync::{
 use tokio::sync::broadcast;
 
 /// The number of changes that a listener can lag behind before it misses some.
-const BEHIND: usize = 64;
+const MAX_LAG: usize = 64;
 
 /// The part that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
-pub(crate) enum What {
+pub(crate) enum ChangeKind {
     Clock,
     Keys,
     Faults,
@@ -25,13 +25,13 @@ pub(crate) enum What {
 /// The changes of a server. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Changes {
-    sender: broadcast::Sender<What>,
+    sender: broadcast::Sender<ChangeKind>,
     boundaries: Arc<AtomicU64>,
 }
 
 impl Changes {
     /// Broadcasts a change.
-    pub(crate) fn tell(&self, what: What) {
+    pub(crate) fn notify(&self, what: ChangeKind) {
         // Usually there is no listener.
         let _ = self.sender.send(what);
     }
@@ -46,7 +46,7 @@ impl Changes {
         self.boundaries.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<What> {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<ChangeKind> {
         self.sender.subscribe()
     }
 }
@@ -54,7 +54,7 @@ impl Changes {
 impl Default for Changes {
     fn default() -> Self {
         Self {
-            sender: broadcast::Sender::new(BEHIND),
+            sender: broadcast::Sender::new(MAX_LAG),
             boundaries: Arc::default(),
         }
     }

@@ -10,7 +10,7 @@ use super::{
     effect::Effect,
     registry::{FaultStatus, Faults, SharedFault, lock},
     spec::Fault,
-    trigger::{HeaderField, MatchedKey, When},
+    trigger::{HeaderField, MatchedKey, Trigger},
 };
 use crate::operation::Operation;
 
@@ -72,32 +72,32 @@ impl FaultBuilder<'_> {
     /// Hits the first `count` matching requests. This, `nth`, `after` and `chance` replace each
     /// other. The default is all matching requests.
     pub fn first(mut self, count: u64) -> Self {
-        self.fault.when = When::First(count);
+        self.fault.when = Trigger::First(count);
         self
     }
 
     /// Hits the matching request with this number, from 1.
     pub fn nth(mut self, number: u64) -> Self {
-        self.fault.when = When::Nth(number);
+        self.fault.when = Trigger::Nth(number);
         self
     }
 
     /// Skips the first `count` matching requests.
     pub fn after(mut self, count: u64) -> Self {
-        self.fault.when = When::After(count);
+        self.fault.when = Trigger::After(count);
         self
     }
 
     /// Hits each matching request with this probability, from 0 to 1.
     pub fn chance(mut self, probability: f64) -> Self {
-        self.fault.when = When::Chance(probability);
+        self.fault.when = Trigger::Probability(probability);
         self
     }
 
     /// Hits only requests with `X-Mock-Fault` and the fault's name ([`named`](Self::named)), if
     /// [`Builder::fault_header`](crate::Builder::fault_header) enables that.
     pub fn only_named(mut self) -> Self {
-        self.fault.when = When::Named;
+        self.fault.when = Trigger::Named;
         self
     }
 

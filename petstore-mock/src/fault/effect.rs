@@ -12,7 +12,7 @@ use strum::IntoStaticStr;
 use super::{
     delay::Delay,
     response_effects::{FaultTarget, RateFault, RetryAfter, StatusEffect},
-    socket_effects::{At, How, Pace},
+    socket_effects::{CutPoint, EndMode, Pace},
     trigger::{HeaderField, Random},
 };
 use crate::clock::seconds;
@@ -214,17 +214,17 @@ impl Effect {
             Self::PetStatus { value } => target.set_pet_status(value),
             Self::Reset {
                 after_body_bytes: Some(bytes),
-            } => target.end_body(*bytes, How::Reset),
+            } => target.end_body(*bytes, EndMode::Reset),
             Self::Reset {
                 after_body_bytes: None,
-            } => target.plan.end(At::Start, How::Reset),
-            Self::EmptyReply => target.plan.end(At::Start, How::Close),
-            Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, How::Close),
+            } => target.plan.end(CutPoint::Start, EndMode::Reset),
+            Self::EmptyReply => target.plan.end(CutPoint::Start, EndMode::Close),
+            Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, EndMode::Close),
             Self::Stall {
                 after_body_bytes,
                 seconds,
-            } => target.end_body(*after_body_bytes, How::Stall(*seconds)),
-            Self::Hang => target.plan.end(At::Start, How::Stall(None)),
+            } => target.end_body(*after_body_bytes, EndMode::Stall(*seconds)),
+            Self::Hang => target.plan.end(CutPoint::Start, EndMode::Stall(None)),
             Self::Trickle {
                 bytes,
                 every_seconds,

@@ -17,7 +17,7 @@ use super::{
     spec::{Fault, SETS_LENGTH},
     trigger::{Random, RequestView},
 };
-use crate::changes::{Changes, What};
+use crate::changes::{ChangeKind, Changes};
 
 /// The faults of a server. Clones share them.
 ///
@@ -165,7 +165,7 @@ impl Faults {
 
     fn note_change(&self) {
         self.changes.mark_boundary();
-        self.changes.tell(What::Faults);
+        self.changes.notify(ChangeKind::Faults);
     }
 }
 

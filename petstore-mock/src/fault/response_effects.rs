@@ -10,7 +10,7 @@ use http::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::socket_effects::{At, How, SocketPlan};
+use super::socket_effects::{CutPoint, EndMode, SocketPlan};
 use crate::clock::END;
 
 /// The headers that the specification promises on every response.
@@ -70,9 +70,9 @@ impl FaultTarget<'_> {
     }
 
     /// Ends the response inside its body, if the body is longer than this.
-    pub(super) fn end_body(&mut self, after_bytes: u64, how: How) -> bool {
+    pub(super) fn end_body(&mut self, after_bytes: u64, how: EndMode) -> bool {
         let length = self.response.body().len() as u64;
-        after_bytes < length && self.plan.end(At::Body(after_bytes), how)
+        after_bytes < length && self.plan.end(CutPoint::Body(after_bytes), how)
     }
 
     /// Removes the last byte, the closing bracket, so that the rest is invalid JSON.

@@ -7,14 +7,14 @@ use std::{num::NonZeroU32, time::Duration};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SocketPlan {
     pub(crate) pace: Option<Pace>,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<EarlyEnd>,
 }
 
 impl SocketPlan {
     /// Sets where the response ends, unless another fault already did.
-    pub(super) fn end(&mut self, at: At, how: How) -> bool {
+    pub(super) fn end(&mut self, at: CutPoint, how: EndMode) -> bool {
         let is_first = self.end.is_none();
-        self.end.get_or_insert(End { at, how });
+        self.end.get_or_insert(EarlyEnd { at, how });
         is_first
     }
 
@@ -28,20 +28,20 @@ impl SocketPlan {
     /// Whether the client never receives the whole response.
     pub(super) fn loses_response(&self) -> bool {
         self.end
-            .is_some_and(|end| !matches!(end.how, How::Stall(Some(_))))
+            .is_some_and(|end| !matches!(end.how, EndMode::Stall(Some(_))))
     }
 }
 
 /// A premature end of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct End {
-    pub(crate) at: At,
-    pub(crate) how: How,
+pub(crate) struct EarlyEnd {
+    pub(crate) at: CutPoint,
+    pub(crate) how: EndMode,
 }
 
 /// Where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum CutPoint {
     /// Before the status line: no byte is sent.
     Start,
     /// After this many bytes of the body, which is longer.
@@ -50,7 +50,7 @@ pub(crate) enum At {
 
 /// How it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum EndMode {
     /// The connection is reset: the client sees ECONNRESET.
     Reset,
     /// The connection is closed: the client sees the end of the stream.

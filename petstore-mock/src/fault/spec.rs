@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{
     effect::Effect,
-    trigger::{HeaderField, MatchedKey, RequestView, When},
+    trigger::{HeaderField, MatchedKey, RequestView, Trigger},
 };
 use crate::{
     operation::Operation,
@@ -53,7 +53,7 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) header: Option<HeaderField>,
     #[serde(default)]
-    pub(super) when: When,
+    pub(super) when: Trigger,
     #[serde(default, deserialize_with = "count")]
     pub(super) seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,12 +132,12 @@ impl Fault {
                 .header
                 .as_ref()
                 .is_none_or(|header| header.is_in(request.headers))
-            && (self.when != When::Named || self.is_chosen_by(request.named))
+            && (self.when != Trigger::Named || self.is_chosen_by(request.named))
     }
 
     /// Whether it hits only requests that choose it, and this name is its own.
     pub(super) fn is_chosen_by(&self, name: Option<&HeaderValue>) -> bool {
-        self.when == When::Named
+        self.when == Trigger::Named
             && name.is_some_and(|name| name.as_bytes() == self.name().as_bytes())
     }
 

@@ -100,7 +100,7 @@ impl<T: AsRef<[u8]>> Serialize for HeaderText<T> {
 /// The matching requests that are hit, numbered from 1 in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum When {
+pub(super) enum Trigger {
     #[default]
     Always,
     /// The first requests, up to this number.
@@ -112,10 +112,11 @@ pub(super) enum When {
     /// Only requests that choose the fault by its name.
     Named,
     /// Each request with this probability, from 0 to 1.
-    Chance(f64),
+    #[serde(rename = "chance")]
+    Probability(f64),
 }
 
-impl When {
+impl Trigger {
     /// Whether the fault hits the request with this number. Draws once per request, so that the
     /// draws depend only on their order.
     pub(super) fn hits(self, number: u64, random: &mut Random) -> bool {
@@ -125,7 +126,7 @@ impl When {
             Self::First(count) => number <= count,
             Self::Nth(nth) => number == nth,
             Self::After(count) => number > count,
-            Self::Chance(chance) => random.unit() < chance,
+            Self::Probability(chance) => random.unit() < chance,
         }
     }
 }
@@ -166,7 +167,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    fn hits(when: When) -> Vec<u64> {
+    fn hits(when: Trigger) -> Vec<u64> {
         let mut random = Random::new(3);
         (1..=6)
             .filter(|number| when.hits(*number, &mut random))
@@ -175,20 +176,23 @@ mod tests {
 
     #[test]
     fn counts_from_one() {
-        assert_eq!(hits(When::Always), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(hits(When::First(2)), [1, 2]);
-        assert_eq!(hits(When::Nth(3)), [3]);
-        assert_eq!(hits(When::After(4)), [5, 6]);
-        assert_eq!(hits(When::First(0)), [0; 0]);
+        assert_eq!(hits(Trigger::Always), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(hits(Trigger::First(2)), [1, 2]);
+        assert_eq!(hits(Trigger::Nth(3)), [3]);
+        assert_eq!(hits(Trigger::After(4)), [5, 6]);
+        assert_eq!(hits(Trigger::First(0)), [0; 0]);
     }
 
     #[test]
     fn chance_has_its_ends_and_can_be_had_again() {
-        assert_eq!(hits(When::Chance(1.0)).len(), 6);
-        assert_eq!(hits(When::Chance(0.0)).len(), 0);
-        assert_eq!(hits(When::Chance(f64::NAN)).len(), 0);
-        assert_eq!(hits(When::Chance(0.5)), hits(When::Chance(0.5)));
-        assert!((1..6).contains(&hits(When::Chance(0.5)).len()));
+        assert_eq!(hits(Trigger::Probability(1.0)).len(), 6);
+        assert_eq!(hits(Trigger::Probability(0.0)).len(), 0);
+        assert_eq!(hits(Trigger::Probability(f64::NAN)).len(), 0);
+        assert_eq!(
+            hits(Trigger::Probability(0.5)),
+            hits(Trigger::Probability(0.5))
+        );
+        assert!((1..6).contains(&hits(Trigger::Probability(0.5)).len()));
     }
 
     #[test]

@@ -141,11 +141,11 @@ mod tests {
     use crate::{
         clock::Clock,
         quota::Plan,
-        state::{FirstKey, Settings, Store},
+        state::{InitialKey, Settings, Store},
     };
 
     fn app() -> AppState {
-        let key = FirstKey {
+        let key = InitialKey {
             key: "free-key".to_owned(),
             plan: Plan::Free,
             name: None,

@@ -26,7 +26,7 @@ use crate::{
     quota::{Plan, RateHeaders, Window},
     report::{Rule, Severity},
     state::{
-        AppState, BanPolicy, DEFAULT_KEYS, DataError, FirstKey, KeyError, Seed, SeedError,
+        AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, Seed, SeedError,
         Settings, block_on, is_sendable,
     },
 };
@@ -102,7 +102,7 @@ impl MockServer {
 pub struct Builder {
     addr: SocketAddr,
     /// The default keys apply if this is empty.
-    keys: Vec<FirstKey>,
+    keys: Vec<InitialKey>,
     seed: Seed,
     data: Option<PathBuf>,
     clock: Clock,
@@ -186,7 +186,7 @@ impl Builder {
     /// Adds a key with a plan. The first call replaces the four default keys. If a key is added
     /// twice, the last plan counts.
     pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
-        self.add_key(FirstKey {
+        self.add_key(InitialKey {
             key: key.into(),
             plan,
             name: None,
@@ -201,7 +201,7 @@ impl Builder {
         key: impl Into<String>,
         plan: Plan,
     ) -> Self {
-        self.add_key(FirstKey {
+        self.add_key(InitialKey {
             key: key.into(),
             plan,
             name: Some(name.into()),
@@ -209,7 +209,7 @@ impl Builder {
         self
     }
 
-    fn add_key(&mut self, key: FirstKey) {
+    fn add_key(&mut self, key: InitialKey) {
         match self.keys.iter_mut().find(|known| known.key == key.key) {
             Some(known) => *known = key,
             None => self.keys.push(key),
@@ -396,7 +396,7 @@ impl Builder {
             settings.upstream = Some(Upstream::new(url, *timeout)?);
         }
         if keys.is_empty() {
-            let first = |(key, plan): (&str, _)| FirstKey {
+            let first = |(key, plan): (&str, _)| InitialKey {
                 key: key.to_owned(),
                 plan,
                 name: None,

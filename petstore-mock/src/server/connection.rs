@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     clock::real_time,
-    fault::{At, End, How, SocketPlan},
+    fault::{CutPoint, EarlyEnd, EndMode, SocketPlan},
     http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
     journal::{Caller, OpenConnection},
 };
@@ -99,7 +99,7 @@ pub(super) async fn serve(
         )
     };
     let Some(stream) = stream else { return };
-    if end == Some(How::Reset) || is_blocked {
+    if end == Some(EndMode::Reset) || is_blocked {
         // So that the bytes for a client that does not read are dropped. Without this option, they
         // are kept, and a fault's reset is a close.
         let _ = stream.socket().set_zero_linger();
@@ -270,13 +270,16 @@ async fn answer(
     let response = response.map(|body| ResponseBody::new(body, in_flight));
     match plan.end {
         None => Ok(response),
-        Some(End {
-            at: At::Body(bytes),
+        Some(EarlyEnd {
+            at: CutPoint::Body(bytes),
             how,
         }) => Ok(response.map(|body| body.cut(bytes, how, clock()))),
-        Some(End { at: At::Start, how }) => {
+        Some(EarlyEnd {
+            at: CutPoint::Start,
+            how,
+        }) => {
             state.end(how);
-            if matches!(how, How::Stall(_)) {
+            if matches!(how, EndMode::Stall(_)) {
                 pending::<()>().await;
             }
             Err(EndedByFault)

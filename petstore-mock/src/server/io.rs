@@ -10,7 +10,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::state::{Shared, Transport};
-use crate::{fault::How, http::ErrorCode};
+use crate::{fault::EndMode, http::ErrorCode};
 
 /// A stream that hyper uses. Dropping it returns the stream to the state of the connection.
 pub(super) struct ConnectionIo {
@@ -87,10 +87,10 @@ impl AsyncWrite for ConnectionIo {
         ready!(flushed)?;
         match state.end {
             // Everything before the end has been written.
-            Some(How::Reset | How::Close) => {
+            Some(EndMode::Reset | EndMode::Close) => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
             }
-            Some(How::Stall(_)) | None => Poll::Ready(Ok(())),
+            Some(EndMode::Stall(_)) | None => Poll::Ready(Ok(())),
         }
     }
 

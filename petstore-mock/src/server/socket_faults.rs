@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::state::{InFlightGuard, Sleep};
-use crate::{clock::Clock, fault::How, journal::Observed};
+use crate::{clock::Clock, fault::EndMode, journal::Observed};
 
 /// The body of a response. A fault may truncate it. Dropping it ends the request in flight.
 pub(super) struct ResponseBody {
@@ -20,7 +20,7 @@ pub(super) struct ResponseBody {
 
 /// The end that a fault gives a body.
 struct Cut {
-    how: How,
+    how: EndMode,
     /// The pause of a stall that ends. It begins when it is polled.
     pause: Option<Sleep>,
     /// The bytes after the end.
@@ -37,12 +37,12 @@ impl ResponseBody {
     }
 
     /// Ends the body after this many bytes, permanently or for some time.
-    pub(super) fn cut(mut self, after: u64, how: How, clock: Clock) -> Self {
+    pub(super) fn cut(mut self, after: u64, how: EndMode, clock: Clock) -> Self {
         let whole = &mut self.body.whole;
         let after = usize::try_from(after).map_or(whole.len(), |after| after.min(whole.len()));
         let rest = whole.split_off(after);
         let pause = match how {
-            How::Stall(Some(time)) => {
+            EndMode::Stall(Some(time)) => {
                 Some(Box::pin(async move { clock.sleep(time).await }) as Sleep)
             }
             _ => None,

@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::{
     clock::{Clock, real_time},
-    fault::{How, Pace},
+    fault::{EndMode, Pace},
     http::ErrorCode,
 };
 
@@ -110,7 +110,7 @@ pub(super) struct ConnectionState {
     /// The speed that a fault sets for written bytes.
     pub(super) throttle: Option<Throttle>,
     /// How a fault ends the connection when everything before the end is written.
-    pub(super) end: Option<How>,
+    pub(super) end: Option<EndMode>,
     /// The stream after hyper has dropped it.
     pub(super) stream: Option<Box<dyn Transport>>,
 }
@@ -142,7 +142,7 @@ impl Shared {
     }
 
     /// Lets a fault end the connection.
-    pub(super) fn end(&self, how: How) {
+    pub(super) fn end(&self, how: EndMode) {
         // A stalled body calls this at each poll, so notifying each time would loop.
         if self.lock().end.replace(how).is_none() {
             self.0.1.notify_one();
@@ -155,7 +155,7 @@ impl Shared {
         loop {
             self.0.1.notified().await;
             let state = self.lock();
-            if state.is_http2 && matches!(state.end, Some(How::Reset | How::Close)) {
+            if state.is_http2 && matches!(state.end, Some(EndMode::Reset | EndMode::Close)) {
                 return;
             }
         }
@@ -228,7 +228,7 @@ impl InFlightGuard {
     }
 
     /// Lets a fault end the connection.
-    pub(super) fn end(&self, how: How) {
+    pub(super) fn end(&self, how: EndMode) {
         self.state.end(how);
     }
 }
@@ -296,7 +296,7 @@ impl ConnectionState {
 
     /// Whether a stopping server need not wait for the connection.
     pub(super) fn can_be_cut(&self) -> bool {
-        self.in_head || matches!(self.end, Some(How::Stall(_)))
+        self.in_head || matches!(self.end, Some(EndMode::Stall(_)))
     }
 
     /// Returns the time left until a limit, if any.

@@ -13,14 +13,14 @@ use tokio::runtime::Handle;
 
 use super::{
     key_stores::KeyStores,
-    keys::{Account, Accounts, Admitted, FirstKey, KeyError, KeyUsage, is_public},
+    keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
     persistence::{DataError, DataFile},
     settings::Settings,
     snapshot::Snapshot,
     store::{Change, ChangeError, Store},
 };
 use crate::{
-    changes::{Changes, What},
+    changes::{ChangeKind, Changes},
     clock::Clock,
     fault::{Fault, Faults},
     journal::Journal,
@@ -52,12 +52,12 @@ pub(crate) struct AppState {
     data: Option<DataFile>,
     /// The stores of isolated keys.
     key_stores: KeyStores,
-    first: FirstState,
+    first: InitialState,
 }
 
 /// The initial state, for a reset.
-struct FirstState {
-    keys: Vec<FirstKey>,
+struct InitialState {
+    keys: Vec<InitialKey>,
     store: Store,
     faults: Vec<Fault>,
 }
@@ -67,7 +67,7 @@ impl AppState {
     pub(crate) fn new(
         clock: Clock,
         settings: Settings,
-        keys: Vec<FirstKey>,
+        keys: Vec<InitialKey>,
         store: Store,
         faults: Vec<Fault>,
     ) -> Result<Self, KeyError> {
@@ -86,7 +86,7 @@ impl AppState {
             store: Arc::new(Mutex::new(store.clone())),
             data: None,
             key_stores: KeyStores::default(),
-            first: FirstState {
+            first: InitialState {
                 keys,
                 store,
                 faults,
@@ -110,7 +110,7 @@ impl AppState {
         for (key, account) in accounts.sorted() {
             self.journal.know(key, &account.label, is_public(key));
         }
-        self.changes.tell(What::Keys);
+        self.changes.notify(ChangeKind::Keys);
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl AppState {
         {
             runtime.spawn_blocking(move || drop(old));
         }
-        self.changes.tell(What::Pets);
+        self.changes.notify(ChangeKind::Pets);
         changed
     }
 
@@ -238,7 +238,7 @@ impl AppState {
     /// Clears the journal.
     pub(crate) fn forget(&self) {
         self.journal.clear();
-        self.changes.tell(What::Journal);
+        self.changes.notify(ChangeKind::Journal);
     }
 
     /// Returns the usage of each key, by number.
@@ -263,7 +263,7 @@ impl AppState {
         if let Some(account) = accounts.by_number(number) {
             self.journal.know(&key, &account.label, is_public(&key));
         }
-        self.changes.tell(What::Keys);
+        self.changes.notify(ChangeKind::Keys);
         Ok((key, number))
     }
 
@@ -310,14 +310,14 @@ impl AppState {
     pub(crate) fn reset_key(&self, number: u32) -> bool {
         self.key_stores.remove(number);
         let is_there = self.change_key(number, |account| account.reset(&self.settings));
-        self.changes.tell(What::Pets);
+        self.changes.notify(ChangeKind::Pets);
         is_there
     }
 
     fn keys_changed(&self, is_changed: bool) -> bool {
         if is_changed {
             self.changes.mark_boundary();
-            self.changes.tell(What::Keys);
+            self.changes.notify(ChangeKind::Keys);
         }
         is_changed
     }

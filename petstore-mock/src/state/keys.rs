@@ -33,7 +33,7 @@ pub enum KeyError {
 
 /// An initial key.
 #[derive(Clone)]
-pub(crate) struct FirstKey {
+pub(crate) struct InitialKey {
     pub(crate) key: String,
     pub(crate) plan: Plan,
     pub(crate) name: Option<String>,
@@ -54,11 +54,11 @@ impl Accounts {
     /// Replaces all keys with the initial ones, numbered in their order.
     pub(super) fn reset(
         &mut self,
-        first: &[FirstKey],
+        first: &[InitialKey],
         settings: &Settings,
     ) -> Result<(), KeyError> {
         self.by_key.clear();
-        for (number, FirstKey { key, plan, name }) in (1..).zip(first) {
+        for (number, InitialKey { key, plan, name }) in (1..).zip(first) {
             let label = KeyLabel::new(number, *plan, key, is_public(key));
             let label = name.iter().fold(label, |label, name| label.named(name));
             self.insert(key, Account::new(label, settings))?;

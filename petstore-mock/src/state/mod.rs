@@ -16,7 +16,7 @@ mod store;
 pub(crate) use self::{
     app_state::AppState,
     block_on::block_on,
-    keys::{Account, FirstKey, Verdict, is_sendable},
+    keys::{Account, InitialKey, Verdict, is_sendable},
     pet_list::StoredPet,
     settings::{DEFAULT_KEYS, Settings},
     store::{Change, Store},

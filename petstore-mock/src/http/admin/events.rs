@@ -17,7 +17,7 @@ use tokio::sync::{
 };
 
 use crate::{
-    changes::What, clock::ClockState, clock::real_time, exchange::Exchange, journal::Journal,
+    changes::ChangeKind, clock::ClockState, clock::real_time, exchange::Exchange, journal::Journal,
     state::AppState,
 };
 
@@ -45,7 +45,7 @@ struct Feed {
     kept: watch::Receiver<u64>,
     /// The number of exchanges in the journal when it was last read.
     seen: u64,
-    changes: broadcast::Receiver<What>,
+    changes: broadcast::Receiver<ChangeKind>,
     clock: watch::Receiver<ClockState>,
     ready: VecDeque<Event>,
 }
@@ -86,13 +86,13 @@ impl Feed {
                     Ok(what) => self.ready.push_back(of_change(what)),
                     // Some changes were missed, so anything may have changed.
                     Err(RecvError::Lagged(_)) => {
-                        self.ready.extend(What::VARIANTS.iter().copied().map(of_change));
+                        self.ready.extend(ChangeKind::VARIANTS.iter().copied().map(of_change));
                     }
                     Err(RecvError::Closed) => return None,
                 },
                 set = self.clock.changed() => {
                     set.ok()?;
-                    self.ready.push_back(of_change(What::Clock));
+                    self.ready.push_back(of_change(ChangeKind::Clock));
                 }
                 () = real_time::sleep(KEEP_ALIVE_INTERVAL) => {
                     self.ready.push_back(Event::default().comment("still here"));
@@ -111,7 +111,7 @@ fn of_exchange(exchange: &Exchange) -> Event {
     event.data(serde_json::to_string(exchange).unwrap_or_default())
 }
 
-fn of_change(what: What) -> Event {
+fn of_change(what: ChangeKind) -> Event {
     let event = Event::default().event("changed");
     event.data(json!({ "what": <&str>::from(what) }).to_string())
 }
