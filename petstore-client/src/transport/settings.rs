@@ -207,7 +207,9 @@ fn tls(
         #[cfg(feature = "rustls-no-provider")]
         TlsBackend::Installed if rustls::crypto::CryptoProvider::get_default().is_none() => {
             let problem = "no crypto provider for rustls is installed; install one before the \
-                           client is built, or enable the feature `rustls` of petstore-client";
+                           client is built, for example with \
+                           `rustls::crypto::ring::default_provider().install_default()`, or enable \
+                           the feature `rustls` of petstore-client";
             return Err(Error::config("TLS backend", problem));
         }
         #[cfg(feature = "rustls-no-provider")]

@@ -1,0 +1,41 @@
+//! Counts who connects to the proxy of the environment, whose address is this program's own listener: the
+//! client only with its feature `system-proxy`. The first run sets the variables, the second makes the call.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+use petstore_client::Client;
+
+fn main() {
+    if std::env::var_os("HTTP_PROXY").is_some() {
+        return call();
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a socket");
+    let proxy = format!("http://{}", listener.local_addr().expect("an address"));
+    let mut again = Command::new(std::env::current_exe().expect("this program"));
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        again.env(name, &proxy);
+    }
+    for name in ["NO_PROXY", "no_proxy", "REQUEST_METHOD"] {
+        again.env_remove(name);
+    }
+    assert!(again.status().expect("it runs").success());
+    let was_used = listener.accept().is_ok();
+    assert_eq!(was_used, cfg!(feature = "system-proxy"), "the proxy was used: {was_used}");
+}
+
+/// Fails without a proxy, since no name ends in `.invalid` (RFC 6761), and at the proxy, which is silent.
+fn call() {
+    let client = Client::builder("http://petstore.invalid/v1")
+        .api_key("key")
+        .allow_insecure_http(true)
+        .attempt_timeout(Duration::from_secs(2))
+        .max_attempts(1)
+        .build()
+        .expect("a client");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    runtime.block_on(client.pets().list().send()).expect_err("there is no service");
+}

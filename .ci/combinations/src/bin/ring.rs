@@ -1,0 +1,27 @@
+//! A program with another crate that counts on ring as the only provider of rustls. The client's feature
+//! `rustls` brings aws-lc-rs; the line of the README makes ring the one that counts.
+
+use petstore_client::Client;
+
+/// What the other crate does.
+fn another_crate() {
+    drop(rustls::ClientConfig::builder());
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    // Its message would look like a failure of this program.
+    std::panic::set_hook(Box::new(|_| {}));
+    let alone = std::panic::catch_unwind(another_crate);
+    drop(std::panic::take_hook());
+    assert!(alone.is_err(), "two providers: without the line, rustls panics");
+
+    let _ = rustls::crypto::ring::default_provider().install_default();
+
+    another_crate();
+    let authority = std::env::var("PETSTORE_CA_FILE").expect("the variables of `petstore-mock exec`");
+    let authority = std::fs::read(authority).expect("a readable file");
+    let client = petstore_client::ClientBuilder::from_env().expect("the variables");
+    let client: Client = client.root_certificates(authority).build().expect("a client");
+    assert_eq!(client.pets().list().await.expect("20 pets").len(), 20);
+}
