@@ -7,7 +7,6 @@ mod layers;
 mod limiter;
 mod readme;
 mod shell;
-mod surface;
 mod workflows;
 
 use std::path::{Path, PathBuf};
