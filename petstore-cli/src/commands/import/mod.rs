@@ -10,7 +10,6 @@ mod properties;
 mod report;
 mod rows;
 mod send;
-mod state;
 
 use std::path::{Path, PathBuf};
 
@@ -18,9 +17,8 @@ use futures_util::StreamExt as _;
 use petstore_client::Client;
 
 pub(super) use self::input::Input;
-use self::journal::Journal;
+use self::journal::{Journal, Record, RowState, State, Totals};
 use self::rows::Row;
-use self::state::{Record, RowState, State, Totals};
 use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind};

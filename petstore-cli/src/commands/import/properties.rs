@@ -16,8 +16,8 @@ use serde_json::json;
 use toml_edit::DocumentMut;
 
 use super::input::Input;
+use super::journal::{HEADER, Record, RowState, Run, State, line, parse};
 use super::rows::{Place, Row};
-use super::state::{HEADER, Record, RowState, Run, State, line, parse};
 use crate::error::{CliError, Kind};
 use crate::settings::Values;
 use crate::settings::config_file::{ConfigFile, profile_table, put};

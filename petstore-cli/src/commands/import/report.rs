@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::forecast::Quotas;
 use super::input::Input;
+use super::journal::{Record, RowState, State, Totals};
 use super::journal::{load, unusable};
-use super::state::{Record, RowState, State, Totals};
 use super::{Import, Job, UnknownAction, address, plural, typed};
 use crate::context::Context;
 use crate::error::{CliError, Failure, Kind};

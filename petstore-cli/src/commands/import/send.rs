@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::forecast::Quotas;
 use super::journal::BLOCK;
+use super::journal::{Record, RowState};
 use super::rows::Row;
-use super::state::{Record, RowState};
 use super::{Job, plural};
 use crate::env::Signals;
 use crate::error::CliError;

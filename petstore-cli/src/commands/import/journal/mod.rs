@@ -13,7 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::state::{HEADER, Record, RowState, Run, State, line};
+mod state;
+
+#[cfg(test)]
+pub(super) use self::state::parse;
+pub(super) use self::state::{HEADER, Record, RowState, Run, State, Totals, line};
 use crate::context::Context;
 use crate::error::{CliError, Kind, os_text};
 

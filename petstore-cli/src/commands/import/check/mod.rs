@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use petstore_client::{NewPet, Pet, PetStatus};
 
+use super::journal::{Record, RowState, State};
 use super::rows::Row;
-use super::state::{Record, RowState, State};
 use super::{Job, plural};
 use crate::error::CliError;
 use crate::status::{Activity, Progress};

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 /// The first line.
-pub(super) const HEADER: &[u8] = b"journal of petstore pets import, version 4\n";
+pub(crate) const HEADER: &[u8] = b"journal of petstore pets import, version 4\n";
 
 /// The size of the smallest pages.
 const PAGE: usize = 4_096;
@@ -114,7 +114,7 @@ pub(crate) struct State {
 
 impl State {
     /// Reads a journal. `boot` identifies this boot of the machine.
-    pub(super) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
         let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
         let (content, zeros) = bytes.split_at(bytes.len() - zeros);
         let is_truncated = zeros.is_empty() && !bytes.is_empty();
@@ -246,12 +246,12 @@ impl State {
     }
 }
 
-pub(super) fn line(record: &Record) -> io::Result<String> {
+pub(crate) fn line(record: &Record) -> io::Result<String> {
     let text = serde_json::to_string(record)?;
     Ok(format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes())))
 }
 
-pub(super) fn parse(line: &[u8]) -> Option<Record> {
+pub(crate) fn parse(line: &[u8]) -> Option<Record> {
     let (checksum, text) = line.split_at_checked(9)?;
     let is_intact = checksum == format!("{:08x} ", crc32fast::hash(text)).as_bytes();
     serde_json::from_slice(text).ok().filter(|_| is_intact)
