@@ -133,6 +133,11 @@ pub(crate) fn count(number: impl TryInto<u64>) -> String {
     out
 }
 
+/// Returns a number with the singular or plural: `1 row`, `1,204 rows`.
+pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

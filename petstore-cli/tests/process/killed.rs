@@ -17,7 +17,9 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
         .env("PETSTORE_BASE_URL", server.url())
         .args(["pets", "import"])
         .arg(file);
-    command.args(["--concurrency", "4"]).args(more);
+    // So that the check does not wait for half a minute.
+    command.args(["--concurrency", "4", "--timeout", "5"]);
+    command.args(more);
     command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -76,7 +78,7 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
         before.len()
     );
     // The import finds out which rows were created, and sends only the others.
-    let checked = import(&server, &file, &["--unknown", "check", "--timeout", "1"]);
+    let checked = import(&server, &file, &["--unknown", "check"]);
     assert_eq!(checked.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(
         server.pets().len(),

@@ -197,12 +197,16 @@ impl Forecast {
         format!("{} a minute, {end}", count(minute.limit))
     }
 
-    /// Returns the estimate for programs.
-    pub(super) fn json(&self, now: SystemTime) -> Value {
+    /// Returns the estimate for programs. `runEndsAt` is when a wait exceeds `--max-wait`, so that the
+    /// run ends before all rows are sent.
+    pub(super) fn json(&self, now: SystemTime, max_wait: Duration) -> Value {
+        let end = self.early_end(max_wait);
         json!({
             "completeAt": instant(now + self.length),
             "limitedBy": self.limited_by,
             "rowsToday": self.today.0,
+            "runEndsAt": end.map(|(_, end)| instant(now + end)),
+            "runEndsBy": end.map(|(quota, _)| quota),
         })
     }
 }

@@ -1,21 +1,118 @@
 //! Reads pets: CSV with a header, or JSON objects, one per line or in an array. Checks all rows,
-//! and reports all errors together. Writes selected rows with reasons.
+//! and reports all errors together. Writes selected rows with one more column.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
+use futures_util::StreamExt as _;
+use serde_json::Value;
 
-use super::rows::{Checker, Row, json_values};
-use crate::error::{CliError, Kind};
+use super::rows::{Checker, Mapping, Row, ValidRows, json_values};
+use crate::context::Context;
+use crate::env::Signals;
+use crate::error::{CliError, Invalid, Kind};
+use crate::input::input_name;
+use crate::settings::parse;
+
+/// The maximum size of an input.
+const MAX_INPUT: u64 = 1 << 30;
+
+/// The input of an import.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InputArgs {
+    #[arg(
+        id = "file",
+        default_value = "-",
+        hide_default_value = true,
+        hide = true,
+        value_name = "FILE"
+    )]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+
+    /// column of CSV that holds a field
+    #[arg(long, value_name = "COLUMN=FIELD", value_parser = parse::<Mapping>)]
+    map: Vec<Mapping>,
+
+    /// separator of CSV: a character, or tab [default: ,]
+    #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
+    delimiter: Option<Delimiter>,
+}
+
+impl InputArgs {
+    /// Returns whether there are several files.
+    pub(super) fn has_several(&self) -> bool {
+        self.files.len() > 1
+    }
+
+    /// Reads and checks all files.
+    pub(super) async fn read(
+        &self,
+        context: &mut Context,
+        signals: &mut Signals,
+    ) -> Result<Vec<Input>, CliError> {
+        let mut inputs = Vec::new();
+        for file in &self.files {
+            let bytes = tokio::select! {
+                biased;
+                Some(signal) = signals.next() => return Err(signal.into()),
+                bytes = context.reader().read(file, "pets", MAX_INPUT) => bytes?,
+            };
+            let format = Format {
+                map: &self.map,
+                delimiter: self.delimiter.map(|delimiter| delimiter.0),
+            };
+            let input = Input::read_as(input_name(file), bytes, format)?;
+            input.report(context);
+            inputs.push(Input {
+                file: file.is_file().then(|| file.clone()),
+                is_stdin: file == Path::new("-"),
+                ..input
+            });
+        }
+        Ok(inputs)
+    }
+}
+
+/// The separator of CSV.
+#[derive(Debug, Clone, Copy)]
+struct Delimiter(u8);
+
+impl FromStr for Delimiter {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text.as_bytes() {
+            b"tab" | b"\\t" => Ok(Self(b'\t')),
+            [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => Ok(Self(*byte)),
+            _ => Err(Invalid::new("is not one ASCII character, or `tab`")),
+        }
+    }
+}
+
+/// How an input is to be read.
+#[derive(Debug, Default, Clone, Copy)]
+struct Format<'a> {
+    map: &'a [Mapping],
+    /// The separator of CSV. Unless given, it follows from the content.
+    delimiter: Option<u8>,
+}
 
 /// A valid input.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// The name of the input in messages.
-    pub(crate) name: String,
-    pub(crate) rows: Vec<Row>,
+    name: String,
+    /// The file, if it can be read again.
+    file: Option<PathBuf>,
+    is_stdin: bool,
+    rows: Vec<Row>,
     /// Columns or fields that are ignored.
-    pub(crate) ignored: Vec<String>,
+    ignored: Vec<String>,
+    /// The statuses of exported rows that the specification does not list.
+    statuses: Vec<String>,
     text: String,
     /// The separator of CSV; `None` for JSON.
     delimiter: Option<u8>,
@@ -23,69 +120,126 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn read(name: String, bytes: Vec<u8>) -> Result<Self, CliError> {
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-            let encoding = match error.as_bytes() {
-                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "utf-16",
-                _ => "latin1",
-            };
-            CliError::new(Kind::Input, format!("{name} line {line} is not UTF-8"))
-                .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
-        })?;
+        Self::read_as(name, bytes, Format::default())
+    }
+
+    fn read_as(name: String, bytes: Vec<u8>, format: Format<'_>) -> Result<Self, CliError> {
+        refuse_binary(&name, &bytes)?;
+        let text = String::from_utf8(bytes).map_err(|error| not_utf8(&name, &error))?;
         let content = without_mark(&text);
         // Old programs end lines with CR alone.
         let end = if content.contains('\n') { '\n' } else { '\r' };
         let breaks = content.match_indices(end).map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
-        let first = content
-            .trim_start()
-            .split(['\r', '\n'])
-            .next()
-            .unwrap_or_default();
+        let start = content.trim_start();
+        let first = start.split(['\r', '\n']).next().unwrap_or_default();
         let delimiter = match first.bytes().next() {
+            _ if format.delimiter.is_some() => format.delimiter,
             Some(b'{' | b'[') => None,
             _ if first.contains('\t') && !first.contains(',') => Some(b'\t'),
             _ => Some(b','),
         };
         let is_json = delimiter.is_none();
-        let mut checker = Checker::new(&name, lines, is_json);
+        if is_json && !format.map.is_empty() {
+            let problem = format!("`--map` applies to CSV, and {name} is JSON");
+            return Err(CliError::usage(problem));
+        }
+        let mut checker = Checker::new(&name, lines, is_json, format.map);
         match delimiter {
             Some(delimiter) => checker.csv(content, delimiter, first)?,
             None => checker.json(content)?,
         }
-        let Checker { rows, ignored, .. } = checker.finish()?;
-        Ok(Self {
-            name,
+        let ValidRows {
             rows,
             ignored,
+            statuses,
+        } = checker.finish()?;
+        Ok(Self {
+            name,
+            file: None,
+            is_stdin: false,
+            rows,
+            ignored,
+            statuses: statuses.into_iter().collect(),
             text,
             delimiter,
         })
     }
 
-    /// Returns rows of the input with reasons, so that they can be corrected and imported: CSV if
-    /// the input is CSV, else one JSON object per line.
-    pub(crate) fn with_reasons(
+    /// Returns the name in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Returns the file, if it can be read again.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Returns what an input without a file is.
+    pub(super) fn kind(&self) -> &'static str {
+        if self.is_stdin {
+            "standard input"
+        } else {
+            "a pipe"
+        }
+    }
+
+    /// Reports columns that are ignored, and statuses that the service may refuse.
+    fn report(&self, context: &Context) {
+        for column in &self.ignored {
+            let text = format!("ignoring `{column}`, which is not a field of a pet");
+            context.ui().warning(&text, None);
+        }
+        for status in &self.statuses {
+            let text = format!("the specification does not list the status `{status}`");
+            context.ui().warning(&text, None);
+        }
+    }
+
+    /// Returns the rows of the input that have a value, with it in one more column, so that they can be
+    /// corrected and imported: CSV if the input is CSV, else one JSON object per line.
+    pub(super) fn with_column(
         &self,
-        reasons: &BTreeMap<usize, &str>,
+        name: &str,
+        values: &BTreeMap<usize, Value>,
     ) -> Result<Vec<u8>, CliError> {
-        let content = without_mark(&self.text);
-        let Some(delimiter) = self.delimiter else {
-            let values = json_values(content).map_err(CliError::internal)?;
-            let line = |(row, reason): (&usize, &&str)| {
-                let object = values[*row].get();
-                let object = object.strip_suffix('}').unwrap_or(object).trim_end();
-                let reason = serde_json::Value::from(*reason);
-                // A line break between fields is white space.
-                let object = object.replace(['\n', '\r'], " ");
-                format!("{object},\"reason\":{reason}}}\n")
-            };
-            return Ok(reasons.iter().map(line).collect::<String>().into_bytes());
-        };
+        match self.delimiter {
+            None => self.json_with_column(name, values),
+            Some(delimiter) => self.csv_with_column(name, values, delimiter),
+        }
+    }
+
+    fn json_with_column(
+        &self,
+        name: &str,
+        values: &BTreeMap<usize, Value>,
+    ) -> Result<Vec<u8>, CliError> {
+        let objects = json_values(without_mark(&self.text)).map_err(CliError::internal)?;
+        let mut text = String::new();
+        for (row, value) in values {
+            let object = objects[*row].get();
+            let object = object.strip_suffix('}').unwrap_or(object).trim_end();
+            // A line break between fields is white space.
+            let object = object.replace(['\n', '\r'], " ");
+            text += &format!("{object},\"{name}\":{value}}}\n");
+        }
+        Ok(text.into_bytes())
+    }
+
+    fn csv_with_column(
+        &self,
+        name: &str,
+        values: &BTreeMap<usize, Value>,
+        delimiter: u8,
+    ) -> Result<Vec<u8>, CliError> {
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
-            .from_reader(content.as_bytes());
+            .from_reader(without_mark(&self.text).as_bytes());
         let mut writer = WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(Vec::new());
@@ -95,14 +249,45 @@ impl Input {
                 .write_record(record.iter().chain([last]))
                 .map_err(CliError::internal)
         };
-        write(&header, "reason")?;
+        write(&header, name)?;
         for (row, record) in reader.records().enumerate() {
-            if let Some(reason) = reasons.get(&row) {
-                write(&record.map_err(CliError::internal)?, reason)?;
+            let record = record.map_err(CliError::internal)?;
+            match values.get(&row) {
+                Some(Value::String(text)) => write(&record, text)?,
+                Some(value) => write(&record, &value.to_string())?,
+                None => {}
             }
         }
         writer.into_inner().map_err(CliError::internal)
     }
+}
+
+/// Refuses a compressed file, and one that begins with zeros, before it is read as text.
+fn refuse_binary(name: &str, bytes: &[u8]) -> Result<(), CliError> {
+    let program = match bytes {
+        [0x1f, 0x8b, ..] => "gunzip",
+        [b'P', b'K', 3, 4, ..] => "unzip",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "unzstd",
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "unxz",
+        [0, ..] => {
+            let problem = format!("{name} is not text: it begins with a zero byte");
+            return Err(CliError::new(Kind::Input, problem));
+        }
+        _ => return Ok(()),
+    };
+    let problem = format!("{name} is compressed");
+    Err(CliError::new(Kind::Input, problem).hint(format!("`{program}` unpacks it")))
+}
+
+fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> CliError {
+    let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let encoding = match error.as_bytes() {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "utf-16",
+        _ => "latin1",
+    };
+    CliError::new(Kind::Input, format!("{name} line {line} is not UTF-8"))
+        .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
 }
 
 /// Returns the text without a byte order mark.
@@ -122,7 +307,11 @@ mod tests {
     }
 
     fn pets(text: &str) -> Vec<NewPet> {
-        read(text).rows.into_iter().map(|row| row.pet).collect()
+        read(text)
+            .rows
+            .into_iter()
+            .map(|row| row.pet().clone())
+            .collect()
     }
 
     fn message(input: &[u8]) -> String {
@@ -176,7 +365,7 @@ mod tests {
                 [2, 4],
             ),
         ] {
-            let rows: Vec<_> = read(text).rows.iter().map(|row| row.place).collect();
+            let rows: Vec<_> = read(text).rows.iter().map(Row::place).collect();
             assert_eq!(rows, lines.map(Place::Line), "{text}");
         }
     }
@@ -270,9 +459,9 @@ mod tests {
         let rejected = |text: &str, rows: &[usize]| {
             let reasons = rows
                 .iter()
-                .map(|row| (*row, "400: \"no\", it said"))
+                .map(|row| (*row, Value::from("400: \"no\", it said")))
                 .collect();
-            String::from_utf8(read(text).with_reasons(&reasons).unwrap()).unwrap()
+            String::from_utf8(read(text).with_column("reason", &reasons).unwrap()).unwrap()
         };
         let csv = "id,name,categoryId\n1,a,1\n2,\"b\nb\",2\n3,c,3";
         let out = rejected(csv, &[1, 2]);

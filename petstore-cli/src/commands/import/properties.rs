@@ -64,22 +64,16 @@ fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, CliError> {
 fn check_rows(text: &str, pets: &[NewPet], lines: &[usize]) -> Result<(), TestCaseError> {
     let input = read(text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
     let rows = pets.iter().zip(lines);
-    let rows = rows.map(|(pet, line)| Row {
-        place: Place::Line(*line),
-        pet: pet.clone(),
-    });
-    prop_assert_eq!(&input.rows, &rows.collect::<Vec<_>>());
+    let rows = rows.map(|(pet, line)| Row::new(Place::Line(*line), pet.clone()));
+    prop_assert_eq!(input.rows(), rows.collect::<Vec<_>>());
     let reasons: BTreeMap<_, _> = (0..pets.len())
         .step_by(2)
-        .map(|row| (row, "no, \"x\"\n"))
+        .map(|row| (row, json!("no, \"x\"\n")))
         .collect();
-    let written = input.with_reasons(&reasons).unwrap();
+    let written = input.with_column("reason", &reasons).unwrap();
     let again = read(written).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
-    let again = again
-        .rows
-        .into_iter()
-        .map(|row| row.pet)
-        .collect::<Vec<_>>();
+    let again = again.rows().iter().map(|row| row.pet().clone());
+    let again = again.collect::<Vec<_>>();
     prop_assert_eq!(again, pets.iter().step_by(2).cloned().collect::<Vec<_>>());
     Ok(())
 }
@@ -186,7 +180,7 @@ fn an_input_that_was_damaged_is_refused_or_its_rows_can_be_written_again() {
             }
             match read(bytes) {
                 Ok(input) => {
-                    let pets: Vec<_> = input.rows.into_iter().map(|row| row.pet).collect();
+                    let pets: Vec<_> = input.rows().iter().map(|row| row.pet().clone()).collect();
                     let (text, lines) = json_text(&pets, (false, false, false));
                     prop_assume!(!pets.is_empty());
                     check_rows(&text, &pets, &lines)
@@ -210,6 +204,7 @@ fn record() -> impl Strategy<Value = Record> {
                     started,
                     boot,
                     base_url,
+                    limit: Duration::from_secs(30),
                     rows,
                     files,
                     damaged,
@@ -252,12 +247,12 @@ fn a_journal_says_what_was_written_and_notices_every_damage() {
                 }
             }
             let whole = State::read(&bytes, Some("boot")).unwrap();
-            prop_assert!(whole.damaged.is_empty() && !whole.is_cut);
+            prop_assert!(whole.damaged().is_empty() && !whole.is_cut());
             for (row, outcome) in outcomes
                 .iter()
                 .filter(|(_, state)| **state != RowState::Announced)
             {
-                prop_assert_eq!(&whole.rows[*row], outcome, "{}", row);
+                prop_assert_eq!(&whole.rows()[*row], outcome, "{}", row);
             }
 
             let cut = cut.index(bytes.len() + 1);
@@ -270,12 +265,16 @@ fn a_journal_says_what_was_written_and_notices_every_damage() {
                 State::read(read, Some("boot")).unwrap(),
                 State::read(before, Some("boot")).unwrap(),
             );
-            prop_assert_eq!((&read.rows, read.is_cut), (&before.rows, cut != ended));
+            prop_assert_eq!((read.rows(), read.is_cut()), (before.rows(), cut != ended));
 
             let at = HEADER.len() + at.index(bytes.len() - HEADER.len());
             bytes[at] ^= by;
             let damaged = State::read(&bytes, Some("boot")).unwrap();
-            prop_assert!(!damaged.damaged.is_empty() || damaged.is_cut, "byte {}", at);
+            prop_assert!(
+                !damaged.damaged().is_empty() || damaged.is_cut(),
+                "byte {}",
+                at
+            );
             Ok(())
         },
     );

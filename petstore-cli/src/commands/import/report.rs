@@ -1,260 +1,376 @@
-//! The reports of an import: dry run, summary and error.
+//! The reports of an import: dry run, summary and result.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 
+use petstore_client::Client;
 use petstore_client::rate_limit::{BlockReason, Quota, RateLimits};
 use serde_json::{Value, json};
 
-use super::forecast::Quotas;
+use super::command::{Change, typed};
+use super::forecast::{Forecast, Quotas};
 use super::input::Input;
-use super::journal::{Record, RowState, State, Totals};
-use super::journal::{load, unusable};
-use super::{Import, Job, UnknownAction, address, plural, typed};
+use super::journal::{RowState, RunTotals, State, Totals, load, unusable};
+use super::row_files::RowFiles;
 use crate::context::Context;
-use crate::error::{CliError, Failure, Kind};
-use crate::output::{Cell, Head, Output, Table};
+use crate::error::{CliError, Kind};
+use crate::output::{ANY, Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
-use crate::session::Purpose;
 use crate::session::words::limit_name;
-use crate::time::count;
+use crate::time::{Clock, count, plural};
 
-/// The maximum number of listed rejected rows.
+/// The maximum number of listed rejected rows, and of uncertain ones.
 const MAX_LISTED: usize = 3;
 
-impl Import {
+/// The columns of a summary in CSV and TSV.
+const COLUMNS: [&str; 11] = [
+    "rows",
+    "total.created",
+    "total.rejected",
+    "total.unknown",
+    "total.left",
+    "run.created",
+    "run.found",
+    "run.rejected",
+    "run.unknown",
+    "complete",
+    "total.uncertain",
+];
+
+/// Starts the output of a summary.
+pub(super) fn output(context: &Context) -> Result<Output, CliError> {
+    context.printer().start_flat(&COLUMNS, ANY)
+}
+
+/// Describes how many rows are done: `12 of 30 rows`.
+pub(super) fn progress(input: &Input, state: &State) -> String {
+    let all = input.rows().len();
+    let done = count(all - state.totals().left);
+    format!("{done} of {}", plural(all, "row", "rows"))
+}
+
+/// Says so if there is nothing to send.
+pub(super) fn nothing_to_send(context: &Context, input: &Input, state: &State) {
+    let name = input.name();
+    let totals = state.totals();
+    if input.rows().is_empty() {
+        context.ui().note(&format!("{name} has no rows"));
+    } else if totals.left == 0 && state.run().found == 0 {
+        let mut text = "nothing to send".to_owned();
+        if let Some(at) = state.imported()
+            && totals.unknown == 0
+        {
+            let at = context.connector().clock().instant(at);
+            text += &format!("; {name} was imported before ({at})");
+        }
+        context.ui().note(&text);
+    }
+}
+
+/// What an import did.
+pub(super) struct Summary<'a> {
+    input: &'a Input,
+    state: &'a State,
+    journal: Option<&'a Path>,
+    files: &'a RowFiles,
+}
+
+impl<'a> Summary<'a> {
+    pub(super) fn new(
+        input: &'a Input,
+        state: &'a State,
+        journal: Option<&'a Path>,
+        files: &'a RowFiles,
+    ) -> Self {
+        Self {
+            input,
+            state,
+            journal,
+            files,
+        }
+    }
+
     /// Returns the summary for programs.
-    fn document(
-        &self,
-        input: &Input,
-        (run, found): (Totals, usize),
-        total: Totals,
-        forecast: Option<&Value>,
-    ) -> Value {
-        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let Totals {
-            created,
-            rejected,
-            unknown,
-            ..
-        } = run;
+    fn document(&self, forecast: Option<&Value>) -> Value {
+        let path = |path: Option<&Path>| path.map(|path| path.display().to_string());
+        let total = self.state.totals();
         json!({
-            "file": input.name,
-            "rows": input.rows.len(),
-            "complete": total.created == input.rows.len(),
-            "run": { "created": created, "found": found, "rejected": rejected, "unknown": unknown },
+            "file": self.input.name(),
+            "rows": self.input.rows().len(),
+            "complete": total.created == self.input.rows().len(),
+            "run": self.state.run(),
             "total": total,
-            "journal": path(&self.journal),
-            "rejects": path(&self.rejects),
-            "unknownFile": path(&self.unknown_file),
+            "uncertain": self.uncertain_rows(),
+            "journal": path(self.journal),
+            "rejects": path(self.files.rejects()),
+            "unknownFile": path(self.files.unknown()),
+            "createdFile": path(self.files.created()),
             "forecast": forecast,
         })
     }
 
-    /// Shows what a run would do. Needs no key and no network, because the quotas come from earlier
-    /// responses.
-    pub(super) async fn plan(
-        &self,
-        context: &mut Context,
-        output: Output,
-        input: &Input,
-    ) -> Result<(), CliError> {
-        let mut state = State::default();
-        if let Some(path) = self.journal.as_ref().filter(|path| path.is_file()) {
-            let file = File::open(path).map_err(unusable)?;
-            state = load(&file, path, context)?;
-        }
-        let client = context.connector().connect(Purpose::CreatePet).await.ok();
-        let base_url = client.as_ref().map(|client| address(context, client));
-        let corrected = self.resume(context, input, &mut state, base_url.as_deref())?;
-        state.apply(Record::Rows(RowState::Announced, corrected));
-        if self.unknown == UnknownAction::Retry {
-            let unknown = state.unknown();
-            state.apply(Record::Rows(RowState::Announced, unknown));
-        }
-        let total = state.totals();
-        let limits = match &client {
-            Some(client) => client.synchronize_rate_limits().await,
-            None => RateLimits::default(),
-        };
-        let now = limits
-            .service_time
-            .unwrap_or_else(|| context.connector().clock().now());
-        let quotas = Quotas::new(&limits, now);
-        let forecast = quotas.forecast(total.left);
-        if !context.printer().is_table() {
-            let forecast = forecast.map(|forecast| forecast.json(now));
-            let run = Default::default();
-            return output.document(&self.document(input, run, total, forecast.as_ref()));
-        }
-        let zone = context.system().time_zone();
-        let clock = context.connector().clock().clone().local(zone);
-        let rows = |number| plural(number, "row", "rows");
-        let mut pairs = vec![
-            (
-                "file",
-                format!("{}: {}, all valid", input.name, rows(input.rows.len())),
-            ),
-            ("to send", rows(total.left)),
-            ("quotas", quotas.text()),
-        ];
-        pairs.extend(forecast.map(|forecast| ("forecast", forecast.text(&clock))));
-        let end =
-            forecast.map(|forecast| forecast.early_end(context.settings().values().max_wait()));
-        match end {
-            Some(Some((quota, end))) => {
-                let (end, name) = (
-                    clock.minute(clock.now() + end),
-                    limit_name(BlockReason::Quota(quota)),
-                );
-                let hint = match quota {
-                    Quota::Minute => "`--max-wait 1m` waits for the next minute",
-                    _ => "`--max-wait 24h` waits for the next day; or run the command again then",
-                };
-                let text = format!("at this --max-wait the run ends at {end}, with the {name}");
-                context.ui().note_with_hint(&text, Some(hint));
-            }
-            Some(None) => {}
-            None => {
-                let hint = "`petstore limits --refresh` asks for the quotas";
-                context.ui().note_with_hint("no forecast", Some(hint));
+    /// Returns the uncertain rows, with the pets that may be theirs.
+    fn uncertain_rows(&self) -> Vec<Value> {
+        let mut uncertain = Vec::new();
+        for (row, state) in self.input.rows().iter().zip(self.state.rows()) {
+            if let RowState::Uncertain(pets) = state {
+                let place = row.place();
+                uncertain.push(json!({ place.unit(): place.number(), "pets": pets }));
             }
         }
-        let text = context.printer().screen().pairs(&pairs);
-        context.printer().print(&text)
+        uncertain
     }
-}
 
-impl Job<'_> {
-    pub(super) fn summarize(&mut self, output: Output) -> Result<(), CliError> {
-        let (run, total) = (self.run, self.journal.state.totals());
-        if !self.context.printer().is_table() {
-            let run = (run, self.found);
-            let document = self.import.document(&self.input, run, total, None);
-            return output.document(&document);
+    /// Prints the summary.
+    pub(super) fn print(&self, context: &Context, output: Output) -> Result<(), CliError> {
+        if context.printer().is_table() {
+            let text = self.table().render(context.printer().screen());
+            return context.printer().print(&text);
         }
+        output.document(&self.document(None))?;
+        context.ui().note(&self.sentence());
+        Ok(())
+    }
+
+    /// Returns the summary in a sentence, for a log.
+    fn sentence(&self) -> String {
+        let Totals {
+            created,
+            rejected,
+            unknown,
+            uncertain: _,
+            left,
+        } = self.state.totals();
+        let all = plural(self.input.rows().len(), "row", "rows");
+        let mut text = format!("{} of {all} created", count(created));
+        for (rows, what) in [
+            (self.state.run().found, "found"),
+            (rejected, "rejected"),
+            (unknown, "unknown"),
+            (left, "left"),
+        ] {
+            if rows > 0 {
+                text += &format!(", {} {what}", count(rows));
+            }
+        }
+        text
+    }
+
+    fn table(&self) -> Table {
+        let RunTotals {
+            created,
+            found,
+            rejected,
+            unknown,
+        } = self.state.run();
+        let total = self.state.totals();
         let amount = |number: usize, style| match number {
             0 => Cell::new("0"),
             number => Cell::new(count(number)).styled(style),
         };
+        let none = || Cell::new("");
         let row = |name: &str, run, total| vec![Cell::new(name), run, total];
-        let mut rows = vec![row(
-            "created",
-            amount(run.created, GREEN),
-            amount(total.created, BOLD),
-        )];
-        if self.found > 0 {
-            rows.push(row("found", amount(self.found, GREEN), Cell::new("")));
+        let created = (amount(created, GREEN), amount(total.created, BOLD));
+        let mut rows = vec![row("created", created.0, created.1)];
+        if found > 0 {
+            rows.push(row("found", amount(found, GREEN), none()));
         }
-        rows.extend([
-            row(
-                "rejected",
-                amount(run.rejected, RED),
-                amount(total.rejected, RED),
-            ),
-            row(
-                "unknown",
-                amount(run.unknown, YELLOW),
-                amount(total.unknown, YELLOW),
-            ),
-            row("left", Cell::new(""), amount(total.left, YELLOW)),
-        ]);
+        let rejected = (amount(rejected, RED), amount(total.rejected, RED));
+        rows.push(row("rejected", rejected.0, rejected.1));
+        let unknown = (amount(unknown, YELLOW), amount(total.unknown, YELLOW));
+        rows.push(row("unknown", unknown.0, unknown.1));
+        if total.uncertain > 0 {
+            rows.push(row("uncertain", none(), amount(total.uncertain, YELLOW)));
+        }
+        rows.push(row("left", none(), amount(total.left, YELLOW)));
         let run = Head::new("THIS RUN").amount().dropped(1);
         let head = vec![Head::new("ROWS"), run, Head::new("TOTAL").amount()];
-        let text = Table::new(head, rows).render(self.context.printer().screen());
-        self.context.printer().print(&text)
+        Table::new(head, rows)
     }
 
-    /// Returns the result of the run, with a hint.
-    pub(super) fn result(&self, sent: Result<(), CliError>) -> Result<(), CliError> {
-        let Err(stop) = sent else {
-            return self.leftovers();
-        };
-        let all = self.input.rows.len();
-        let done = count(all - self.journal.state.totals().left);
-        let progress = format!("{done} of {}", plural(all, "row", "rows"));
-        let resume = self.import.journal.as_ref();
-        // After a retry, another one could send rows twice.
-        let again = match self.import.unknown {
-            UnknownAction::Retry => UnknownAction::Skip,
-            action => action,
-        };
-        let resume = resume.map(|_| format!("`{}` continues", typed(self.context, again)));
-        let failure = match stop {
-            CliError::Failure(mut failure)
-                if matches!(failure.kind, Kind::Interrupted | Kind::Terminated) =>
-            {
-                failure.message = format!("{} after {progress}", failure.message);
-                Failure {
-                    hint: resume,
-                    ..*failure
-                }
-            }
-            CliError::Client(error) => {
-                let mut failure = self.context.connector().explain_client(&error);
-                if let Some(blocked) = error.blocked() {
-                    let longer = crate::time::wait_option(blocked.remaining);
-                    let hint =
-                        format!("run the command again then, or now with `--max-wait {longer}`");
-                    failure.message = format!("{progress} done; {}", failure.message);
-                    failure.hint = Some(hint);
-                } else if failure.hint.is_none() || failure.kind != Kind::Key {
-                    failure.message = format!("stopped after {progress}: {}", failure.message);
-                    failure.hint = resume.or(failure.hint);
-                }
-                failure
-            }
-            error => return Err(error),
-        };
-        Err(CliError::Failure(Box::new(failure)))
+    /// Returns an error if rows were rejected or are unknown. `doubt` says why they stay unknown.
+    pub(super) fn leftovers(
+        &self,
+        context: &Context,
+        doubt: Option<String>,
+    ) -> Result<(), CliError> {
+        let totals = self.state.totals();
+        let unknown = totals.unknown - totals.uncertain;
+        let mut parts = Vec::new();
+        for (rows, what, is_past) in [
+            (totals.rejected, "rejected", true),
+            (unknown, "unknown", false),
+            (totals.uncertain, "uncertain", false),
+        ] {
+            let verb = match (is_past, rows) {
+                (_, 0) => continue,
+                (true, 1) => "was",
+                (true, _) => "were",
+                (false, 1) => "is",
+                (false, _) => "are",
+            };
+            let rows = match parts.is_empty() {
+                true => plural(rows, "row", "rows"),
+                false => count(rows),
+            };
+            parts.push(format!("{rows} {verb} {what}"));
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let is_doubtful = doubt.is_some();
+        let mut list = self.rejected_lines();
+        list.extend(self.unknown_lines());
+        list.extend(doubt);
+        let error = CliError::new(Kind::Partial, parts.join("; ")).list(list);
+        Err(error.hint_if(self.hint(context, is_doubtful)))
     }
 
-    /// Returns an error if rows were rejected or are unknown.
-    fn leftovers(&self) -> Result<(), CliError> {
-        let Import {
-            rejects,
-            unknown_file,
-            journal,
-            ..
-        } = self.import;
-        let Totals {
-            rejected, unknown, ..
-        } = self.journal.state.totals();
-        let refused = format!("{} rejected", plural(rejected, "row was", "rows were"));
-        let message = match (rejected, unknown) {
-            (0, 0) => return Ok(()),
-            (_, 0) => refused,
-            (0, _) => format!("{} unknown", plural(unknown, "row is", "rows are")),
-            _ => format!("{refused}; {} unknown", plural(unknown, "is", "are")),
-        };
-        let mut list = Vec::new();
-        match rejects {
-            Some(path) if rejected > 0 => {
-                list.push(format!("rejected rows are in {}", path.display()));
-            }
-            _ => {
-                let rows = self.journal.state.rows.iter().zip(&self.input.rows);
-                let reasons = rows.filter_map(|(state, row)| match state {
-                    RowState::Rejected(reason) => Some(format!("{}: {reason}", row.place)),
-                    _ => None,
-                });
-                list.extend(reasons.take(MAX_LISTED));
-                if rejected > MAX_LISTED {
-                    list.push(format!("{} more", count(rejected - MAX_LISTED)));
-                }
-            }
+    /// Returns what to do about rows that are not created.
+    fn hint(&self, context: &Context, is_doubtful: bool) -> Option<String> {
+        let totals = self.state.totals();
+        let can_continue = self.journal.is_some();
+        if totals.unknown == 0 {
+            let is_listed = self.files.rejects().is_none();
+            return is_listed.then(|| "`--rejects FILE` writes the rejected rows".to_owned());
         }
-        if let (Some(path), 1..) = (unknown_file, unknown) {
-            list.push(format!("unknown rows are in {}", path.display()));
+        if !can_continue {
+            return None;
         }
-        let error = CliError::new(Kind::Partial, message).list(list);
-        let command = typed(self.context, UnknownAction::Check);
-        Err(match (unknown, rejects) {
-            (1.., _) if journal.is_some() => {
-                error.hint(format!("`{command}` checks the unknown rows"))
-            }
-            (0, None) => error.hint("`--rejects FILE` writes the rejected rows"),
-            _ => error,
+        if totals.uncertain > 0 {
+            let command = typed(context.args(), Change::Accept);
+            return Some(format!(
+                "look at these pets; `{command}` takes them as created"
+            ));
+        }
+        if is_doubtful {
+            let text = "look for these pets; `--unknown retry` sends the rows again";
+            return Some(text.to_owned());
+        }
+        let command = typed(context.args(), Change::Check);
+        Some(format!("`{command}` checks the unknown rows"))
+    }
+
+    fn rejected_lines(&self) -> Vec<String> {
+        let rejected = self.state.totals().rejected;
+        if rejected == 0 {
+            return Vec::new();
+        }
+        if let Some(path) = self.files.rejects() {
+            return vec![format!("rejected rows are in {}", path.display())];
+        }
+        self.lines(|state| match state {
+            RowState::Rejected(reason) => Some(reason.clone()),
+            _ => None,
         })
     }
+
+    fn unknown_lines(&self) -> Vec<String> {
+        let mut lines = self.lines(|state| match state {
+            RowState::Uncertain(pets) => Some(may_be(pets)),
+            _ => None,
+        });
+        if let Some(path) = self.files.unknown()
+            && self.state.totals().unknown > 0
+        {
+            lines.push(format!("unknown rows are in {}", path.display()));
+        }
+        lines
+    }
+
+    /// Returns a line for each row with a text, and the number of those that are not listed.
+    fn lines(&self, text: impl Fn(&RowState) -> Option<String>) -> Vec<String> {
+        let (mut lines, mut more) = (Vec::new(), 0);
+        for (row, state) in self.input.rows().iter().zip(self.state.rows()) {
+            match text(state) {
+                Some(text) if lines.len() < MAX_LISTED => {
+                    lines.push(format!("{}: {text}", row.place()));
+                }
+                Some(_) => more += 1,
+                None => {}
+            }
+        }
+        if more > 0 {
+            lines.push(format!("{} more", count(more)));
+        }
+        lines
+    }
+}
+
+/// Names the pets of an uncertain row: `may be pet 17 or 21`.
+fn may_be(pets: &[i64]) -> String {
+    let pets: Vec<_> = pets.iter().map(ToString::to_string).collect();
+    format!("may be pet {}", pets.join(" or "))
+}
+
+/// Reads the journal of a dry run, if there is one.
+pub(super) fn read_journal(context: &Context, path: Option<&Path>) -> Result<State, CliError> {
+    match path {
+        Some(path) if path.is_file() => {
+            let file = File::open(path).map_err(unusable)?;
+            load(&file, path, context)
+        }
+        _ => Ok(State::default()),
+    }
+}
+
+/// Shows what a run would do. Needs no key and no network, because the quotas come from earlier responses.
+pub(super) async fn plan(
+    context: &Context,
+    client: Option<&Client>,
+    summary: Summary<'_>,
+    output: Output,
+) -> Result<(), CliError> {
+    let left = summary.state.totals().left;
+    let limits = match client {
+        Some(client) => client.synchronize_rate_limits().await,
+        None => RateLimits::default(),
+    };
+    let now = limits.service_time;
+    let now = now.unwrap_or_else(|| context.connector().clock().now());
+    let quotas = Quotas::new(&limits, now);
+    let forecast = quotas.forecast(left);
+    if !context.printer().is_table() {
+        let max_wait = context.settings().values().max_wait();
+        let forecast = forecast.map(|forecast| forecast.json(now, max_wait));
+        return output.document(&summary.document(forecast.as_ref()));
+    }
+    let rows = |number| plural(number, "row", "rows");
+    let input = summary.input;
+    let all = rows(input.rows().len());
+    let mut pairs = vec![
+        ("file", format!("{}: {all}, all valid", input.name())),
+        ("to send", rows(left)),
+        ("quotas", quotas.text()),
+    ];
+    let zone = context.system().time_zone();
+    let clock = context.connector().clock().clone().local(zone);
+    if let Some(forecast) = forecast {
+        pairs.push(("forecast", forecast.text(&clock)));
+    }
+    note_end(context, &clock, forecast);
+    let text = context.printer().screen().pairs(&pairs);
+    context.printer().print(&text)
+}
+
+/// Says where a small `--max-wait` ends the run, or that there is no forecast.
+fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
+    let Some(forecast) = forecast else {
+        let hint = "`petstore limits --refresh` asks for the quotas";
+        context.ui().note_with_hint("no forecast", Some(hint));
+        return;
+    };
+    let Some((quota, end)) = forecast.early_end(context.settings().values().max_wait()) else {
+        return;
+    };
+    let (end, name) = (
+        clock.minute(clock.now() + end),
+        limit_name(BlockReason::Quota(quota)),
+    );
+    let hint = match quota {
+        Quota::Minute => "`--max-wait 1m` waits for the next minute",
+        _ => "`--max-wait 24h` waits for the next day; or run the command again then",
+    };
+    let text = format!("at this --max-wait the run ends at {end}, with the {name}");
+    context.ui().note_with_hint(&text, Some(hint));
 }

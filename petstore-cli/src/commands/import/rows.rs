@@ -1,15 +1,17 @@
 //! Checks the rows of an input, and reports all errors together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::str::FromStr;
 
 use csv::{ReaderBuilder, StringRecord};
 use petstore_client::{NewPet, PetStatus};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Invalid, Kind};
 use crate::suggest::similar;
 
 /// The maximum number of listed errors.
@@ -24,6 +26,9 @@ const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
 /// Ignored columns of exports and files of rejected rows. The service assigns new ids.
 const IGNORED: [&str; 2] = ["id", "reason"];
 
+/// The columns of the import's files, which are ignored too.
+const OWN: [&str; 1] = ["petId"];
+
 /// The place of a row in its input, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -33,11 +38,79 @@ pub(crate) enum Place {
     Row(usize),
 }
 
+impl Place {
+    /// Returns what it counts.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Self::Line(_) => "line",
+            Self::Row(_) => "row",
+        }
+    }
+
+    pub(crate) fn number(self) -> usize {
+        match self {
+            Self::Line(number) | Self::Row(number) => number,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(line) => write!(f, "line {line}"),
-            Self::Row(row) => write!(f, "row {row}"),
+        write!(f, "{} {}", self.unit(), self.number())
+    }
+}
+
+/// A column of CSV that has another name than the field that it holds: `COLUMN=FIELD`.
+#[derive(Debug, Clone)]
+pub(crate) struct Mapping {
+    column: String,
+    field: &'static str,
+}
+
+impl FromStr for Mapping {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let Some((column, field)) = text.rsplit_once('=') else {
+            return Err(Invalid::new("is not COLUMN=FIELD").hint("such as `--map Kind=categoryId`"));
+        };
+        match FIELDS.into_iter().find(|known| *known == field) {
+            Some(field) => Ok(Self {
+                column: column.to_owned(),
+                field,
+            }),
+            None => Err(Invalid::new(
+                "names no field: use name, categoryId or status",
+            )),
+        }
+    }
+}
+
+/// An error in a row.
+#[derive(Debug)]
+struct Fault {
+    place: Place,
+    field: Option<String>,
+    problem: String,
+}
+
+impl Fault {
+    /// Returns the error for programs.
+    fn json(&self) -> Value {
+        let mut fields = json!({ self.place.unit(): self.place.number() });
+        if let Some(field) = &self.field {
+            fields["field"] = json!(field);
+        }
+        fields["problem"] = json!(self.problem);
+        fields
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.field {
+            Some(field) => write!(f, "{}, {field}: {}", self.place, self.problem),
+            None => write!(f, "{}: {}", self.place, self.problem),
         }
     }
 }
@@ -45,11 +118,23 @@ impl fmt::Display for Place {
 /// A pet to create.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    pub(crate) place: Place,
-    pub(crate) pet: NewPet,
+    place: Place,
+    pet: NewPet,
 }
 
 impl Row {
+    pub(crate) fn new(place: Place, pet: NewPet) -> Self {
+        Self { place, pet }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(crate) fn pet(&self) -> &NewPet {
+        &self.pet
+    }
+
     /// Returns a checksum of the sent content, which detects changed rows.
     pub(crate) fn digest(&self) -> u32 {
         crc32fast::hash(&serde_json::to_vec(&self.pet).unwrap_or_default())
@@ -76,8 +161,50 @@ struct Object<'t> {
     category_id: Option<&'t RawValue>,
     #[serde(borrow)]
     status: Option<&'t RawValue>,
+    #[serde(borrow)]
+    id: Option<&'t RawValue>,
     #[serde(flatten)]
     others: BTreeMap<String, IgnoredAny>,
+}
+
+/// The values of a row, as they are written.
+#[derive(Debug, Clone, Copy)]
+struct Cells<'t> {
+    name: Option<&'t str>,
+    category_id: Option<&'t str>,
+    status: Option<&'t str>,
+    /// Whether the row has the id of a pet, as in an export. Then its pet existed, whatever it is like.
+    has_id: bool,
+}
+
+/// The columns of the fields of a pet.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    name: Option<usize>,
+    category_id: Option<usize>,
+    status: Option<usize>,
+    id: Option<usize>,
+}
+
+impl Columns {
+    fn cells(self, record: &StringRecord) -> Cells<'_> {
+        let cell = |column: Option<usize>| record.get(column?);
+        Cells {
+            name: cell(self.name),
+            category_id: cell(self.category_id),
+            status: cell(self.status),
+            has_id: cell(self.id).is_some_and(|id| !id.is_empty()),
+        }
+    }
+}
+
+/// The result of the checks.
+pub(super) struct ValidRows {
+    pub(super) rows: Vec<Row>,
+    /// Columns or fields that are not those of a pet.
+    pub(super) ignored: Vec<String>,
+    /// The statuses that the specification does not list.
+    pub(super) statuses: BTreeSet<String>,
 }
 
 /// Checks the rows of an input.
@@ -86,20 +213,23 @@ pub(super) struct Checker<'n> {
     /// How messages call the input.
     name: &'n str,
     is_json: bool,
+    /// The columns that have another name than their field.
+    map: &'n [Mapping],
     /// The start of each line.
     lines: Vec<usize>,
-    pub(super) rows: Vec<Row>,
-    /// The errors, with the places of their rows.
-    faults: BTreeMap<Place, Vec<String>>,
-    pub(super) ignored: Vec<String>,
+    rows: Vec<Row>,
+    faults: Vec<Fault>,
+    ignored: Vec<String>,
+    statuses: BTreeSet<String>,
 }
 
 impl<'n> Checker<'n> {
-    pub(super) fn new(name: &'n str, lines: Vec<usize>, is_json: bool) -> Self {
+    pub(super) fn new(name: &'n str, lines: Vec<usize>, is_json: bool, map: &'n [Mapping]) -> Self {
         Self {
             name,
             lines,
             is_json,
+            map,
             ..Self::default()
         }
     }
@@ -108,11 +238,12 @@ impl<'n> Checker<'n> {
         CliError::new(Kind::Input, format!("{} {problem}", self.name))
     }
 
-    fn fault(&mut self, place: Place, problem: impl fmt::Display) {
-        self.faults
-            .entry(place)
-            .or_default()
-            .push(format!("{place}: {problem}"));
+    fn fault(&mut self, place: Place, problem: impl Into<String>) {
+        self.faults.push(Fault {
+            place,
+            field: None,
+            problem: problem.into(),
+        });
     }
 
     /// Returns the line of a byte position, from 1.
@@ -121,7 +252,8 @@ impl<'n> Checker<'n> {
     }
 
     fn ignore(&mut self, name: &str) {
-        if !IGNORED.contains(&name) && !self.ignored.iter().any(|known| known == name) {
+        let is_known = IGNORED.contains(&name) || OWN.contains(&name);
+        if !is_known && !self.ignored.iter().any(|known| known == name) {
             self.ignored.push(name.to_owned());
         }
     }
@@ -137,6 +269,7 @@ impl<'n> Checker<'n> {
         if header.is_empty() {
             return Ok(());
         }
+        let header = self.mapped(&header)?;
         let columns = self.columns(&header, self.line(text.find(first).unwrap_or(0)), first)?;
         let mut record = StringRecord::new();
         while reader.read_record(&mut record).map_err(unreadable)? {
@@ -148,7 +281,7 @@ impl<'n> Checker<'n> {
             let raw = rest.trim_start_matches(['\r', '\n']);
             let line = self.line(text.len() - raw.len());
             if record.len() == header.len() {
-                self.row(Place::Line(line), columns.map(|column| record.get(column?)));
+                self.row(Place::Line(line), columns.cells(&record));
                 continue;
             }
             let is_last = reader.position().byte() == text.len() as u64;
@@ -164,19 +297,34 @@ impl<'n> Checker<'n> {
         Ok(())
     }
 
-    /// Finds the columns of name, category and status.
+    /// Returns the header with the names of fields for the columns that `--map` names.
+    fn mapped(&self, header: &StringRecord) -> Result<StringRecord, CliError> {
+        let mut names: Vec<&str> = header.iter().collect();
+        for mapping in self.map {
+            let column = header.iter().position(|name| name == mapping.column);
+            let Some(column) = column else {
+                let problem = format!("has no column `{}`", shorten(&mapping.column));
+                let hint = "`--map COLUMN=FIELD` names a column as it is in the header";
+                return Err(self.error(problem).hint(hint));
+            };
+            names[column] = mapping.field;
+        }
+        Ok(names.into())
+    }
+
+    /// Finds the columns of the fields of a pet.
     fn columns(
         &mut self,
         header: &StringRecord,
         line: usize,
         first: &str,
-    ) -> Result<[Option<usize>; 3], CliError> {
+    ) -> Result<Columns, CliError> {
         let is_known = |name: &str| FIELDS.contains(&name) || IGNORED.contains(&name);
         let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_known);
         if let (1, Some(other)) = (header.len(), [';', '|'].into_iter().find(separates)) {
             return Err(self
                 .error(format!("is separated by `{other}`"))
-                .hint("save it with `,` as the separator"));
+                .hint(format!("`--delimiter '{other}'` reads it")));
         }
         let is_missing = |field: &&str| header.iter().all(|name| name != *field);
         let meant = |name: &str| similar(name, FIELDS.into_iter().filter(is_missing));
@@ -198,7 +346,8 @@ impl<'n> Checker<'n> {
             }
             if let Some(meant) = meant(name).filter(|_| !is_known(name)) {
                 let problem = format!("has an unknown column `{}`", shorten(name));
-                return Err(self.error(problem).hint(format!("did you mean `{meant}`?")));
+                let hint = format!("did you mean `{meant}`? `--map '{name}={meant}'` reads it");
+                return Err(self.error(problem).hint(hint));
             }
             if !is_known(name) {
                 self.ignore(name);
@@ -207,9 +356,15 @@ impl<'n> Checker<'n> {
         if let Some(name) = [NAME, CATEGORY].iter().find(|field| is_missing(field)) {
             return Err(self
                 .error(format!("has no column `{name}`"))
-                .hint("add it; every pet needs a name and a category"));
+                .hint("add it, or name the column that holds it with `--map COLUMN=FIELD`"));
         }
-        Ok(FIELDS.map(|field| header.iter().position(|name| name == field)))
+        let column = |field: &str| header.iter().position(|name| name == field);
+        Ok(Columns {
+            name: column(NAME),
+            category_id: column(CATEGORY),
+            status: column(STATUS),
+            id: column("id"),
+        })
     }
 
     pub(super) fn json(&mut self, text: &str) -> Result<(), CliError> {
@@ -252,80 +407,116 @@ impl<'n> Checker<'n> {
                 None => self.ignore(other),
             }
         }
-        let fields = [object.name, object.category_id, object.status];
-        self.row(place, fields.map(|value| value.map(RawValue::get)));
+        let cells = Cells {
+            name: object.name.map(RawValue::get),
+            category_id: object.category_id.map(RawValue::get),
+            status: object.status.map(RawValue::get),
+            has_id: object.id.is_some(),
+        };
+        self.row(place, cells);
     }
 
     /// Checks the values of a row.
-    fn row(&mut self, place: Place, [name, category, status]: [Option<&str>; 3]) {
-        let is_json = self.is_json;
-        let text = |raw: &str| match is_json {
-            true => {
-                serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
+    fn row(&mut self, place: Place, cells: Cells<'_>) {
+        let name = self.field(place, NAME, self.name(cells));
+        let category_id = self.field(place, CATEGORY, category_id(cells));
+        let status = self.field(place, STATUS, self.status(cells));
+        if let (Some(name), Some(category_id), Some(status)) = (name, category_id, status) {
+            let mut pet = NewPet::new(name, category_id);
+            if let Some(unknown) = status.as_ref().filter(|status| !status.is_known()) {
+                self.statuses.insert(unknown.to_string());
             }
-            false => Ok(raw.to_owned()),
-        };
-        let number = |raw: &str| {
-            raw.parse()
-                .map_err(|_| format!("`{}` is not a whole number", shorten(raw)))
-        };
-        let known = |text: String| match PetStatus::from(&*text) {
-            status if status.is_known() => Ok(status),
-            _ => Err(format!(
-                "`{}` is not available, pending or sold",
-                shorten(&text)
-            )),
-        };
-        let missing = || "missing".to_owned();
-        let is_filled = |cell: &&str| !cell.is_empty();
-        let name = self.field(place, NAME, name.ok_or_else(missing).and_then(text));
-        let category = category
-            .filter(is_filled)
-            .ok_or_else(missing)
-            .and_then(number);
-        let category = self.field(place, CATEGORY, category);
-        let status = status
-            .filter(is_filled)
-            .map(|raw| text(raw).and_then(known))
-            .transpose();
-        let status = self.field(place, STATUS, status);
-        if let (Some(name), Some(category), Some(status)) = (name, category, status) {
-            let mut pet = NewPet::new(name, category);
             pet.status = status;
-            self.rows.push(Row { place, pet });
+            self.rows.push(Row::new(place, pet));
         }
+    }
+
+    /// An empty cell of CSV is a missing name. JSON states an empty name, and an export may have one.
+    fn name(&self, cells: Cells<'_>) -> Result<String, String> {
+        match cells.name {
+            Some("") if !self.is_json && !cells.has_id => Err(missing()),
+            Some(name) => self.text(name),
+            None => Err(missing()),
+        }
+    }
+
+    /// A status that the specification does not list is a mistake, unless the row was exported.
+    fn status(&self, cells: Cells<'_>) -> Result<Option<PetStatus>, String> {
+        let Some(text) = cells.status.filter(|cell| !cell.is_empty()) else {
+            return Ok(None);
+        };
+        let text = self.text(text)?;
+        match PetStatus::from(&*text) {
+            status if status.is_known() || cells.has_id => Ok(Some(status)),
+            _ => {
+                let text = shorten(&text);
+                Err(format!("`{text}` is not available, pending or sold"))
+            }
+        }
+    }
+
+    /// Returns the text that a value of JSON, or a cell of CSV, stands for.
+    fn text(&self, raw: &str) -> Result<String, String> {
+        if !self.is_json {
+            return Ok(raw.to_owned());
+        }
+        serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
     }
 
     /// Returns the value of a field, or records its error.
     fn field<T>(&mut self, place: Place, field: &str, value: Result<T, String>) -> Option<T> {
-        let fault = |problem| {
-            let faults = self.faults.entry(place).or_default();
-            faults.push(format!("{place}, {field}: {problem}"));
-        };
-        value.map_err(fault).ok()
+        match value {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.faults.push(Fault {
+                    place,
+                    field: Some(field.to_owned()),
+                    problem,
+                });
+                None
+            }
+        }
     }
 
-    pub(super) fn finish(self) -> Result<Self, CliError> {
+    pub(super) fn finish(self) -> Result<ValidRows, CliError> {
         let name = self.name;
-        let message = match self.faults.len() {
-            0 => return Ok(self),
+        let places: BTreeSet<_> = self.faults.iter().map(|fault| fault.place).collect();
+        let message = match places.len() {
+            0 => {
+                return Ok(ValidRows {
+                    rows: self.rows,
+                    ignored: self.ignored,
+                    statuses: self.statuses,
+                });
+            }
             1 => format!("1 row of {name} is invalid; nothing was sent"),
             rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
         };
-        let all: Vec<_> = self.faults.into_values().flatten().collect();
-        let mut list = all.clone();
-        if all.len() > MAX_LISTED {
-            list.truncate(MAX_LISTED);
-            list.push(format!(
-                "{} more; --error-format json lists all",
-                all.len() - MAX_LISTED
-            ));
+        let listed = self.faults.iter().take(MAX_LISTED);
+        let mut list: Vec<_> = listed.map(ToString::to_string).collect();
+        if let more @ 1.. = self.faults.len().saturating_sub(MAX_LISTED) {
+            list.push(format!("{more} more; --error-format json lists all"));
         }
         let mut error = CliError::new(Kind::Input, message).list(list);
         if let CliError::Failure(failure) = &mut error {
-            failure.fields.insert("rows".to_owned(), all.into());
+            let all = self.faults.iter().map(Fault::json);
+            failure.fields.insert("rows".to_owned(), all.collect());
         }
         Err(error.hint("correct the input and run the command again"))
+    }
+}
+
+fn missing() -> String {
+    "missing".to_owned()
+}
+
+fn category_id(cells: Cells<'_>) -> Result<i64, String> {
+    match cells.category_id {
+        None | Some("") => Err(missing()),
+        Some(raw) => {
+            let problem = |_| format!("`{}` is not a whole number", shorten(raw));
+            raw.parse().map_err(problem)
+        }
     }
 }
 

@@ -1,95 +1,54 @@
 //! Sends several rows at a time, and records them in the journal before and after.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use petstore_client::operations::Call;
 use petstore_client::rate_limit::{Priority, RateLimits};
-use petstore_client::{Error, ErrorKind, Pet, Response};
+use petstore_client::{Client, Error, Pet, Response};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::forecast::Quotas;
-use super::journal::BLOCK;
-use super::journal::{Record, RowState};
+use super::input::Input;
+use super::journal::{BLOCK, Journal, Record, RowState};
+use super::pace::{Pace, is_hopeless};
 use super::rows::Row;
-use super::{Job, plural};
+use crate::context::Context;
 use crate::env::Signals;
 use crate::error::CliError;
 use crate::session::report_wait;
 use crate::status::Progress;
+use crate::time::{count, duration, plural};
 
-/// Consecutive failures before giving up.
-const MAX_FAILURES: u32 = 5;
-/// The initial and maximum number of rows in flight, unless `--concurrency` sets it.
-const FIRST_CONCURRENCY: usize = 8;
-const MAX_CONCURRENCY: usize = 128;
+/// The speed is measured for so long before it is shown.
+const MEASURED: Duration = Duration::from_secs(2);
 
 /// A row and its outcome.
 type Outcome = (usize, Result<Response<Pet>, Error>);
-
-/// The number of rows that may be in flight: one more after each success, half after a failure.
-struct Pace {
-    concurrency: usize,
-    max: usize,
-    failures: u32,
-    /// Why the run ends before all rows are sent.
-    stop: Option<CliError>,
-}
-
-impl Pace {
-    fn new(fixed: Option<usize>) -> Self {
-        let (first, max) = fixed.map_or((FIRST_CONCURRENCY, MAX_CONCURRENCY), |one| (one, one));
-        Self {
-            concurrency: first,
-            max,
-            failures: 0,
-            stop: None,
-        }
-    }
-
-    fn succeeded(&mut self) {
-        self.failures = 0;
-        self.concurrency = self.max.min(self.concurrency + 1);
-    }
-
-    fn failed(&mut self, error: Error) {
-        self.failures += 1;
-        self.concurrency = (self.concurrency / 2).max(1);
-        if self.failures >= MAX_FAILURES || is_hopeless(&error) {
-            self.stop.get_or_insert(error.into());
-        }
-    }
-}
-
-/// Returns whether all further rows would fail too: because of the key, the URL or a limit.
-fn is_hopeless(error: &Error) -> bool {
-    let status = error.status().map_or(0, |status| status.as_u16());
-    matches!(
-        error.kind(),
-        ErrorKind::RateLimited | ErrorKind::Config | ErrorKind::InvalidRequest
-    ) || matches!(status, 401 | 403 | 404 | 405 | 410)
-}
+type Request = Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// Returns the state of a row whose request failed.
 fn state_after(error: &Error) -> RowState {
     let status = error.status().map_or(0, |status| status.as_u16());
     match status {
         _ if error.may_have_been_processed() => RowState::Unknown,
-        400..500 if !is_hopeless(error) => {
-            let code = error
-                .code()
-                .map(|code| format!(" {code}"))
-                .unwrap_or_default();
-            let message = error
-                .message()
-                .map(|message| format!(": {message}"))
-                .unwrap_or_default();
-            RowState::Rejected(format!("{status}{code}{message}"))
-        }
+        400..500 if !is_hopeless(error) => RowState::Rejected(reason(status, error)),
         _ => RowState::Announced,
     }
+}
+
+/// Returns why the service refused a row.
+fn reason(status: u16, error: &Error) -> String {
+    let mut reason = status.to_string();
+    if let Some(code) = error.code() {
+        reason += &format!(" {code}");
+    }
+    if let Some(message) = error.message() {
+        reason += &format!(": {message}");
+    }
+    reason
 }
 
 /// Returns how many more rows may be sent. A row that waits here has certainly not been sent. A row
@@ -97,118 +56,183 @@ fn state_after(error: &Error) -> RowState {
 fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
     let free = concurrency.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let left = limits
-        .windows
-        .iter()
-        .map(|window| size(window.remaining))
-        .min();
+    let left = limits.windows.iter().map(|window| window.remaining).min();
     // Requests that wait in the client do not count as used yet.
     let queued = in_flight.saturating_sub(size(limits.in_flight.into()));
-    let room = match limits.wait_reason {
-        None => left.map_or(free, |left| left.saturating_sub(queued)),
-        Some(_) => 0,
+    let room = match (limits.wait_reason, left) {
+        (Some(_), _) => 0,
+        (None, Some(left)) => size(left).saturating_sub(queued),
+        (None, None) => free,
     };
     // At least one request, whose error says why no more can be sent.
     room.max(usize::from(in_flight == 0)).min(free)
 }
 
-impl Job<'_> {
+/// Sends the rows of an import.
+pub(super) struct Sender<'a> {
+    context: &'a Context,
+    client: &'a Client,
+    input: &'a Input,
+    journal: &'a mut Journal,
+    pace: Pace,
+    todo: VecDeque<usize>,
+    requests: FuturesUnordered<Request>,
+    in_flight: BTreeSet<usize>,
+    /// The first row that is not announced in the journal.
+    announced: usize,
+    /// The largest number of known quotas.
+    quotas: usize,
+    /// The number of rows to send in this run.
+    total: usize,
+    started: Instant,
+    /// When rows in flight are given up after a signal.
+    deadline: Option<Instant>,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        client: &'a Client,
+        input: &'a Input,
+        journal: &'a mut Journal,
+        pace: Pace,
+    ) -> Self {
+        let todo: VecDeque<_> = journal.state().rows_where(RowState::is_left).into();
+        Self {
+            context,
+            client,
+            input,
+            journal,
+            pace,
+            total: todo.len(),
+            todo,
+            requests: FuturesUnordered::new(),
+            in_flight: BTreeSet::new(),
+            announced: 0,
+            quotas: 0,
+            started: Instant::now(),
+            deadline: None,
+        }
+    }
+
     /// Sends rows until none is left, all further rows would fail, or a signal arrives. Then waits
     /// for the rows in flight.
-    pub(super) async fn send(
-        &mut self,
-        mut todo: VecDeque<usize>,
-        signals: &mut Signals,
-    ) -> Result<(), CliError> {
-        let mut pace = Pace::new(self.import.concurrency);
-        let mut in_flight = FuturesUnordered::new();
-        let mut deadline = None;
-        // The first row that is not announced in the journal.
-        let mut announced = 0;
-        let mut quotas = 0;
-        let total = todo.len();
+    pub(super) async fn run(mut self, signals: &mut Signals) -> Result<(), CliError> {
         loop {
             let limits = self.client.rate_limits();
-            let done = total - todo.len() - in_flight.len();
-            if self.context.ui().is_live() || limits.blocked.is_some() {
-                self.draw(total - done, &limits);
+            if self.context.ui().is_live()
+                || limits.blocked.is_some()
+                || self.pace.pause().is_some()
+            {
+                self.draw(&limits);
+            }
+            let has_more = !self.todo.is_empty() && !self.pace.has_stopped();
+            if !has_more && self.in_flight.is_empty() {
+                break;
             }
             let mut wait = None;
-            if let (Some(&next), None) = (todo.front(), &pace.stop) {
-                if in_flight.is_empty() {
-                    wait = self.wait(&limits);
+            if has_more {
+                wait = self.wait(&limits);
+                if wait.is_none()
+                    && let Err(error) = self.fill(&limits).await
+                {
+                    // The outcomes of the rows in flight still count.
+                    self.pace.stop(error);
+                    continue;
                 }
-                if next >= announced {
-                    announced = self.announce(next).await?;
-                }
-                // The first row goes alone: it shows the limits, and gets the lowest id. So does the first
-                // row of a new window, which shows what is left.
-                quotas = quotas.max(limits.windows.len());
-                let is_first = done == 0 || limits.windows.len() < quotas;
-                let concurrency = if is_first { 1 } else { pace.concurrency };
-                let room = if wait.is_some() {
-                    0
-                } else {
-                    room(&limits, in_flight.len(), concurrency)
-                };
-                let batch = todo
-                    .iter()
-                    .take(room)
-                    .take_while(|row| **row < announced)
-                    .count();
-                let batch: Vec<_> = todo.drain(..batch).collect();
-                if !batch.is_empty() {
-                    let sent = Record::Rows(RowState::Unknown, batch.clone());
-                    self.journal.write(vec![sent])?;
-                }
-                in_flight.extend(batch.into_iter().map(|row| self.request(row)));
-            } else if in_flight.is_empty() {
-                break;
             }
             tokio::select! {
                 biased;
                 Some(signal) = signals.next() => {
-                    pace.stop = Some(signal.into());
-                    if deadline.is_some() {
+                    self.pace.stop(signal.into());
+                    if self.deadline.is_some() {
                         break;
                     }
-                    deadline = Some(Instant::now() + self.context.settings().values().timeout());
-                    self.report_stop(in_flight.len());
+                    self.report_stop();
                 }
-                Some(first) = in_flight.next() => {
-                    let mut outcomes = vec![first];
-                    while let Some(Some(outcome)) = in_flight.next().now_or_never() {
-                        outcomes.push(outcome);
-                    }
-                    self.record(outcomes, &mut pace)?;
-                }
+                Some(first) = self.requests.next() => self.take(first),
                 () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
-                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                () = sleep_until(self.deadline.unwrap_or(self.started)), if self.deadline.is_some() => {
                     break;
                 }
             }
         }
-        // Dropped rows stay unknown.
-        self.journal.end()?;
-        pace.stop.map_or(Ok(()), Err)
+        self.finish()
     }
 
-    /// Announces the next rows in the journal, and returns the first unannounced one.
-    async fn announce(&mut self, from: usize) -> Result<usize, CliError> {
-        let until = self.input.rows.len().min(from + BLOCK);
-        let digests = self.input.rows[from..until]
-            .iter()
-            .map(Row::digest)
-            .collect();
+    /// Ends the run. The responses to rows that are still in flight are lost.
+    fn finish(self) -> Result<(), CliError> {
+        self.context.ui().set_activity(None);
+        if !self.in_flight.is_empty() {
+            let rows = self.in_flight.iter().copied().collect();
+            let at = self.journal.now();
+            self.journal.record(vec![Record::Lost { at, rows }])?;
+        }
+        let ended = self.journal.end();
+        self.pace.finish().and(ended)
+    }
+
+    /// Sends as many rows as may be sent.
+    async fn fill(&mut self, limits: &RateLimits) -> Result<(), CliError> {
+        if let Some(&next) = self.todo.front()
+            && next >= self.announced
+        {
+            self.announce(next).await?;
+        }
+        // The first row goes alone: it shows the limits. So does the first row of a new window, which
+        // shows what is left.
+        self.quotas = self.quotas.max(limits.windows.len());
+        let done = self.total - self.todo.len() - self.in_flight.len();
+        let is_first = done == 0 || limits.windows.len() < self.quotas;
+        let concurrency = match self.pace.concurrency() {
+            concurrency if is_first => concurrency.min(1),
+            concurrency => concurrency,
+        };
+        let room = room(limits, self.in_flight.len(), concurrency);
+        let may_go = |row: &&usize| **row < self.announced;
+        let batch = self.todo.iter().take(room).take_while(may_go).count();
+        let batch: Vec<_> = self.todo.drain(..batch).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let sent = Record::Sent {
+            at: self.journal.now(),
+            rows: batch.clone(),
+        };
+        self.journal.write(vec![sent])?;
+        for row in batch {
+            self.in_flight.insert(row);
+            self.requests.push(self.request(row));
+        }
+        Ok(())
+    }
+
+    /// Announces the next rows in the journal.
+    async fn announce(&mut self, from: usize) -> Result<(), CliError> {
+        let rows = self.input.rows();
+        let until = rows.len().min(from + BLOCK);
+        let digests = rows[from..until].iter().map(Row::digest).collect();
         self.journal.announce(from, digests).await?;
-        Ok(until)
+        self.announced = until;
+        Ok(())
     }
 
-    /// Returns how long a limit blocks all rows. If that exceeds `--max-wait`, the next request
+    /// Returns how long no row may be sent. If a limit lasts longer than `--max-wait`, the next request
     /// fails with the reason instead.
     fn wait(&self, limits: &RateLimits) -> Option<Duration> {
+        if let Some((rest, problem)) = self.pace.pause() {
+            let until = self.context.connector().clock().now() + rest;
+            let text = format!("{problem}; continues");
+            self.context.ui().waits(&text, "paused", rest, until);
+            return Some(rest);
+        }
+        if self.pace.outage().is_some() {
+            self.context.ui().set_activity(None);
+        }
         let blocked = limits.blocked.as_ref()?;
-        if blocked.remaining.is_zero()
+        let is_over = blocked.remaining.is_zero();
+        if !self.in_flight.is_empty()
+            || is_over
             || blocked.remaining > self.context.settings().values().max_wait()
         {
             return None;
@@ -217,61 +241,111 @@ impl Job<'_> {
         Some(blocked.remaining)
     }
 
-    fn report_stop(&self, in_flight: usize) {
-        if in_flight > 0 {
-            let rows = plural(in_flight, "row", "rows");
-            let limit = crate::time::duration(self.context.settings().values().timeout());
-            let text = format!("stopping: {rows} in flight, at most {limit}");
-            self.context
-                .ui()
-                .note_now(&format!("{text}; Ctrl-C again stops at once"));
+    fn report_stop(&mut self) {
+        let timeout = self.context.settings().values().timeout();
+        self.deadline = Some(Instant::now() + timeout);
+        if self.in_flight.is_empty() {
+            return;
         }
+        let rows = plural(self.in_flight.len(), "row", "rows");
+        let text = format!("stopping: {rows} in flight, at most {}", duration(timeout));
+        let text = format!("{text}; Ctrl-C again stops at once");
+        self.context.ui().note_now(&text);
     }
 
-    /// Writes outcomes to the journal, and counts them.
-    fn record(&mut self, outcomes: Vec<Outcome>, pace: &mut Pace) -> Result<(), CliError> {
+    /// Takes the outcomes that are there, and writes them to the journal.
+    fn take(&mut self, first: Outcome) {
+        let mut outcomes = vec![first];
+        while let Some(Some(outcome)) = self.requests.next().now_or_never() {
+            outcomes.push(outcome);
+        }
+        let at = self.journal.now();
         let mut records = Vec::with_capacity(outcomes.len());
         for (row, outcome) in outcomes {
-            let state = match &outcome {
-                Ok(pet) => RowState::Created(pet.id),
-                Err(error) => state_after(error),
-            };
-            self.run.count(&state);
-            match outcome {
-                Err(error) if !matches!(state, RowState::Rejected(_)) => pace.failed(error),
-                _ => pace.succeeded(),
-            }
-            records.push(Record::Rows(state, vec![row]));
+            self.in_flight.remove(&row);
+            records.push(self.outcome(at, row, outcome));
         }
-        self.journal.write(records)
+        if let Err(error) = self.journal.record(records) {
+            self.pace.stop(error);
+        }
     }
 
-    fn request(&self, row: usize) -> impl Future<Output = Outcome> + use<> {
+    /// Returns the record of an outcome.
+    fn outcome(&mut self, at: u64, row: usize, outcome: Result<Response<Pet>, Error>) -> Record {
+        let error = match outcome {
+            Ok(pet) => {
+                self.pace.succeeded();
+                return Record::Rows(RowState::Created(pet.id), vec![row]);
+            }
+            Err(error) => error,
+        };
+        let rows = vec![row];
+        let record = match state_after(&error) {
+            RowState::Unknown => Record::Lost { at, rows },
+            state @ RowState::Rejected(_) => {
+                self.pace.succeeded();
+                return Record::Rows(state, rows);
+            }
+            state => {
+                // It was not processed, so it is sent later.
+                self.todo.push_front(row);
+                Record::Rows(state, rows)
+            }
+        };
+        self.pace.failed(error);
+        record
+    }
+
+    fn request(&self, row: usize) -> Request {
         let pets = self.client.pets();
         // Other commands with the key go first.
-        let call: Call<Pet> = pets
-            .create(&self.input.rows[row].pet)
-            .priority(Priority::Low);
-        let response = call.send();
-        async move { (row, response.await) }
+        let call = pets.create(self.input.rows()[row].pet());
+        let response = call.priority(Priority::Low).send();
+        Box::pin(async move { (row, response.await) })
     }
 
-    fn draw(&self, left: usize, limits: &RateLimits) {
+    fn draw(&self, limits: &RateLimits) {
+        let left = self.todo.len() + self.in_flight.len();
         let clock = self.context.connector().clock();
         let max_wait = self.context.settings().values().max_wait();
         let now = limits.service_time.unwrap_or_else(|| clock.now());
         let forecast = Quotas::new(limits, now).forecast(left);
         let forecast = forecast.map(|forecast| forecast.short(clock, max_wait));
         let forecast = match forecast {
-            None if self.run.created == 0 => "starting".to_owned(),
-            forecast => forecast.unwrap_or_default(),
+            Some(forecast) if !forecast.is_empty() => forecast,
+            _ => speed(self.total - left, left, self.started.elapsed()),
         };
-        let all = self.input.rows.len();
+        let all = self.input.rows().len();
         self.context.ui().set_progress(Some(Progress::Bar {
             done: all - left,
             all,
             forecast,
         }));
+    }
+}
+
+/// Describes the speed so far, and the time that the rest takes.
+fn speed(done: usize, left: usize, elapsed: Duration) -> String {
+    if done == 0 {
+        return "starting".to_owned();
+    }
+    if elapsed < MEASURED {
+        return String::new();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let (done, left) = (done as f64, left as f64);
+    let each = elapsed.as_secs_f64() / done;
+    let rest = duration(Duration::from_secs_f64((left * each).min(1e9)));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate, which is positive"
+    )]
+    let amount = |seconds: f64| count((seconds / each).round() as u64);
+    if each <= 1.0 {
+        format!("{} a second, {rest} left", amount(1.0))
+    } else {
+        format!("{} a minute, {rest} left", amount(60.0))
     }
 }
 
@@ -286,15 +360,14 @@ mod tests {
         assert_eq!(room(&limits, 1, 1), 0);
         assert_eq!(room(&limits, 0, 16), 16, "a service that shows no limit");
         assert_eq!(room(&limits, 5, 16), 11);
+        assert_eq!(room(&limits, 0, 0), 0, "in a pause");
     }
 
     #[test]
-    fn concurrency_grows_with_success_and_halves_with_failure() {
-        let mut pace = Pace::new(None);
-        (0..500).for_each(|_| pace.succeeded());
-        assert_eq!(pace.concurrency, MAX_CONCURRENCY);
-        let mut fixed = Pace::new(Some(4));
-        fixed.succeeded();
-        assert_eq!(fixed.concurrency, 4);
+    fn the_speed_is_shown_once_it_is_measured() {
+        let speed = |done, left, millis| speed(done, left, Duration::from_millis(millis));
+        assert_eq!([speed(0, 9, 9_000), speed(5, 5, 1_000)], ["starting", ""]);
+        assert_eq!(speed(4_000, 20_000, 10_000), "400 a second, 50 s left");
+        assert_eq!(speed(5, 10, 10_000), "30 a minute, 20 s left");
     }
 }

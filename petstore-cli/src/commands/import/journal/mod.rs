@@ -7,17 +7,24 @@
 //! sent. A power failure may lose records, so announced rows without an outcome count as unknown:
 //! at most [`BLOCK`] rows, which `--unknown check` checks.
 
+mod history;
+mod state;
+
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-mod state;
+use tokio::time::Instant;
 
+pub(super) use self::history::IdWindow;
+use self::state::millis;
 #[cfg(test)]
 pub(super) use self::state::parse;
-pub(super) use self::state::{HEADER, Record, RowState, Run, State, Totals, line};
+pub(super) use self::state::{
+    Checked, HEADER, Record, RowState, Run, RunTotals, State, Totals, line,
+};
 use crate::context::Context;
 use crate::error::{CliError, Kind, os_text};
 
@@ -35,9 +42,22 @@ pub(crate) struct Journal {
     sync: SyncFn,
     /// The file's path, if there is a file.
     path: Option<PathBuf>,
-    pub(crate) state: State,
+    state: State,
     /// The time between its last change and its opening.
-    pub(crate) opened_after: Option<Duration>,
+    opened_after: Duration,
+    /// The start of the run, on the wall and for measuring.
+    started: (SystemTime, Instant),
+    /// The outcomes that could not be written.
+    unwritten: usize,
+}
+
+/// What a run records about itself.
+pub(crate) struct Beginning {
+    pub(crate) base_url: String,
+    pub(crate) started: SystemTime,
+    /// The longest time that a request may take to arrive.
+    pub(crate) limit: Duration,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Journal {
@@ -47,7 +67,9 @@ impl Journal {
             sync,
             path: None,
             state,
-            opened_after: None,
+            opened_after: Duration::ZERO,
+            started: (SystemTime::UNIX_EPOCH, Instant::now()),
+            unwritten: 0,
         }
     }
 
@@ -76,11 +98,7 @@ impl Journal {
         match lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(busy(
-                    state.ok().and_then(|state| state.last_run),
-                    input,
-                    context,
-                ));
+                return Err(busy(state.as_ref().ok(), input, context));
             }
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
@@ -96,9 +114,9 @@ impl Journal {
             file,
             end: state.whole,
             length: state.length,
-            has_rest: state.is_cut,
+            has_rest: state.is_cut(),
         };
-        let opened_after = modified.elapsed().ok();
+        let opened_after = modified.elapsed().unwrap_or_default();
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
         Ok(Self {
             path: Some(path.to_owned()),
@@ -107,27 +125,39 @@ impl Journal {
         })
     }
 
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Takes over the number of rows of the input.
+    pub(crate) fn resize(&mut self, rows: usize) {
+        self.state.resize(rows);
+    }
+
     /// Starts a run.
-    pub(crate) fn begin(
-        &mut self,
-        base_url: String,
-        started: SystemTime,
-        files: Vec<PathBuf>,
-    ) -> Result<(), CliError> {
+    pub(crate) fn begin(&mut self, beginning: Beginning) -> Result<(), CliError> {
+        let Beginning {
+            base_url,
+            started,
+            limit,
+            files,
+        } = beginning;
+        self.started = (started, Instant::now());
         let run = Run {
             pid: std::process::id(),
             started,
             boot: boot(),
             base_url,
-            rows: self.state.rows.len(),
+            limit,
+            rows: self.state.rows().len(),
             files,
-            damaged: self.state.damaged.clone(),
+            damaged: self.state.damaged().to_vec(),
         };
         if self.state.whole == 0 {
             self.out.write_all(HEADER).map_err(unusable)?;
         }
         // Unknown rows stay unknown, whatever this run announces.
-        let unknown = self.state.unknown();
+        let unknown = self.state.rows_where(|row| *row == RowState::Unknown);
         self.write(vec![
             Record::Rows(RowState::Unknown, unknown),
             Record::Run(run),
@@ -137,14 +167,48 @@ impl Journal {
 
     /// Writes records, and applies them to the state.
     pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
-        let lines: io::Result<String> = records.iter().map(line).collect();
-        lines
-            .and_then(|lines| self.out.write_all(lines.as_bytes()))
-            .map_err(unusable)?;
+        self.append(&records)?;
         records
             .into_iter()
             .for_each(|record| self.state.apply(record));
         Ok(())
+    }
+
+    /// Writes the outcomes of rows. If that fails, they still count in this run, but the next run does
+    /// not know them.
+    pub(crate) fn record(&mut self, outcomes: Vec<Record>) -> Result<(), CliError> {
+        let written = self.append(&outcomes);
+        if written.is_err() {
+            self.unwritten += outcomes.len();
+        }
+        outcomes
+            .into_iter()
+            .for_each(|outcome| self.state.apply(outcome));
+        written
+    }
+
+    fn append(&mut self, records: &[Record]) -> Result<(), CliError> {
+        let lines: io::Result<String> = records.iter().map(line).collect();
+        lines
+            .and_then(|lines| self.out.write_all(lines.as_bytes()))
+            .map_err(unusable)
+    }
+
+    /// Returns the time for a record.
+    pub(crate) fn now(&self) -> u64 {
+        let (started, since) = self.started;
+        millis(started + since.elapsed())
+    }
+
+    /// Returns the number of outcomes that could not be written.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.unwritten
+    }
+
+    /// Returns how long a request of an earlier run may still take to arrive.
+    pub(crate) fn until_all_arrived(&self) -> Duration {
+        let limit = self.state.history().limit();
+        limit.saturating_sub(self.opened_after)
     }
 
     /// Announces rows. They may be sent when this returns.
@@ -248,8 +312,8 @@ fn foreign(path: &Path, context: &Context) -> CliError {
         .hint("name another file with `--journal`")
 }
 
-fn busy(run: Option<Run>, input: &str, context: &Context) -> CliError {
-    let problem = match run {
+fn busy(state: Option<&State>, input: &str, context: &Context) -> CliError {
+    let problem = match state.and_then(State::last_run) {
         Some(run) => {
             let since = context.connector().clock().instant(run.started);
             format!(
@@ -353,18 +417,27 @@ mod tests {
         };
         let mut journal = Journal::new(Writer(Arc::clone(&disk)), Arc::new(sync), State::default());
         journal
-            .begin(String::new(), SystemTime::UNIX_EPOCH, vec![])
+            .begin(Beginning {
+                base_url: String::new(),
+                started: SystemTime::UNIX_EPOCH,
+                limit: Duration::ZERO,
+                files: vec![],
+            })
             .unwrap();
         let durable = || {
             let disk = disk.lock().unwrap();
             let bytes = [&disk.0[..disk.1], &[0]].concat();
-            State::read(&bytes, Some("another boot")).unwrap().rows
+            let state = State::read(&bytes, Some("another boot")).unwrap();
+            state.rows().to_vec()
         };
         for from in [0, 2] {
             journal.announce(from, vec![1, 2]).await.unwrap();
             for row in [from, from + 1] {
                 journal
-                    .write(vec![Record::Rows(RowState::Unknown, vec![row])])
+                    .write(vec![Record::Sent {
+                        at: 0,
+                        rows: vec![row],
+                    }])
                     .unwrap();
                 // Here it is sent.
                 assert_eq!(durable()[row], RowState::Unknown, "{row}");
@@ -377,7 +450,7 @@ mod tests {
         journal.end().unwrap();
         let created = vec![RowState::Created(1); 4];
         assert_eq!(durable(), [created, vec![RowState::Left]].concat());
-        let boot = journal.state.last_run.and_then(|run| run.boot);
+        let boot = journal.state.last_run().and_then(|run| run.boot.clone());
         assert_eq!(
             boot.map(|id| id.len()),
             cfg!(target_os = "linux").then_some(36)

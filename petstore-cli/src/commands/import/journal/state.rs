@@ -1,18 +1,20 @@
 //! The content of a journal: its records, and the state of each row that follows from them.
 
 use std::io;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::history::{History, IdWindows};
+
 /// The first line.
-pub(crate) const HEADER: &[u8] = b"journal of petstore pets import, version 4\n";
+pub(crate) const HEADER: &[u8] = b"journal of petstore pets import, version 5\n";
 
 /// The size of the smallest pages.
 const PAGE: usize = 4_096;
 
-/// A record. Rows are numbered from 0.
+/// A record. Rows are numbered from 0, and times are in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record {
@@ -22,7 +24,22 @@ pub(crate) enum Record {
         from: usize,
         digests: Vec<u32>,
     },
+    /// These rows are about to be sent.
+    Sent {
+        at: u64,
+        rows: Vec<usize>,
+    },
+    /// The responses to these rows were lost.
+    Lost {
+        at: u64,
+        rows: Vec<usize>,
+    },
     Rows(RowState, Vec<usize>),
+    /// These unknown rows are sent again, although they may have been created.
+    Retry(Vec<usize>),
+    Checked(Checked),
+    /// Uncertain rows that the user takes as created.
+    Accepted(Vec<(usize, i64)>),
     /// The run ended normally, so no record is missing.
     End,
 }
@@ -36,12 +53,26 @@ pub(crate) struct Run {
     /// Identifies the boot of the machine. Writes since then are not lost.
     pub(crate) boot: Option<String>,
     pub(crate) base_url: String,
+    /// The longest time that a request may take to arrive.
+    pub(crate) limit: Duration,
     /// The number of rows of the input.
     pub(crate) rows: usize,
-    /// The files of rejected and of unknown rows.
+    /// The files of rejected, unknown and created rows.
     pub(crate) files: Vec<PathBuf>,
     /// The earlier damaged lines that have been handled.
     pub(crate) damaged: Vec<usize>,
+}
+
+/// What a list of the pets says about unknown rows. One record, so that all of it counts or nothing.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Checked {
+    /// Rows that were created, with their pets.
+    pub(crate) found: Vec<(usize, i64)>,
+    /// Rows that were not created.
+    pub(crate) not_found: Vec<usize>,
+    /// Rows that may have been created, with the pets that may be theirs.
+    pub(crate) uncertain: Vec<(usize, Vec<i64>)>,
 }
 
 /// The state of a row.
@@ -53,6 +84,8 @@ pub(crate) enum RowState {
     Announced,
     /// About to be sent, or sent without a response yet.
     Unknown,
+    /// Unknown, and one of these pets may be its own.
+    Uncertain(Vec<i64>),
     Created(i64),
     Rejected(String),
 }
@@ -61,51 +94,70 @@ impl RowState {
     pub(crate) fn is_left(&self) -> bool {
         matches!(self, Self::Left | Self::Announced)
     }
+
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown | Self::Uncertain(_))
+    }
 }
 
 /// The number of rows in each state.
-#[derive(Debug, Default, Clone, Copy, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) created: usize,
     pub(crate) rejected: usize,
     pub(crate) unknown: usize,
+    /// How many of the unknown rows are uncertain.
+    pub(crate) uncertain: usize,
     pub(crate) left: usize,
 }
 
 impl Totals {
-    pub(crate) fn count(&mut self, row: &RowState) {
-        *match row {
-            RowState::Left | RowState::Announced => &mut self.left,
-            RowState::Unknown => &mut self.unknown,
-            RowState::Created(_) => &mut self.created,
-            RowState::Rejected(_) => &mut self.rejected,
-        } += 1;
+    fn count(&mut self, row: &RowState) {
+        match row {
+            RowState::Left | RowState::Announced => self.left += 1,
+            RowState::Unknown => self.unknown += 1,
+            RowState::Uncertain(_) => {
+                self.unknown += 1;
+                self.uncertain += 1;
+            }
+            RowState::Created(_) => self.created += 1,
+            RowState::Rejected(_) => self.rejected += 1,
+        }
     }
+}
+
+/// What happened in one run.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct RunTotals {
+    pub(crate) created: usize,
+    /// The unknown rows that turned out to be created.
+    pub(crate) found: usize,
+    pub(crate) rejected: usize,
+    pub(crate) unknown: usize,
 }
 
 /// The content of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    pub(crate) rows: Vec<RowState>,
+    rows: Vec<RowState>,
     /// The digest of each announced row.
-    pub(crate) digests: Vec<Option<u32>>,
-    /// The lowest id of the import's pets, if it is certain.
-    pub(crate) first_id: Option<i64>,
-    pub(crate) last_run: Option<Run>,
+    digests: Vec<Option<u32>>,
+    history: History,
+    last_run: Option<Run>,
+    /// What happened since the last run began.
+    run: RunTotals,
     /// The start of the last run that created a pet.
-    pub(crate) imported: Option<SystemTime>,
+    imported: Option<SystemTime>,
     /// The output files of earlier runs of this import.
-    pub(crate) files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
     /// The damaged lines that no run has handled.
-    pub(crate) damaged: Vec<usize>,
+    damaged: Vec<usize>,
     /// Whether the last line is incomplete.
-    pub(crate) is_cut: bool,
+    is_cut: bool,
     /// Whether the end is missing: any row without an outcome may have been sent.
-    pub(crate) is_truncated: bool,
+    is_truncated: bool,
     /// The number of complete lines.
-    pub(crate) lines: usize,
-    /// The number of sent rows.
-    sent: usize,
+    lines: usize,
     has_ended: bool,
     /// The number of bytes in complete lines, and in the file.
     pub(super) whole: u64,
@@ -168,56 +220,112 @@ impl State {
 
     /// Sets the state of announced rows without an outcome.
     fn settle(&mut self, to: &RowState) {
-        let announced = self
-            .rows
-            .iter_mut()
-            .filter(|row| **row == RowState::Announced);
-        announced.for_each(|row| row.clone_from(to));
+        for row in &mut self.rows {
+            if *row == RowState::Announced {
+                row.clone_from(to);
+            }
+        }
     }
 
     pub(crate) fn apply(&mut self, record: Record) {
         match record {
-            Record::Run(run) => {
-                self.damaged.retain(|line| !run.damaged.contains(line));
-                if self.damaged.is_empty() {
-                    self.settle(&RowState::Left);
-                }
-                self.files.extend(run.files.iter().cloned());
-                self.last_run = Some(run);
-                self.has_ended = false;
-            }
-            Record::Block { from, digests } => {
-                for (row, digest) in digests.into_iter().enumerate() {
-                    let row = from + row;
-                    if self.digests.len() <= row {
-                        self.digests.resize(row + 1, None);
-                    }
-                    self.digests[row] = Some(digest);
-                    if self
-                        .rows
-                        .get(row)
-                        .is_none_or(|state| *state == RowState::Left)
-                    {
-                        self.set(row, RowState::Announced);
-                    }
+            Record::Run(run) => self.begin(run),
+            Record::Block { from, digests } => self.announce(from, digests),
+            Record::Sent { at, rows } => {
+                for row in rows {
+                    self.history.send(row, at);
+                    self.set(row, RowState::Unknown);
                 }
             }
-            Record::Rows(state, rows) => {
-                match state {
-                    RowState::Unknown => self.sent += rows.len(),
-                    RowState::Created(id) => {
-                        // The first row is sent alone, so no other has a lower id.
-                        if self.sent == 1 {
-                            self.first_id = self.first_id.or(Some(id));
-                        }
-                        self.imported = self.last_run.as_ref().map(|run| run.started);
-                    }
-                    _ => {}
+            Record::Lost { at, rows } => {
+                self.run.unknown += rows.len();
+                for row in rows {
+                    self.history.lose(row, at);
+                    self.set(row, RowState::Unknown);
                 }
-                rows.into_iter()
-                    .for_each(|row| self.set(row, state.clone()));
             }
+            Record::Rows(state, rows) => self.set_rows(&state, rows),
+            Record::Retry(rows) => {
+                for row in rows {
+                    self.set(row, RowState::Announced);
+                }
+            }
+            Record::Checked(checked) => self.check(checked),
+            Record::Accepted(pets) => self.find(pets),
             Record::End => self.has_ended = true,
+        }
+    }
+
+    fn begin(&mut self, run: Run) {
+        self.damaged.retain(|line| !run.damaged.contains(line));
+        if self.damaged.is_empty() {
+            self.settle(&RowState::Left);
+        }
+        self.history.start(millis(run.started), run.limit);
+        self.files.extend(run.files.iter().cloned());
+        self.last_run = Some(run);
+        self.run = RunTotals::default();
+        self.has_ended = false;
+    }
+
+    fn announce(&mut self, from: usize, digests: Vec<u32>) {
+        self.history.announce(from, digests.len());
+        for (row, digest) in digests.into_iter().enumerate() {
+            let row = from + row;
+            if self.digests.len() <= row {
+                self.digests.resize(row + 1, None);
+            }
+            self.digests[row] = Some(digest);
+            let state = self.rows.get(row).unwrap_or(&RowState::Left);
+            if *state == RowState::Left {
+                self.set(row, RowState::Announced);
+            }
+        }
+    }
+
+    fn set_rows(&mut self, state: &RowState, rows: Vec<usize>) {
+        match state {
+            RowState::Created(_) => {
+                self.run.created += rows.len();
+                self.imported = self.last_run.as_ref().map(|run| run.started);
+            }
+            RowState::Rejected(_) => self.run.rejected += rows.len(),
+            RowState::Left | RowState::Announced | RowState::Unknown | RowState::Uncertain(_) => {}
+        }
+        for row in rows {
+            match state {
+                RowState::Created(id) => self.history.create(row, *id),
+                RowState::Left | RowState::Announced | RowState::Rejected(_) => {
+                    self.history.settle(row);
+                }
+                RowState::Unknown | RowState::Uncertain(_) => {}
+            }
+            self.set(row, state.clone());
+        }
+    }
+
+    fn check(&mut self, checked: Checked) {
+        let Checked {
+            found,
+            not_found,
+            uncertain,
+        } = checked;
+        self.find(found);
+        for row in not_found {
+            self.history.settle(row);
+            self.set(row, RowState::Announced);
+        }
+        for (row, pets) in uncertain {
+            self.set(row, RowState::Uncertain(pets));
+        }
+    }
+
+    /// Takes unknown rows as created. Their ids are no evidence of the order of ids.
+    fn find(&mut self, pets: Vec<(usize, i64)>) {
+        self.run.found += pets.len();
+        for (row, id) in pets {
+            self.history.settle(row);
+            self.set(row, RowState::Created(id));
         }
     }
 
@@ -228,15 +336,23 @@ impl State {
         self.rows[row] = state;
     }
 
+    pub(crate) fn rows(&self) -> &[RowState] {
+        &self.rows
+    }
+
     /// Returns the numbers of the rows with a state.
     pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
-        (0..self.rows.len())
-            .filter(|row| is(&self.rows[*row]))
-            .collect()
+        let mut numbers = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            if is(row) {
+                numbers.push(number);
+            }
+        }
+        numbers
     }
 
     pub(crate) fn unknown(&self) -> Vec<usize> {
-        self.rows_where(|row| *row == RowState::Unknown)
+        self.rows_where(RowState::is_unknown)
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -244,6 +360,63 @@ impl State {
         self.rows.iter().for_each(|row| totals.count(row));
         totals
     }
+
+    pub(crate) fn run(&self) -> RunTotals {
+        self.run
+    }
+
+    /// Returns the digest of a row that was announced.
+    pub(crate) fn digest(&self, row: usize) -> Option<u32> {
+        self.digests.get(row).copied().flatten()
+    }
+
+    pub(crate) fn last_run(&self) -> Option<&Run> {
+        self.last_run.as_ref()
+    }
+
+    pub(crate) fn imported(&self) -> Option<SystemTime> {
+        self.imported
+    }
+
+    /// Returns whether an earlier run of this import wrote a file.
+    pub(crate) fn has_written(&self, file: &Path) -> bool {
+        self.files.iter().any(|written| written == file)
+    }
+
+    pub(crate) fn damaged(&self) -> &[usize] {
+        &self.damaged
+    }
+
+    /// Returns whether the last line is incomplete.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Returns what is wrong with the journal, if rows may have been sent without a record.
+    pub(crate) fn defect(&self) -> Option<String> {
+        match self.damaged.first() {
+            Some(line) => Some(format!("journal line {line} is damaged")),
+            None if self.is_truncated => {
+                let line = self.lines;
+                Some(format!("the journal was cut off after line {line}"))
+            }
+            None => None,
+        }
+    }
+
+    pub(crate) fn windows(&self) -> IdWindows<'_> {
+        self.history.windows()
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+}
+
+/// Returns a time in milliseconds since 1970.
+pub(super) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(crate) fn line(record: &Record) -> io::Result<String> {
@@ -269,10 +442,18 @@ mod tests {
             started: SystemTime::UNIX_EPOCH,
             boot: Some(BOOT.to_owned()),
             base_url: String::new(),
+            limit: Duration::from_secs(30),
             rows: 0,
             files: Vec::new(),
             damaged: damaged.to_vec(),
         })
+    }
+
+    fn sent(rows: &[usize]) -> Record {
+        Record::Sent {
+            at: 0,
+            rows: rows.to_vec(),
+        }
     }
 
     fn records() -> Vec<Record> {
@@ -282,11 +463,11 @@ mod tests {
                 from: 0,
                 digests: vec![1, 2, 3, 4],
             },
-            Record::Rows(RowState::Unknown, vec![0]),
+            sent(&[0]),
             Record::Rows(RowState::Created(7), vec![0]),
-            Record::Rows(RowState::Unknown, vec![1, 2]),
+            sent(&[1, 2]),
             Record::Rows(RowState::Rejected("bad".into()), vec![1]),
-            Record::Rows(RowState::Unknown, vec![3]),
+            sent(&[3]),
             Record::Rows(RowState::Announced, vec![3]),
         ]
     }
@@ -317,7 +498,10 @@ mod tests {
                 RowState::Left
             ]
         );
-        assert_eq!((state.first_id, state.digests[1]), (Some(7), Some(2)));
+        assert_eq!(
+            (state.history.lowest(), state.digests[1]),
+            (Some(7), Some(2))
+        );
         assert!(state.damaged.is_empty() && !state.is_cut && !state.is_truncated);
     }
 
@@ -345,7 +529,7 @@ mod tests {
             let sent: Vec<usize> = records()[..lines.saturating_sub(1)]
                 .iter()
                 .flat_map(|record| match record {
-                    Record::Rows(RowState::Unknown, rows) => rows.clone(),
+                    Record::Sent { rows, .. } => rows.clone(),
                     _ => Vec::new(),
                 })
                 .filter(|row| *row != 3)
@@ -380,11 +564,7 @@ mod tests {
                 from: 0,
                 digests: vec![1, 2, 3],
             };
-            bytes(&[
-                Record::Run(run),
-                block,
-                Record::Rows(RowState::Unknown, vec![0]),
-            ])
+            bytes(&[Record::Run(run), block, sent(&[0])])
         };
         let created = line(&Record::Rows(RowState::Created(7), vec![0])).unwrap();
         for written in 1..created.len() {

@@ -1,0 +1,263 @@
+//! How many rows may be in flight, and what happens while the service fails.
+
+use std::time::Duration;
+
+use petstore_client::{Error, ErrorKind};
+use tokio::time::Instant;
+
+use crate::error::{CliError, Invalid};
+use crate::settings::{Seconds, parse};
+
+/// Consecutive failures that begin a pause.
+const MAX_FAILURES: u32 = 5;
+/// The first pause. Each one after it is twice as long, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The initial and maximum number of rows in flight, unless `--concurrency` sets it.
+const FIRST_CONCURRENCY: usize = 8;
+const MAX_CONCURRENCY: usize = 128;
+
+/// How fast rows are sent.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PaceArgs {
+    /// rows in flight, 1 to 256 [default: automatic]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = in_flight)]
+    concurrency: Option<usize>,
+
+    /// go on so long while the service fails [default: 2m]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "2m",
+        hide_default_value = true
+    )]
+    #[arg(value_parser = parse::<Seconds<0>>)]
+    retry_for: Seconds<0>,
+}
+
+fn in_flight(text: &str) -> Result<usize, Invalid> {
+    match text.parse() {
+        Ok(number @ 1..=256) => Ok(number),
+        _ => Err(Invalid::new("is not a number from 1 to 256")),
+    }
+}
+
+/// A time in which all requests fail.
+#[derive(Debug)]
+struct Outage {
+    began: Instant,
+    /// The end of the pause. Then one row shows whether the service works again.
+    until: Instant,
+    pause: Duration,
+    /// What failed last.
+    problem: String,
+}
+
+/// The number of rows that may be in flight: one more after each success, half after a failure.
+#[derive(Debug)]
+pub(super) struct Pace {
+    concurrency: usize,
+    max: usize,
+    retry_for: Duration,
+    failures: u32,
+    first_failure: Option<Instant>,
+    outage: Option<Outage>,
+    /// Why the run ends before all rows are sent.
+    stop: Option<CliError>,
+}
+
+impl Pace {
+    pub(super) fn new(args: &PaceArgs) -> Self {
+        let (first, max) = match args.concurrency {
+            Some(fixed) => (fixed, fixed),
+            None => (FIRST_CONCURRENCY, MAX_CONCURRENCY),
+        };
+        Self {
+            concurrency: first,
+            max,
+            retry_for: args.retry_for.0,
+            failures: 0,
+            first_failure: None,
+            outage: None,
+            stop: None,
+        }
+    }
+
+    /// Returns how many rows may be in flight: none in a pause, and one after it.
+    pub(super) fn concurrency(&self) -> usize {
+        match &self.outage {
+            Some(outage) if outage.until > Instant::now() => 0,
+            Some(_) => 1,
+            None => self.concurrency,
+        }
+    }
+
+    /// Returns the rest of a pause, and its reason.
+    pub(super) fn pause(&self) -> Option<(Duration, &str)> {
+        let outage = self.outage.as_ref()?;
+        let rest = outage.until.saturating_duration_since(Instant::now());
+        (!rest.is_zero()).then_some((rest, outage.problem.as_str()))
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+        self.first_failure = None;
+        self.outage = None;
+        self.concurrency = self.max.min(self.concurrency + 1);
+    }
+
+    pub(super) fn failed(&mut self, error: Error) {
+        let now = Instant::now();
+        self.failures += 1;
+        self.concurrency = (self.concurrency / 2).max(1);
+        let began = *self.first_failure.get_or_insert(now);
+        if is_hopeless(&error) {
+            self.stop(error.into());
+            return;
+        }
+        let pause = match &self.outage {
+            // A row that was sent before the pause.
+            Some(outage) if outage.until > now && error.retry_after().is_none() => return,
+            Some(outage) => LONGEST_PAUSE.min(outage.pause * 2),
+            None if self.failures < MAX_FAILURES => return,
+            None => FIRST_PAUSE,
+        };
+        let rest = (began + self.retry_for).saturating_duration_since(now);
+        let told = error.retry_after().unwrap_or_default();
+        if rest.is_zero() || told > rest {
+            self.stop(error.into());
+            return;
+        }
+        self.outage = Some(Outage {
+            began,
+            until: now + pause.min(rest).max(told),
+            pause,
+            problem: problem(&error),
+        });
+    }
+
+    /// Ends the run. The first reason counts.
+    pub(super) fn stop(&mut self, reason: CliError) {
+        self.stop.get_or_insert(reason);
+    }
+
+    pub(super) fn has_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    /// Returns why the run ended, and how long the service had failed.
+    pub(super) fn finish(self) -> Result<(), CliError> {
+        self.stop.map_or(Ok(()), Err)
+    }
+
+    /// Returns how long the service has failed.
+    pub(super) fn outage(&self) -> Option<Duration> {
+        let outage = self.outage.as_ref()?;
+        Some(outage.began.elapsed())
+    }
+}
+
+/// Returns whether all further rows would fail too: because of the key, the URL or a limit.
+pub(super) fn is_hopeless(error: &Error) -> bool {
+    let status = error.status().map_or(0, |status| status.as_u16());
+    let is_kind = matches!(
+        error.kind(),
+        ErrorKind::RateLimited | ErrorKind::Config | ErrorKind::InvalidRequest | ErrorKind::Tls
+    );
+    is_kind || matches!(status, 401 | 403 | 404 | 405 | 410)
+}
+
+/// Describes a failure that may pass.
+fn problem(error: &Error) -> String {
+    match error.status() {
+        Some(status) => format!("the service fails ({})", status.as_u16()),
+        None if error.is_connect() => "cannot connect to the service".to_owned(),
+        None if error.is_timeout() => "the service does not respond".to_owned(),
+        None => "the connection was lost".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use petstore_client::test_util::ErrorBuilder;
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn pace(concurrency: Option<usize>, retry_for: u64) -> Pace {
+        Pace::new(&PaceArgs {
+            concurrency,
+            retry_for: Seconds(Duration::from_secs(retry_for)),
+        })
+    }
+
+    #[test]
+    fn concurrency_grows_with_success_and_halves_with_failure() {
+        let mut pace = pace(None, 0);
+        (0..500).for_each(|_| pace.succeeded());
+        assert_eq!(pace.concurrency(), MAX_CONCURRENCY);
+        let mut fixed = self::pace(Some(4), 0);
+        fixed.succeeded();
+        assert_eq!(fixed.concurrency(), 4);
+    }
+
+    fn failure(told: Option<u64>) -> Error {
+        let error = ErrorBuilder::response(StatusCode::SERVICE_UNAVAILABLE, "");
+        match told {
+            Some(told) => error.retry_after(Duration::from_secs(told)).build(),
+            None => error.build(),
+        }
+    }
+
+    /// Lets requests fail until a pause or the end, and returns the length of the pause.
+    fn pause_after(pace: &mut Pace, failures: u32, told: Option<u64>) -> Option<u64> {
+        (0..failures).for_each(|_| pace.failed(failure(told)));
+        pace.pause().map(|(rest, _)| rest.as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_begins_after_five_failures_and_doubles_with_each_probe_that_fails() {
+        let mut pace = pace(None, 60);
+        assert_eq!(pause_after(&mut pace, 4, None), None);
+        assert_eq!(pause_after(&mut pace, 1, None), Some(1));
+        assert_eq!(pace.concurrency(), 0);
+        // Rows that were in flight do not make it longer.
+        assert_eq!(pause_after(&mut pace, 9, None), Some(1));
+        let mut pauses = Vec::new();
+        while let Some((rest, problem)) = pace.pause() {
+            assert_eq!(problem, "the service fails (503)");
+            pauses.push(rest.as_secs());
+            advance(rest).await;
+            assert_eq!(pace.concurrency(), 1);
+            pace.failed(failure(None));
+        }
+        // The last probe comes when the time is over.
+        assert_eq!(pauses, [1, 2, 4, 8, 15, 15, 15]);
+        assert!(pace.has_stopped());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_row_that_succeeds_ends_the_pause() {
+        let mut pace = pace(Some(4), 60);
+        pause_after(&mut pace, 5, None);
+        advance(Duration::from_secs(1)).await;
+        pace.succeeded();
+        assert_eq!((pace.concurrency(), pace.has_stopped()), (2, false));
+        assert_eq!(pause_after(&mut pace, 4, None), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_obeys_retry_after_and_a_long_one_ends_the_run() {
+        let mut pace = pace(None, 60);
+        assert_eq!(pause_after(&mut pace, 5, Some(40)), Some(40));
+        assert_eq!(pause_after(&mut pace, 1, Some(50)), Some(50));
+        pause_after(&mut pace, 1, Some(61));
+        assert!(pace.has_stopped());
+        let mut none = self::pace(None, 0);
+        pause_after(&mut none, 4, None);
+        assert!(!none.has_stopped());
+        pause_after(&mut none, 1, None);
+        assert!(none.has_stopped());
+    }
+}

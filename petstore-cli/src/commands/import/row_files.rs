@@ -1,0 +1,151 @@
+//! The files that an import writes: rejected, unknown and created rows.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::input::Input;
+use super::journal::{RowState, State};
+use crate::env::System;
+use crate::error::CliError;
+use crate::files;
+
+/// The files of rows.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RowFiles {
+    /// write rejected rows, with reasons
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    rejects: Option<PathBuf>,
+
+    /// write rows without a response
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    unknown_file: Option<PathBuf>,
+
+    /// write created rows, with the ids of their pets
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    created: Option<PathBuf>,
+}
+
+impl RowFiles {
+    pub(super) fn rejects(&self) -> Option<&Path> {
+        self.rejects.as_deref()
+    }
+
+    pub(super) fn unknown(&self) -> Option<&Path> {
+        self.unknown_file.as_deref()
+    }
+
+    pub(super) fn created(&self) -> Option<&Path> {
+        self.created.as_deref()
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let files = [
+            ("--rejects", &self.rejects),
+            ("--unknown-file", &self.unknown_file),
+            ("--created", &self.created),
+        ];
+        let named = files
+            .into_iter()
+            .map(|(option, path)| Some((option, path.as_deref()?)));
+        named.flatten()
+    }
+
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.named().map(|(_, path)| path.to_owned()).collect()
+    }
+
+    /// Returns an option that names a file, if one does.
+    pub(super) fn option(&self) -> Option<&'static str> {
+        self.named().map(|(option, _)| option).next()
+    }
+
+    /// Checks that the files that the import writes differ: each would replace another.
+    pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<(), CliError> {
+        let journal = journal.map(|path| ("the journal".to_owned(), path));
+        let files = self
+            .named()
+            .map(|(option, path)| (format!("`{option}`"), path));
+        let mut seen: Vec<(String, PathBuf)> = Vec::new();
+        for (name, path) in journal.into_iter().chain(files) {
+            if path.exists() && !path.is_file() {
+                continue;
+            }
+            let path = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+            let path = path.map_err(CliError::internal)?;
+            if let Some((other, _)) = seen.iter().find(|(_, earlier)| *earlier == path) {
+                let problem = format!("{other} and {name} are the same file");
+                return Err(CliError::usage(problem).hint("name a different file for each"));
+            }
+            seen.push((name, path));
+        }
+        Ok(())
+    }
+
+    /// Checks that the files are new, or written by an earlier run of this import.
+    pub(super) fn check_own(&self, state: &State) -> Result<(), CliError> {
+        for (option, path) in self.named() {
+            let file = std::fs::metadata(path);
+            let is_used = file.is_ok_and(|file| file.is_file() && file.len() > 0);
+            if is_used && !state.has_written(path) {
+                let problem = format!("{} exists and is not from this import", path.display());
+                let hint = format!("name another file with `{option}`");
+                return Err(CliError::usage(problem).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the files. Returns the errors of those that cannot be written.
+    pub(super) fn write(&self, input: &Input, state: &State, system: &System) -> Vec<CliError> {
+        let files: [(&Option<PathBuf>, &str, RowValue); 3] = [
+            (&self.rejects, "reason", rejected),
+            (&self.unknown_file, "reason", unknown),
+            (&self.created, "petId", created),
+        ];
+        let mut errors = Vec::new();
+        for (path, column, value) in files {
+            let Some(path) = path else { continue };
+            let mut values = BTreeMap::new();
+            for (row, state) in state.rows().iter().enumerate() {
+                if let Some(value) = value(state) {
+                    values.insert(row, value);
+                }
+            }
+            let rows = input.with_column(column, &values);
+            if let Err(error) = rows.and_then(|rows| files::write(path, rows, system)) {
+                errors.push(error);
+            }
+        }
+        errors
+    }
+}
+
+/// Returns the value of the additional column for a row that belongs into a file.
+type RowValue = fn(&RowState) -> Option<Value>;
+
+fn rejected(state: &RowState) -> Option<Value> {
+    match state {
+        RowState::Rejected(reason) => Some(json!(reason)),
+        _ => None,
+    }
+}
+
+fn unknown(state: &RowState) -> Option<Value> {
+    match state {
+        RowState::Unknown => Some(json!("response lost")),
+        RowState::Uncertain(pets) => {
+            let pets: Vec<_> = pets.iter().map(ToString::to_string).collect();
+            Some(json!(format!("may be pet {}", pets.join(" or "))))
+        }
+        _ => None,
+    }
+}
+
+fn created(state: &RowState) -> Option<Value> {
+    match state {
+        RowState::Created(id) => Some(json!(id)),
+        _ => None,
+    }
+}

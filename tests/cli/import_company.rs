@@ -1,0 +1,206 @@
+//! Tests of `--unknown check` while others use the service too: it never creates a row twice, and never
+//! takes the pet of another for its own.
+
+use insta::assert_snapshot;
+use tempfile::TempDir;
+use tokio::time::{Duration, Instant};
+
+use super::harness::{Petstore, Ran};
+use super::shop::{Fate, Shop};
+
+/// A service, and a folder with files to import.
+struct Scene {
+    shop: Shop,
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            shop: Shop::start(),
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    /// Writes rows with these names, and imports them one at a time.
+    async fn import(&self, file: &str, names: &[&str], options: &str) -> Ran {
+        let path = self.folder.path().join(file);
+        let rows = names.iter().map(|name| format!("{name},7\n"));
+        std::fs::write(
+            &path,
+            format!("name,categoryId\n{}", rows.collect::<String>()),
+        )
+        .unwrap();
+        let line = format!("pets import {} --concurrency 1 {options}", path.display());
+        let petstore = Petstore::with(&self.shop.url(), "key-of-an-import");
+        let petstore = petstore.var("PETSTORE_TIMEOUT", "1");
+        petstore.home(self.folder.path()).run(&line).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_links_proves_nothing() {
+    let scene = Scene::new();
+    scene.shop.state().has_links = false;
+    let names: Vec<_> = (0..99).map(|pet| format!("other {pet}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    scene.shop.add(&names);
+    scene.shop.state().fates = [Fate::Created, Fate::Unanswered].into();
+    let first = scene.import("a.csv", &["One", "Two", "Three"], "").await;
+    assert_eq!((first.summary(), first.code), ([3, 2, 0, 1, 0], 8));
+    let ran = scene
+        .import("a.csv", &["One", "Two", "Three"], "--unknown check")
+        .await;
+    assert_eq!(scene.shop.count("Two"), 1, "{}", ran.stderr);
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([3, 2, 0, 1, 0], 8),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_that_fall_create_no_row_twice() {
+    let scene = Scene::new();
+    scene.shop.state().ids = [999, 998, 997].into();
+    scene.shop.state().fates = [Fate::Created, Fate::Unanswered].into();
+    scene.import("a.csv", &["One", "Two", "Three"], "").await;
+    let ran = scene
+        .import("a.csv", &["One", "Two", "Three"], "--unknown check")
+        .await;
+    assert_eq!(scene.shop.count("Two"), 1, "{}", ran.stderr);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pet_of_another_import_is_not_claimed() {
+    let scene = Scene::new();
+    scene.shop.state().fates = [Fate::Created, Fate::Lost].into();
+    scene.import("a.csv", &["A1", "Same", "A3"], "").await;
+    scene.import("b.csv", &["B1", "Same", "B3"], "").await;
+    let ran = scene
+        .import("a.csv", &["A1", "Same", "A3"], "--unknown check")
+        .await;
+    let is_complete = ran.code == 0;
+    let pets = scene.shop.count("Same");
+    assert!(pets == 2 || !is_complete, "{pets}: {}", ran.stderr);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_arrives_late_creates_no_row_twice() {
+    let scene = Scene::new();
+    scene.shop.state().fates = [Fate::Created, Fate::Late(1)].into();
+    let names = ["One", "Two", "Three", "Four"];
+    scene.import("a.csv", &names, "").await;
+    let ran = scene.import("a.csv", &names, "--unknown check").await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([4, 4, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(scene.shop.count("Two"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_may_be_anothers_is_named_and_can_be_accepted() {
+    let scene = Scene::new();
+    scene.shop.state().fates = [Fate::Created, Fate::Lost].into();
+    scene.import("a.csv", &["A1", "Same", "A3"], "").await;
+    scene.import("b.csv", &["B1", "Same", "B3"], "").await;
+    let names = ["A1", "Same", "A3"];
+    let ran = scene.import("a.csv", &names, "--unknown check").await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    3	2	0	1	0	0	0	0	0	false	1
+    --- stderr
+    note: checking 1 unknown row: listing all pets, about 1 request
+    note: the unknown row stays unknown
+    note: nothing to send
+    note: 2 of 3 rows created, 1 unknown
+    error: 1 row is uncertain
+      line 3: may be pet 4
+    hint: look at these pets; `petstore pets import HOME/a.csv --concurrency 1 --accept-uncertain` takes them as created
+    --- exit 8
+    ");
+    let ran = scene
+        .import("a.csv", &names, "--accept-uncertain -o json")
+        .await;
+    let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&summary["complete"], ran.code), (&true.into(), 0));
+    assert_eq!(summary["run"]["found"], 1);
+    assert_eq!(scene.shop.count("Same"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_rows_of_two_imports_are_never_created_more_often_than_asked() {
+    for lost in [Fate::Lost, Fate::Unanswered, Fate::Late(2)] {
+        for ids in [
+            vec![],
+            vec![90, 80, 70, 60, 50, 40],
+            vec![5, 900, 7, 30, 2, 61],
+        ] {
+            let scene = Scene::new();
+            scene.shop.state().ids = ids.clone().into();
+            let names = ["Same", "Same", "Same"];
+            for file in ["a.csv", "b.csv"] {
+                scene.shop.state().fates = [Fate::Created, lost].into();
+                scene.import(file, &names, "").await;
+            }
+            for file in ["a.csv", "b.csv"] {
+                let ran = scene.import(file, &names, "--unknown check").await;
+                let pets = scene.shop.count("Same");
+                let what = format!("{lost:?}, {ids:?}, {pets}: {}", ran.stderr);
+                assert!(pets <= 6 && matches!(ran.code, 0 | 8), "{what}");
+                assert!(ran.code == 8 || lost != Fate::Lost || pets == 6, "{what}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_pauses_the_import_and_obeys_retry_after() {
+    let scene = Scene::new();
+    let mut fates = vec![Fate::Created];
+    fates.extend([Fate::Failed("0"); 5]);
+    fates.push(Fate::Failed("40"));
+    scene.shop.state().fates = fates.into();
+    let names: Vec<_> = (0..20).map(|row| format!("pet {row}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let began = Instant::now();
+    let ran = scene.import("a.csv", &names, "").await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([20, 14, 0, 6, 0], 8),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        began.elapsed() >= Duration::from_secs(41),
+        "{:?}",
+        began.elapsed()
+    );
+    let note = "of 20 rows done; the service fails (503); continues in 1 s";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let ran = scene.import("a.csv", &names, "--unknown check").await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([20, 20, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(scene.shop.state().pets.len(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_stays_away_ends_the_import_after_retry_for() {
+    let scene = Scene::new();
+    scene.shop.state().fates = [Fate::Failed("0"); 99].into();
+    let names = ["x"; 40];
+    let began = Instant::now();
+    let ran = scene.import("a.csv", &names, "").await;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("` continues\n"), "{}", ran.stderr);
+    let took = began.elapsed().as_secs();
+    assert!((120..130).contains(&took), "{took}");
+}

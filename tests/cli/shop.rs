@@ -1,0 +1,153 @@
+//! A small service of our own for imports in company: it chooses ids and pages as a test asks, and
+//! loses requests and responses.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::{Value, json};
+
+use crate::client::{Act, Seen, Wire};
+
+/// What the service does with a request that creates a pet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Creates the pet, and answers.
+    Created,
+    /// Creates the pet, and closes the connection without an answer.
+    Unanswered,
+    /// Closes the connection, and creates no pet.
+    Lost,
+    /// Answers 503 with this `Retry-After`, and creates no pet.
+    Failed(&'static str),
+    /// Closes the connection, and creates the pet after this number of further requests.
+    Late(usize),
+}
+
+/// The state of the service.
+pub(super) struct State {
+    /// The pets, in the order of their creation.
+    pub(super) pets: Vec<Value>,
+    /// The ids of the next pets; afterwards they rise by one.
+    pub(super) ids: VecDeque<i64>,
+    /// What happens to the next pets; afterwards all are created.
+    pub(super) fates: VecDeque<Fate>,
+    /// Whether a page has a link to the next one.
+    pub(super) has_links: bool,
+    /// Whether lists begin with the pet that was created last.
+    pub(super) is_reversed: bool,
+    /// Requests that are processed later, and after how many other requests.
+    late: Vec<(usize, Value)>,
+}
+
+impl State {
+    fn create(&mut self, new: &Value) -> Value {
+        let highest = self.pets.iter().filter_map(|pet| pet["id"].as_i64()).max();
+        let id = self.ids.pop_front();
+        let id = id.unwrap_or_else(|| highest.unwrap_or(0) + 1);
+        let mut pet = json!({ "id": id });
+        for (name, value) in new.as_object().unwrap() {
+            pet[name] = value.clone();
+        }
+        self.pets.push(pet.clone());
+        pet
+    }
+
+    fn process_late(&mut self) {
+        let late = std::mem::take(&mut self.late);
+        for (after, new) in late {
+            match after.checked_sub(1) {
+                Some(after) => self.late.push((after, new)),
+                None => drop(self.create(&new)),
+            }
+        }
+    }
+
+    fn list(&self, target: &str, base: &str) -> Act {
+        let number = |name: &str| -> Option<usize> {
+            let (_, rest) = target.split_once(&format!("{name}="))?;
+            rest.split('&').next()?.parse().ok()
+        };
+        let (limit, from) = (number("limit").unwrap_or(20), number("from").unwrap_or(0));
+        let mut pets = self.pets.clone();
+        if self.is_reversed {
+            pets.reverse();
+        }
+        let until = pets.len().min(from + limit);
+        let page = serde_json::to_vec(&pets[from.min(until)..until]).unwrap();
+        let link = format!("<{base}/pets?limit={limit}&from={until}>; rel=\"next\"");
+        let headers: &[(&str, &str)] = &[("Link", &link)];
+        let has_link = self.has_links && until < pets.len();
+        crate::client::answer(200, if has_link { headers } else { &[] }, page)
+    }
+
+    fn answer(&mut self, seen: &Seen) -> Act {
+        self.process_late();
+        let base = format!("http://{}/v1", seen.header("host").unwrap());
+        if seen.line.starts_with("GET ") {
+            return self.list(seen.line.split(' ').nth(1).unwrap(), &base);
+        }
+        let new: Value = serde_json::from_slice(&seen.body).unwrap();
+        match self.fates.pop_front().unwrap_or(Fate::Created) {
+            Fate::Created => {
+                let pet = self.create(&new);
+                crate::client::answer(201, &[], serde_json::to_vec(&pet).unwrap())
+            }
+            Fate::Unanswered => {
+                self.create(&new);
+                Act::Cut(Vec::new())
+            }
+            Fate::Lost => Act::Cut(Vec::new()),
+            Fate::Failed(wait) => crate::client::answer(503, &[("Retry-After", wait)], "{}"),
+            Fate::Late(after) => {
+                self.late.push((after, new));
+                Act::Cut(Vec::new())
+            }
+        }
+    }
+}
+
+/// The service.
+pub(super) struct Shop {
+    wire: Wire,
+    state: Arc<Mutex<State>>,
+}
+
+impl Shop {
+    /// Starts a service without pets, whose ids rise.
+    pub(super) fn start() -> Self {
+        let state = State {
+            pets: Vec::new(),
+            ids: VecDeque::new(),
+            fates: VecDeque::new(),
+            has_links: true,
+            is_reversed: false,
+            late: Vec::new(),
+        };
+        let state = Arc::new(Mutex::new(state));
+        let shared = Arc::clone(&state);
+        let wire = Wire::reading(move |seen| shared.lock().unwrap().answer(seen));
+        Self { wire, state }
+    }
+
+    pub(super) fn url(&self) -> String {
+        self.wire.base()
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Creates pets with these names, for another program.
+    pub(super) fn add(&self, names: &[&str]) {
+        let mut state = self.state();
+        for name in names {
+            state.create(&json!({ "name": name, "categoryId": 7 }));
+        }
+    }
+
+    /// Returns the number of pets with a name.
+    pub(super) fn count(&self, name: &str) -> usize {
+        let state = self.state();
+        state.pets.iter().filter(|pet| pet["name"] == name).count()
+    }
+}
