@@ -241,6 +241,87 @@ mod tests {
         assert_eq!(serde_json::from_str::<NewPet>(text).unwrap(), new);
     }
 
+    /// The containers and formats of a program around a pet.
+    mod containers {
+        use std::fmt::Debug;
+
+        use serde::de::DeserializeOwned;
+
+        use super::*;
+
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Flattened {
+            fetched_at: u64,
+            #[serde(flatten)]
+            pet: Pet,
+        }
+
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        enum InternallyTagged {
+            Pet(Pet),
+        }
+
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(untagged)]
+        enum Untagged {
+            Number(u64),
+            Pet(Pet),
+        }
+
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", content = "content")]
+        enum AdjacentlyTagged {
+            Pet(Pet),
+        }
+
+        fn rex() -> Pet {
+            let rex = NewPet::new("Rex", 7).with_status("adopted".into());
+            rex.with_field("chip", serde_json::json!({"no": [9, -1.5, null]}))
+                .into_pet(i64::MIN)
+        }
+
+        fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
+            let json = serde_json::to_vec(value).unwrap();
+            assert_eq!(serde_json::from_slice::<T>(&json).unwrap(), *value);
+            let as_value = serde_json::to_value(value).unwrap();
+            assert_eq!(serde_json::from_value::<T>(as_value).unwrap(), *value);
+            let mut cbor = Vec::new();
+            ciborium::into_writer(value, &mut cbor).unwrap();
+            assert_eq!(ciborium::from_reader::<T, _>(&cbor[..]).unwrap(), *value);
+            let packed = rmp_serde::to_vec_named(value).unwrap();
+            assert_eq!(rmp_serde::from_slice::<T>(&packed).unwrap(), *value);
+        }
+
+        #[test]
+        fn a_pet_survives_each_container_in_each_format_that_describes_itself() {
+            survives(&rex());
+            survives(&vec![Some(rex()), None]);
+            survives(&InternallyTagged::Pet(rex()));
+            survives(&Untagged::Pet(rex()));
+            survives(&AdjacentlyTagged::Pet(rex()));
+            survives(&Flattened {
+                fetched_at: 5,
+                pet: rex(),
+            });
+        }
+
+        #[test]
+        fn the_content_may_come_before_the_tag() {
+            let pet = serde_json::to_string(&rex()).unwrap();
+            let text = format!(r#"{{"content":{pet},"kind":"Pet"}}"#);
+            let read: AdjacentlyTagged = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, AdjacentlyTagged::Pet(rex()));
+        }
+
+        #[test]
+        fn a_format_that_does_not_describe_itself_is_refused_and_loses_nothing() {
+            let error = postcard::to_allocvec(&rex()).unwrap_err();
+            assert_eq!(error, postcard::Error::SerializeSeqLengthUnknown);
+            postcard::from_bytes::<Pet>(&[1, 3, b'R', b'e', b'x', 14]).unwrap_err();
+        }
+    }
+
     #[test]
     fn an_array_is_not_a_pet() {
         let problem = serde_json::from_str::<NewPet>(r#"["Rex",7]"#).unwrap_err();

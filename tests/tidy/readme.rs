@@ -65,7 +65,7 @@ fn every_block_of_the_readmes_has_a_tested_kind() {
             "text" => !text.contains("$ ") && !text.contains("petstore"),
             "rust" if file == "README.md" => true,
             // By rustdoc.
-            "" | "rust" | "no_run" => read(file.replace("README.md", "src/lib.rs"))
+            "rust" | "rust,no_run" => read(file.replace("README.md", "src/lib.rs"))
                 .contains("#![doc = include_str!(\"../README.md\")]"),
             _ => false,
         };
@@ -73,6 +73,24 @@ fn every_block_of_the_readmes_has_a_tested_kind() {
             known,
             "{file}: no test knows what to do with\n```{language}\n{text}\n```"
         );
+    }
+}
+
+/// On GitHub and in a registry, hidden lines are visible, and copied code contains them.
+#[test]
+fn code_in_a_readme_is_printed_as_it_is_compiled() {
+    for Block {
+        file,
+        language,
+        text,
+    } in blocks()
+    {
+        if language.starts_with("rust") {
+            let hidden = text
+                .lines()
+                .find(|line| *line == "#" || line.starts_with("# "));
+            assert_eq!(hidden, None, "{file}: a hidden line in\n{text}");
+        }
     }
 }
 

@@ -46,9 +46,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// ```
 pub struct CachingProvider<P>(Arc<Cache<P>>);
 
+type FailureHook = Arc<dyn Fn(&BoxError) + Send + Sync>;
+
 struct Cache<P> {
     provider: P,
     ttl: Duration,
+    hooks: Mutex<Vec<FailureHook>>,
     state: Mutex<CacheState>,
     /// Locked while the provider runs.
     asking: Arc<tokio::sync::Mutex<()>>,
@@ -86,9 +89,27 @@ impl<P: ApiKeyProvider> CachingProvider<P> {
         Self(Arc::new(Cache {
             provider,
             ttl,
+            hooks: Mutex::default(),
             state: Mutex::default(),
             asking: Arc::default(),
         }))
+    }
+
+    /// Adds a function that receives the error where the warning is logged: once, when the provider begins
+    /// to fail while the last key stays in use. It should return quickly.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use petstore_client::{ApiKey, auth::CachingProvider};
+    ///
+    /// let keys = CachingProvider::new(ApiKey::new("s3cret"), Duration::from_secs(300))
+    ///     .on_failure(|error| eprintln!("the vault is down: {error}"));
+    /// # let _ = keys;
+    /// ```
+    #[must_use]
+    pub fn on_failure(self, hook: impl Fn(&BoxError) + Send + Sync + 'static) -> Self {
+        lock(&self.0.hooks).push(Arc::new(hook));
+        self
     }
 
     /// Drops the cached key. The next request asks the provider, and fails if that fails.
@@ -189,21 +210,34 @@ impl<P: ApiKeyProvider> Cache<P> {
                 let has_key = state.known.is_some();
                 drop(state);
                 if has_key && !was_failing {
-                    let error = &**error as &(dyn std::error::Error + 'static);
-                    tracing::warn!(
-                        target: TARGET,
-                        error,
-                        "no new API key: the provider failed; the last key stays in use"
-                    );
+                    self.report(error);
                 }
             }
         }
         result
     }
 
-    fn state(&self) -> MutexGuard<'_, CacheState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Reports the first failure of several.
+    fn report(&self, error: &BoxError) {
+        let hooks = lock(&self.hooks).clone();
+        for hook in hooks {
+            hook(error);
+        }
+        let error = &**error as &(dyn std::error::Error + 'static);
+        tracing::warn!(
+            target: TARGET,
+            error,
+            "no new API key: the provider failed; the last key stays in use"
+        );
     }
+
+    fn state(&self) -> MutexGuard<'_, CacheState> {
+        lock(&self.state)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<P> fmt::Debug for CachingProvider<P> {
@@ -271,7 +305,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_vault_that_is_down_for_an_hour_fails_no_call() {
         let (down, asked) = (Arc::default(), Arc::default());
-        let keys = vault(&down, &asked);
+        let told = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&told);
+        let keys = vault(&down, &asked).on_failure(move |error| {
+            assert_eq!(error.to_string(), "the vault is down");
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
         keys.api_key(None).await.unwrap();
         *down.lock().unwrap() = true;
         for _ in 0..3_600 {
@@ -280,6 +319,7 @@ mod tests {
         }
         let asked_down = asked.load(Ordering::Relaxed) - 1;
         assert!((50..70).contains(&asked_down), "{asked_down}");
+        assert_eq!(told.load(Ordering::Relaxed), 1, "told once");
         *down.lock().unwrap() = false;
         sleep(MAX_PAUSE).await;
         keys.api_key(None).await.unwrap();
