@@ -204,3 +204,53 @@ async fn a_service_that_stays_away_ends_the_import_after_retry_for() {
     let took = began.elapsed().as_secs();
     assert!((120..130).contains(&took), "{took}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_comes_back_after_a_minute_gets_all_rows() {
+    let names: Vec<_> = (0..30).map(|row| format!("pet {row}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    // Five failures begin the pauses of 1, 2, 4, 8 and 15 seconds, and a row fails after each.
+    for (probes, away) in [(3, 7), (7, 60)] {
+        for failure in [Fate::Failed("0"), Fate::Lost] {
+            let scene = Scene::new();
+            let mut fates = vec![Fate::Created];
+            fates.extend(vec![failure; 4 + probes]);
+            scene.shop.state().fates = fates.into();
+            let began = Instant::now();
+            let ran = scene.import("a.csv", &names, "").await;
+            let lost = 4 + probes;
+            assert_eq!(
+                (ran.summary(), ran.code),
+                ([30, 30 - lost, 0, lost, 0], 8),
+                "{}",
+                ran.stderr
+            );
+            let took = began.elapsed().as_secs();
+            assert!((away..away + 20).contains(&took), "{away}: {took}");
+            let ran = scene.import("a.csv", &names, "--unknown check").await;
+            assert_eq!((ran.summary()[1], ran.code), (30, 0), "{}", ran.stderr);
+            assert_eq!(scene.shop.state().pets.len(), 30);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_always_fails_is_set_aside_and_the_others_are_sent() {
+    let scene = Scene::new();
+    scene.shop.state().broken = "Bad";
+    let names = ["One", "Bad", "Three", "Four"];
+    for options in ["", "--unknown check", "--unknown check"] {
+        let ran = scene.import("a.csv", &names, options).await;
+        assert_eq!(
+            (ran.summary(), ran.code),
+            ([4, 3, 0, 1, 0], 8),
+            "{options}: {}",
+            ran.stderr
+        );
+        assert_eq!(scene.shop.state().pets.len(), 3);
+    }
+    scene.shop.state().broken = "";
+    let ran = scene.import("a.csv", &names, "--unknown check").await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(scene.shop.count("Bad"), 1);
+}

@@ -12,6 +12,7 @@ mod help;
 mod hostile;
 mod import;
 mod import_company;
+mod import_files;
 mod import_pace;
 mod import_unknown;
 mod keys;

@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) ids: VecDeque<i64>,
     /// What happens to the next pets; afterwards all are created.
     pub(super) fates: VecDeque<Fate>,
+    /// The name of a pet that the service always answers with 500, and does not create.
+    pub(super) broken: &'static str,
     /// Whether a page has a link to the next one.
     pub(super) has_links: bool,
     /// Whether lists begin with the pet that was created last.
@@ -87,6 +89,9 @@ impl State {
             return self.list(seen.line.split(' ').nth(1).unwrap(), &base);
         }
         let new: Value = serde_json::from_slice(&seen.body).unwrap();
+        if new["name"] == self.broken {
+            return crate::client::answer(500, &[], "{}");
+        }
         match self.fates.pop_front().unwrap_or(Fate::Created) {
             Fate::Created => {
                 let pet = self.create(&new);
@@ -119,6 +124,7 @@ impl Shop {
             pets: Vec::new(),
             ids: VecDeque::new(),
             fates: VecDeque::new(),
+            broken: "",
             has_links: true,
             is_reversed: false,
             late: Vec::new(),

@@ -1,0 +1,112 @@
+//! Tests of what an import reads and writes: columns of other names, several files, created rows.
+
+use serde_json::{Value, json};
+
+use super::import::Scene;
+
+#[tokio::test]
+async fn columns_of_other_names_and_separators_are_read_and_created_rows_have_their_ids() {
+    let scene = Scene::new().await;
+    let text = "Animal;Kind;Owner\nRex;7;Ada\n\"a;b\";8;Bob\n";
+    scene.write("pets.csv", text);
+    let options = "--map Animal=name --map Kind=categoryId --delimiter ;";
+    let line = format!("pets import DIR/pets.csv {options} --created DIR/created.csv");
+    let ran = scene.expect(&line, [2, 2, 0, 0, 0], 0).await;
+    assert!(ran.stderr.contains("`Owner`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: 2 of 2 rows created\n"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(scene.names().await, ["Rex", "a;b"]);
+    let listed = scene.run("pets export --fields id -o csv").await.stdout;
+    let ids: Vec<_> = listed.lines().skip(1).collect();
+    let expected = format!(
+        "Animal;Kind;Owner;petId\nRex;7;Ada;{}\n\"a;b\";8;Bob;{}\n",
+        ids[0], ids[1]
+    );
+    assert_eq!(scene.read("created.csv"), expected);
+    // A second run sends nothing, and the file still lists all created rows.
+    scene.expect(&line, [2, 2, 0, 0, 0], 0).await;
+    assert_eq!(scene.read("created.csv"), expected);
+    assert_eq!(scene.sent(), 2);
+}
+
+#[tokio::test]
+async fn mistakes_in_columns_and_separators_are_named_before_anything_is_sent() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "Animal;Kind\nRex;7\n");
+    scene.write("pets.json", "{\"name\":\"Rex\",\"categoryId\":7}\n");
+    for (options, expected) in [
+        ("DIR/pets.csv", "has no header"),
+        (
+            "DIR/pets.csv --delimiter ; --map Race=name",
+            "has no column `Race`",
+        ),
+        ("DIR/pets.csv --map Animal=age", "names no field"),
+        ("DIR/pets.csv --map Animal", "is not COLUMN=FIELD"),
+        (
+            "DIR/pets.csv --delimiter ;;",
+            "is not one ASCII character, or `tab`",
+        ),
+        ("DIR/pets.json --map Animal=name", "`--map` applies to CSV"),
+    ] {
+        let ran = scene.run(&format!("pets import {options}")).await;
+        assert_eq!(ran.code, 2, "{options}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{options}: {}", ran.stderr);
+    }
+    assert_eq!(scene.sent(), 0);
+}
+
+#[tokio::test]
+async fn several_files_are_imported_one_after_the_other_and_each_has_its_journal() {
+    let scene = Scene::new().await;
+    scene.write("a.csv", "name,categoryId\nA,1\n");
+    scene.write("b.csv", "name,categoryId\nB,2\nC,3\n");
+    let line = "pets import DIR/a.csv DIR/b.csv";
+    for run in 0..2 {
+        let ran = scene.run(line).await;
+        assert_eq!((ran.code, scene.sent()), (0, 3), "{run}: {}", ran.stderr);
+        assert_eq!(scene.names().await, ["A", "B", "C"]);
+    }
+    for journal in ["a.csv.petstore-journal", "b.csv.petstore-journal"] {
+        assert!(std::fs::exists(scene.path(journal)).unwrap(), "{journal}");
+    }
+    // An invalid row in the second file keeps the first from being sent, too.
+    scene.write("c.csv", "name,categoryId\nD,4\n");
+    scene.write("d.csv", "name,categoryId\nE,x\n");
+    let ran = scene.run("pets import DIR/c.csv DIR/d.csv").await;
+    assert_eq!((ran.code, scene.sent()), (2, 3), "{}", ran.stderr);
+    // One file for the rows of two inputs would hold those of the last.
+    for option in ["--created", "--rejects", "--unknown-file", "--journal"] {
+        let ran = scene.run(&format!("{line} {option} DIR/out.csv")).await;
+        let expected = format!("`{option}` names one file, but there are several inputs");
+        assert!(
+            ran.code == 2 && ran.stderr.contains(&expected),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[tokio::test]
+async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
+    let scene = Scene::new().await;
+    scene.write(
+        "pets.csv",
+        "name,categoryId,status\n,7,sold\nTom,x,gone\nAda\n",
+    );
+    let ran = scene
+        .run("pets import DIR/pets.csv --error-format json")
+        .await;
+    let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    let rows = error.pointer("/error/rows").or(error.get("rows"));
+    let expected = json!([
+        { "line": 2, "field": "name", "problem": "missing" },
+        { "line": 3, "field": "categoryId", "problem": "`x` is not a whole number" },
+        { "line": 3, "field": "status", "problem": "`gone` is not available, pending or sold" },
+        { "line": 4, "problem": "1 value; the header has 3" },
+    ]);
+    assert_eq!((rows, ran.code), (Some(&expected), 2), "{}", ran.stderr);
+    assert_eq!(scene.sent(), 0);
+}
