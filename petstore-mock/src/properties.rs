@@ -25,21 +25,27 @@ use crate::{
     state::{Change, Store, persistence},
 };
 
-/// Tries cases that are the same in each run.
+/// Tries 2,000 cases. They are the same in each run, unless `PROPTEST_RNG_SEED` names another seed.
 fn check<S: Strategy>(strategy: S, seed: u64, test: impl Fn(S::Value) -> Result<(), TestCaseError>)
 where
     S::Value: Debug,
 {
-    let rng_seed = RngSeed::Fixed(seed);
+    let default = Config::default();
+    let seed = match default.rng_seed {
+        RngSeed::Random => seed,
+        RngSeed::Fixed(other) => other,
+    };
     let config = Config {
         cases: 2_000,
-        rng_seed,
+        rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
-        ..Config::default()
+        ..default
     };
     match TestRunner::new(config).run(&strategy, test) {
         Ok(()) => {}
-        Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
+        Err(TestError::Fail(why, case)) => {
+            panic!("{why}\nin the smallest case found, with PROPTEST_RNG_SEED={seed}: {case:#?}")
+        }
         Err(error) => panic!("{error}"),
     }
 }

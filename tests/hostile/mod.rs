@@ -20,7 +20,8 @@ pub(crate) const KEY: &str = "S3NTINEL/qzxvkw";
 /// The longest wait that a client believes.
 const MAX_BELIEVED: Duration = Duration::from_secs(25 * 3_600);
 
-/// Runs a property test with a number of cases from a fixed seed.
+/// Runs a property test with a number of cases. They are the same in each run, unless
+/// `PROPTEST_RNG_SEED` names another seed.
 pub(crate) fn check<S: Strategy>(
     strategy: S,
     (cases, seed): (u32, u64),
@@ -28,16 +29,22 @@ pub(crate) fn check<S: Strategy>(
 ) where
     S::Value: Debug,
 {
-    let rng_seed = RngSeed::Fixed(seed);
+    let default = Config::default();
+    let seed = match default.rng_seed {
+        RngSeed::Random => seed,
+        RngSeed::Fixed(other) => other,
+    };
     let config = Config {
         cases,
-        rng_seed,
+        rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
-        ..Config::default()
+        ..default
     };
     match TestRunner::new(config).run(&strategy, test) {
         Ok(()) => {}
-        Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
+        Err(TestError::Fail(why, case)) => {
+            panic!("{why}\nin the smallest case found, with PROPTEST_RNG_SEED={seed}: {case:#?}")
+        }
         Err(error) => panic!("{error}"),
     }
 }

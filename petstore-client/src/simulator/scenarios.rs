@@ -19,7 +19,8 @@ const HOUR: i64 = 60 * MINUTE;
 /// No request gets there and back in less.
 const ROUND_TRIP: i64 = 50 * MILLI;
 
-/// Tries cases that are the same in each run: as many as `cases`, from a seed.
+/// Tries as many cases as `cases`. They are the same in each run, unless `PROPTEST_RNG_SEED` names
+/// another seed.
 pub(crate) fn check<S: Strategy>(
     strategy: S,
     (cases, seed): (u32, u64),
@@ -27,17 +28,24 @@ pub(crate) fn check<S: Strategy>(
 ) where
     S::Value: Debug,
 {
+    let default = Config::default();
+    let seed = match default.rng_seed {
+        RngSeed::Random => seed,
+        RngSeed::Fixed(other) => other,
+    };
     let config = Config {
         cases,
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         max_shrink_iters: 4_000,
         max_global_rejects: u32::MAX,
-        ..Config::default()
+        ..default
     };
     match TestRunner::new(config).run(&strategy, test) {
         Ok(()) => {}
-        Err(TestError::Fail(why, case)) => panic!("{why}\nin the smallest case found: {case:#?}"),
+        Err(TestError::Fail(why, case)) => {
+            panic!("{why}\nin the smallest case found, with PROPTEST_RNG_SEED={seed}: {case:#?}")
+        }
         Err(error) => panic!("{error}"),
     }
 }
