@@ -137,7 +137,7 @@ pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>,
         .map_err(|_| format!("the link to the next page is not a URL: {shown}"))?;
     if !same_origin(&url, asked) {
         return Err(format!(
-            "the link to the next page leads to another origin, where the key must not go: {shown}"
+            "the next page is on another host, which must not get the API key: {shown}"
         ));
     }
     url.set_fragment(None);

@@ -52,7 +52,7 @@ async fn a_retry_after_that_is_too_long_ends_the_command() {
     assert_eq!(busy.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the service failed (503 service_unavailable): a fault of this mock answers instead of the service
+    error: the service failed (503 service_unavailable): injected by petstore-mock
     hint: try again in a few minutes
     --- exit 5
     ");

@@ -249,7 +249,7 @@ async fn writes_rejected_rows_with_the_reason_which_may_be_corrected_there_or_in
     assert_snapshot!(scene.read("no.csv"), @r#"
     name,categoryId,reason
     "b
-    b",2,400 bad_request: a fault of this mock answers instead of the service
+    b",2,400 bad_request: injected by petstore-mock
     "#);
     drop(refusing);
     scene

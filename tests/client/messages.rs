@@ -58,7 +58,7 @@ async fn what_the_service_answers() {
 
     listPets failed: the service answered 302 Found; it points to https://login.example/; redirects are not followed; check the base URL
 
-    createPet failed: the service answered 502 Bad Gateway: <html><h1>Bad Gateway</h1></html>; the request may have been processed: look before you send it again
+    createPet failed: the service answered 502 Bad Gateway: <html><h1>Bad Gateway</h1></html>; the request may have been processed: check before you retry
 
     listPets failed: the service answered 408 Request Timeout; try again later
 
@@ -148,11 +148,11 @@ async fn what_happens_on_the_way() {
 
     listPets failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; try again later, or allow more
 
-    createPet failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; the request may have been processed: look before you send it again
+    createPet failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; the request may have been processed: check before you retry
 
     listPets failed: timed out after 40 s: the call, with its waits, took longer than `timeout`; try again later, or allow more (after 2 attempts)
 
-    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; the request may have been processed: look before you send it again
+    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; the request may have been processed: check before you retry
         because error decoding response body
         because error reading a body from connection
         because end of file before message length reached
@@ -168,7 +168,7 @@ async fn what_happens_on_the_way() {
     listPets failed: the response 200 could not be read: its body is not JSON (expected value at line 1 column 1): `<html>Hello</html>`; check the base URL
         because expected value at line 1 column 1
 
-    createPet failed: the response 204 could not be read: its body is empty where JSON was expected; check the base URL; the request may have been processed: look before you send it again
+    createPet failed: the response 204 could not be read: its body is empty where JSON was expected; check the base URL; the request may have been processed: check before you retry
         because EOF while parsing a value at line 1 column 0
     "#);
 }
@@ -232,12 +232,12 @@ async fn what_the_caller_can_correct() {
 
     listPets failed: the request was not sent: `limit` is 500, and must be from 1 to 100
 
-    GET ../x failed: the request was not sent: the path holds `.` or `..`; write it as it is below the base URL, as in `/pets`
+    GET ../x failed: the request was not sent: the path has `.` or `..`; give a path relative to the base URL, such as `/pets`
 
     GET x failed: the request was not sent: the client sets the header `host` itself
 
     listPets failed: the response is larger than 5 bytes; raise `max_response_bytes` to accept it
 
-    listPets failed: the pages cannot be followed further: the link to the next page leads to another origin, where the key must not go: http://evil.example/
+    listPets failed: stopped before the last page: the next page is on another host, which must not get the API key: http://evil.example/
     "#);
 }

@@ -110,7 +110,7 @@ impl Error {
     }
 
     pub(crate) fn paging(problem: impl fmt::Display) -> Self {
-        let message = format!("the pages cannot be followed further: {problem}");
+        let message = format!("stopped before the last page: {problem}");
         Self::new(ErrorKind::Paging, message)
     }
 
@@ -474,7 +474,7 @@ impl fmt::Display for Error {
         }
         f.write_str(&self.problem())?;
         if self.is_unsafe_to_repeat() {
-            f.write_str("; the request may have been processed: look before you send it again")?;
+            f.write_str("; the request may have been processed: check before you retry")?;
         }
         match (self.attempts(), self.waited().as_secs()) {
             (0 | 1, 0) => Ok(()),

@@ -23,12 +23,12 @@ impl BaseUrl {
         let problem = if !matches!(url.scheme(), "http" | "https") {
             "its scheme is neither http nor https; begin it with `https://`"
         } else if !url.username().is_empty() || url.password().is_some() {
-            "it holds a user name or a password; the API key is set apart"
+            "it has a user name or a password; remove it, and pass the API key with `api_key`"
         } else if url.query().is_some() || url.fragment().is_some() {
             "it has a query (`?`) or a fragment (`#`); leave them out"
         } else if url.scheme() == "http" && !insecure && !is_loopback(&url) {
-            "it is plain http to another machine, which would show the API key to everyone on the \
-             way; use https, or allow it with `allow_insecure_http`"
+            "it is plain http to another machine, which would expose the API key to anyone on the \
+             network; use https, or allow it with `allow_insecure_http`"
         } else {
             let path = url.path().trim_end_matches('/').to_owned();
             url.set_path(&path);
@@ -76,7 +76,7 @@ impl BaseUrl {
             part == "." || part == ".."
         };
         if path.split('/').any(is_dots) {
-            return wrong("holds `.` or `..`; write it as it is below the base URL, as in `/pets`");
+            return wrong("has `.` or `..`; give a path relative to the base URL, such as `/pets`");
         }
         let mut url = self.at(&["/", path.trim_start_matches('/')].concat());
         url.set_query(query);

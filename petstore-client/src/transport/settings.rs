@@ -229,7 +229,7 @@ fn tls(
     if roots.is_empty() && (tls.roots.is_some() || tls.only_roots) {
         return Err(Error::config(
             "root certificates",
-            "no certificate in PEM was given",
+            "there is no certificate in PEM format",
         ));
     }
     if let Some(pem) = &tls.identity {

@@ -40,8 +40,7 @@ pub(super) const FINDINGS: u8 = 3;
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 /// The command of `exec` does not exist; as in shells.
 pub(super) const NOT_FOUND: u8 = 127;
-/// The base to which the number of the signal that ended the command of `exec` is added; as in
-/// shells.
+/// The exit status after a signal: 128 and its number, as in shells.
 #[cfg(unix)]
 pub(super) const SIGNALLED: u8 = 128;
 

@@ -325,7 +325,7 @@ impl StatusEffect {
             let code = || reason.to_lowercase().replace([' ', '-'], "_");
             let error = json!({
                 "code": self.code.clone().unwrap_or_else(code),
-                "message": "a fault of this mock answers instead of the service",
+                "message": "injected by petstore-mock",
                 "status": self.status,
             });
             *response.body_mut() = error.to_string().into();

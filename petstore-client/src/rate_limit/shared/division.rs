@@ -69,7 +69,7 @@ impl<'s> Claim<'s> {
             .any(|slot| slot.want() > 0 && order(slot) < order(own))
     }
 
-    /// Divides what is free by filling all members to one level, each up to its demand.
+    /// Divides what is free: max-min fair share (water-filling), each member up to its demand.
     fn level(&self, free: u64, demand_of: impl Fn(&Slot) -> u64) -> u64 {
         let own = self.want + self.prefetch.min(free / (4 * self.slots.len() as u64));
         let demands: Vec<_> = self
