@@ -89,6 +89,9 @@ fn lay_out(command: Command, path: &str) -> Command {
         } else {
             format!(" [{name}]")
         };
+        if matches!(arg.get_action(), ArgAction::Append) {
+            usage += "...";
+        }
     }
     let text = help::text(path).map_or_else(
         || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
