@@ -67,7 +67,7 @@ async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
     );
     let none = client(&server).tls(only()).build().unwrap_err();
     assert!(
-        none.to_string().contains("no certificate in PEM format"),
+        none.to_string().contains("no PEM certificate was found"),
         "{none}"
     );
     let other = start().await;

@@ -229,7 +229,7 @@ fn tls(
     if roots.is_empty() && (tls.roots.is_some() || tls.only_roots) {
         return Err(Error::config(
             "root certificates",
-            "there is no certificate in PEM format",
+            "no PEM certificate was found",
         ));
     }
     if let Some(pem) = &tls.identity {

@@ -56,7 +56,7 @@ struct Group {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) checked: Checked,
-    /// Rows that stay unknown because the list is no evidence.
+    /// Rows that stay unknown because the list proves nothing.
     pub(crate) undecided: usize,
     /// Why it is none.
     pub(crate) doubt: Option<String>,
@@ -172,7 +172,7 @@ impl<'s> Matching<'s> {
         verdict
     }
 
-    /// Returns why the pets of the import show that the list is no evidence.
+    /// Returns why the list proves nothing, if the import's own pets show that.
     fn doubt(&self) -> Option<String> {
         if let Some(id) = self.changed {
             return Some(format!("pet {id} of this import has another content now"));

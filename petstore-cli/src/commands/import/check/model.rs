@@ -279,7 +279,7 @@ fn happen(world: &World) -> Result<(), TestCaseError> {
             Event::Delete(_) => {}
         }
     }
-    // The check waits until nothing can arrive any more, in a run of its own.
+    // The check is a run of its own, after all late requests have arrived.
     service.advance(world, LIMIT);
     let is_alone = senders.len() <= 1 && !has_deleted;
     for import in &mut imports {
