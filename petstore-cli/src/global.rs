@@ -2,27 +2,34 @@
 
 use std::ffi::OsString;
 
+use clap::{Arg, Args as _, Command};
+
 use crate::env::System;
 use crate::settings::config_file::{Problem, Profile};
-use crate::settings::{Settings, Values, flag, parse};
+use crate::settings::{OUTPUT, REQUESTS, SERVICE, Settings, Values, flag, parse, variable};
 use crate::ui::UiOptions;
+
+/// A width at which clap breaks no line: the text is laid out later.
+pub(crate) const UNBROKEN: usize = 10_000;
 
 /// The options of every command.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// The profile of config.toml to use
+    /// the profile of config.toml [PETSTORE_PROFILE]
     #[arg(long, global = true, hide = true, value_name = "NAME", value_parser = parse::<Profile>)]
+    #[arg(help_heading = SERVICE)]
     profile: Option<Profile>,
 
-    /// Use a built-in server with 25 pets; no key, no settings, nothing kept
+    /// use a built-in server with 25 pets; needs no key or settings, and keeps nothing
     #[cfg(feature = "mock")]
     #[arg(long, global = true, hide = true, conflicts_with = "base_url")]
+    #[arg(help_heading = SERVICE)]
     mock: bool,
 
     #[command(flatten)]
     values: Values,
 
-    /// Show only these fields, in this order
+    /// show only these fields, in this order: id,name,owner.name
     #[arg(
         long,
         global = true,
@@ -30,23 +37,25 @@ pub(crate) struct GlobalArgs {
         value_name = "LIST",
         value_delimiter = ','
     )]
+    #[arg(help_heading = OUTPUT)]
     fields: Option<Vec<String>>,
 
-    /// Filter the result; strings come out raw
-    #[arg(long, global = true, hide = true, value_name = "EXPRESSION")]
+    /// filter the result; prints strings without quotes
+    #[arg(long, global = true, hide = true, value_name = "EXPRESSION", help_heading = OUTPUT)]
     jq: Option<String>,
 
-    /// Exit with 8 if a deprecated operation was used
-    #[arg(long, global = true, hide = true)]
+    /// exit with 8 if a deprecated operation was used
+    #[arg(long, global = true, hide = true, help_heading = REQUESTS)]
     deny_deprecated: bool,
 
-    /// Errors and results only
+    /// errors and results only
     #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
-    #[arg(conflicts_with = "verbose")]
+    #[arg(conflicts_with = "verbose", help_heading = OUTPUT)]
     quiet: u8,
 
-    /// Show attempts; -vv with headers, -vvv with bodies
+    /// attempts; -vv with headers, -vvv with bodies
     #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
+    #[arg(help_heading = OUTPUT)]
     verbose: u8,
 }
 
@@ -102,4 +111,26 @@ impl GlobalArgs {
         }
         options
     }
+}
+
+/// Returns a command with the options of every command.
+pub(crate) fn global_options() -> Command {
+    let command = GlobalArgs::augment_args(Command::new("petstore"));
+    let command = command.disable_help_flag(true).term_width(UNBROKEN);
+    command.help_template("{all-args}").mut_args(explain)
+}
+
+/// Shows an option of every command, with its values, its default and its variable.
+fn explain(arg: Arg) -> Arg {
+    let name = arg.get_id().as_str().to_owned();
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let arg = arg.hide(false);
+    if !Values::NAMES.contains(&&*name) {
+        return arg;
+    }
+    let text = Values::explain(&name, &help);
+    arg.help(match text.strip_suffix(']') {
+        Some(text) => format!("{text}; {}]", variable(&name)),
+        None => format!("{text} [{}]", variable(&name)),
+    })
 }

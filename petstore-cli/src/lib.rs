@@ -56,6 +56,7 @@ use crate::commands::{completions, help};
 use crate::context::Context;
 use crate::error::{CliError, Kind};
 use crate::global::GlobalArgs;
+use crate::output::text;
 
 /// Runs the program, and returns its exit code.
 pub async fn run(env: Env) -> u8 {
@@ -117,16 +118,15 @@ fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<(), CliErro
     match mistake.kind() {
         DisplayHelp | DisplayVersion => {
             let printer = context.printer();
-            printer.print_help(&printer.screen().styled(&mistake.render()))
+            printer.print_help(&mistake.render().to_string())
         }
         DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand if !context.ui().is_json() => {
             let screen = context.ui().screen();
             let text = match suggest::command_of(&tree, &args, "") {
                 (command, path) if path == command.get_name() => help::START.to_owned(),
-                (command, _) => screen.styled(&command.clone().render_help()),
+                (command, _) => command.clone().render_help().to_string(),
             };
-            let text = screen.fold(&text);
-            context.ui().text(&format!("{}\n", text.trim_end()));
+            context.ui().text(&text::page(&text, screen));
             Err(CliError::Silent(Kind::Usage.code()))
         }
         _ => Err(suggest::usage_error(mistake, &tree, &args)),

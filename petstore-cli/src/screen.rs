@@ -4,7 +4,6 @@ use std::fmt::Display;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
-use clap::builder::StyledStr;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::env::System;
@@ -18,6 +17,9 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
+
+/// The width of texts in columns: longer lines are hard to read.
+const TEXT_WIDTH: usize = 80;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -127,15 +129,6 @@ impl Screen {
         }
     }
 
-    /// Returns clap's text, with its styles if enabled.
-    pub(crate) fn styled(&self, text: &StyledStr) -> String {
-        if self.color {
-            text.ansi().to_string()
-        } else {
-            text.to_string()
-        }
-    }
-
     /// Returns a symbol, or its replacement if the locale is not UTF-8.
     pub(crate) fn symbol(&self, symbol: &'static str) -> &'static str {
         match symbol {
@@ -196,36 +189,12 @@ impl Screen {
         out
     }
 
-    /// Wraps lines that are too wide at words. The rest of a line is indented to its last column.
-    pub(crate) fn fold(&self, text: &str) -> String {
-        let Some(width) = self.width else {
-            return text.to_owned();
-        };
-        let fold = |line: &str| {
-            let start = line.len() - line.trim_start().len();
-            // Lines with styles are broken already.
-            if line.contains('\u{1b}') || (line.width() <= width && start <= width / 2) {
-                return line.to_owned();
-            }
-            // The rest of a line whose last column has no room.
-            if start > width / 2 {
-                return " ".repeat(10) + &self.wrap(line.trim_start(), 10);
-            }
-            let gap = line[start..].find("  ").map(|at| start + at);
-            let Some((label, rest)) = gap.map(|gap| line.split_at(gap)) else {
-                return " ".repeat(start) + &self.wrap(line.trim_start(), start + 2);
-            };
-            let column = line.len() - rest.trim_start().len();
-            match column <= width / 2 {
-                true => format!("{label:column$}{}", self.wrap(rest.trim_start(), column)),
-                false => {
-                    let indent = start + 4;
-                    let rest = self.wrap(rest.trim_start(), indent);
-                    format!("{label}\n{}{rest}", " ".repeat(indent))
-                }
-            }
-        };
-        text.lines().map(|line| fold(line) + "\n").collect()
+    /// Returns the screen for texts, in at most 80 columns.
+    pub(crate) fn page(&self) -> Self {
+        Self {
+            width: Some(self.width.unwrap_or(TEXT_WIDTH).min(TEXT_WIDTH)),
+            ..self.clone()
+        }
     }
 
     /// Truncates text to a width, with `…`.
@@ -310,20 +279,6 @@ mod tests {
         assert_eq!(screen(25, true).wrap(path, 3), broken);
         let text = format!("{RED}one{RED:#} two three four");
         assert_eq!(screen(20, true).wrap(&text, 0), text);
-    }
-
-    #[test]
-    fn folds_what_is_too_wide_below_its_last_column() {
-        let data = "Data:\n  list      List pets, one on each line\n";
-        let option = "      --an-option FILE  read a file\n                        as input\n";
-        let folded = "Data:\n  list      List pets, one on\n            each line\n";
-        assert_eq!(screen(32, true).fold(data), folded);
-        let folded = "      --an-option FILE\n          read a file\n          as input\n";
-        assert_eq!(screen(32, true).fold(option), folded);
-        assert_eq!(
-            screen(20, true).fold("  petstore pets list --all"),
-            "  petstore pets list\n    --all\n"
-        );
     }
 
     #[test]

@@ -197,21 +197,44 @@ async fn there_is_a_manual_page_for_every_command() {
         std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()
     };
     let source = concat!("\"petstore ", env!("CARGO_PKG_VERSION"), "\"");
-    for name in commands()
-        .await
-        .iter()
-        .map(String::as_str)
-        .chain(["", "mock"])
+    for name in
+        commands()
+            .await
+            .iter()
+            .map(String::as_str)
+            .chain(["", "mock", "mock serve", "help output"])
     {
         let page = page(name);
         assert!(
-            page.contains(".SH NAME") && page.contains(".SH EXAMPLES"),
+            page.contains(".SH NAME") && page.contains("SEE ALSO"),
             "{page}"
         );
         assert!(page.contains(source), "{page}");
     }
-    assert!(page("pets import").contains(".SH NOTES\n.br\nFILE is CSV with a header"));
-    assert!(page("pets").contains(".SH NAME"));
+    assert!(page("pets import").contains(".SH NOTES\nFILE is CSV with a header"));
+    let first = page("");
+    for section in ["OPTIONS", "ENVIRONMENT", "EXIT STATUS", "FILES", "SEE ALSO"] {
+        assert!(
+            first.contains(&format!(".SH \"{section}\""))
+                || first.contains(&format!(".SH {section}")),
+            "{section}: {first}"
+        );
+    }
+    // Each option of `petstore help options` is on the first page.
+    for line in printed("help options").await.lines() {
+        let Some(option) = line.split_whitespace().find(|word| word.starts_with("--")) else {
+            continue;
+        };
+        let name: String = option
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '-')
+            .collect();
+        let name = name.replace('-', "\\-");
+        assert!(
+            first.contains(&format!("\\fB{name}\\fR")),
+            "{name}: {first}"
+        );
+    }
     assert_snapshot!(
         "man_pets_list",
         page("pets list").replace(source, "\"petstore VERSION\"")
@@ -226,13 +249,18 @@ async fn help_fits_a_narrow_terminal() {
         "output",
         "rate-limits",
         "exit-codes",
+        "files",
     ];
     let topics = topics.map(|topic| format!("help {topic}"));
     let commands = commands().await;
-    let helps = commands
-        .iter()
-        .map(String::as_str)
-        .chain(["", "pets", "mock"]);
+    let helps = commands.iter().map(String::as_str).chain([
+        "",
+        "pets",
+        "mock",
+        "mock serve",
+        "mock exec",
+        "mock report",
+    ]);
     for line in helps.map(|line| format!("{line} --help")).chain(topics) {
         for width in [40, 60] {
             let narrow = Petstore::bare().terminal().width(width);
@@ -241,5 +269,37 @@ async fn help_fits_a_narrow_terminal() {
             assert_eq!(text.lines().find(is_wide), None, "{line}");
             assert!(text.contains(' '), "{line}");
         }
+    }
+}
+
+#[tokio::test]
+async fn headings_and_options_stand_out_in_every_help() {
+    for line in [
+        "--help",
+        "pets list --help",
+        "mock serve --help",
+        "help options",
+    ] {
+        let ran = Petstore::bare().terminal().width(80);
+        let text = ran.run(&format!("--color always {line}")).await.stdout;
+        let headings = text.lines().filter(|line| line.starts_with("\u{1b}[1m"));
+        assert!(headings.count() >= 2, "{text}");
+        assert!(line == "--help" || text.contains("\u{1b}[36m--"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_wide_terminal_gets_lines_of_at_most_80_columns() {
+    for line in [
+        "pets list --help",
+        "mock serve --help",
+        "help options",
+        "help output",
+    ] {
+        let wide = Petstore::bare().terminal().width(160);
+        assert_eq!(
+            wide.run(&format!("--color never {line}")).await.stdout,
+            printed(line).await
+        );
     }
 }

@@ -1,17 +1,14 @@
 //! The arguments, and the command that they start.
 
-use clap::{ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::pets::Pets;
 use super::store::Store;
 use super::{api, auth, completions, config, doctor, help, limits, man};
 use crate::context::Context;
-use crate::env::{Env, System};
+use crate::env::Env;
 use crate::error::CliError;
-use crate::global::GlobalArgs;
-
-/// The width of the help in columns.
-const WIDTH: usize = 80;
+use crate::global::{GlobalArgs, UNBROKEN};
 
 #[derive(Debug, Parser)]
 #[command(name = "petstore", version, subcommand_required = true)]
@@ -57,58 +54,61 @@ pub(crate) enum Cmd {
 /// Returns the command tree with the texts of the help.
 pub(crate) fn tree() -> Command {
     lay_out(
-        Args::command().term_width(WIDTH).args_override_self(true),
+        Args::command()
+            .term_width(UNBROKEN)
+            .args_override_self(true),
         "petstore",
     )
 }
 
 /// Reads the arguments.
 pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let columns = System::columns_of(&env.vars, env.width);
-    let width = columns.unwrap_or(WIDTH).clamp(40, WIDTH);
-    let matches = tree().term_width(width).try_get_matches_from(&env.args)?;
+    let matches = tree().try_get_matches_from(&env.args)?;
     Args::from_arg_matches(&matches)
 }
 
 /// Sets the layout of the help of a command and its subcommands: examples, options, notes.
 fn lay_out(command: Command, path: &str) -> Command {
-    let help = clap::Arg::new("help").short('h').long("help");
-    let help = help.action(ArgAction::Help).help("print this help");
+    let help = Arg::new("help").short('h').long("help");
+    let help = help.action(ArgAction::HelpShort).help("print this help");
     let command = command
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .arg(help);
+    let text = help::text(path).map_or_else(
+        || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
+        str::to_owned,
+    );
+    let about = command.get_long_about().or(command.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let text = format!("{about}\n\nUsage: {{usage}}\n\n{text}");
+    let usage = usage(&command, path);
+    let command = command.override_usage(usage).help_template(text);
+    command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        lay_out(inner, &path)
+    })
+}
+
+fn usage(command: &Command, path: &str) -> String {
     let mut usage = match command.has_subcommands() {
         true => format!("{path} <command> [options]"),
         false => format!("{path} [options]"),
     };
     for arg in command.get_positionals() {
-        let name = arg.get_id().as_str().to_uppercase();
-        usage += &if arg.is_required_set() {
-            format!(" {name}")
-        } else {
-            format!(" [{name}]")
+        let names = arg.get_value_names().unwrap_or_default();
+        let id = arg.get_id().as_str().to_uppercase();
+        let name = names.first().map_or(&*id, |name| name.as_str());
+        usage += &match (arg.is_last_set(), arg.is_required_set()) {
+            (true, _) => format!(" -- {name}..."),
+            (false, true) => format!(" {name}"),
+            (false, false) => format!(" [{name}]"),
         };
         if matches!(arg.get_action(), ArgAction::Append) {
             usage += "...";
         }
     }
-    let text = help::text(path).map_or_else(
-        || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
-        str::to_owned,
-    );
-    let text = format!("{{about-with-newline}}\nUsage: {{usage}}\n\n{text}");
-    // The commands of the mock have a help of their own.
-    let is_own = !path.starts_with("petstore mock ");
-    let command = if is_own {
-        command.override_usage(usage).help_template(text)
-    } else {
-        command
-    };
-    command.mut_subcommands(|inner| {
-        let path = format!("{path} {}", inner.get_name());
-        lay_out(inner, &path)
-    })
+    usage
 }
 
 impl Cmd {

@@ -144,7 +144,7 @@ fn names_of_help(tree: &Command, line: &Line) -> Vec<String> {
     let mut words = line.before.iter().skip_while(|word| *word != "help");
     words.next();
     let mut command = tree;
-    let mut names: Vec<_> = topics().map(|(topic, _)| topic.to_owned()).collect();
+    let mut names: Vec<_> = topics().map(|topic| topic.name.to_owned()).collect();
     for word in words {
         let Some(inner) = command.find_subcommand(word) else {
             return Vec::new();

@@ -3,7 +3,9 @@
 use clap::Command;
 
 use crate::error::CliError;
+use crate::global::global_options;
 use crate::output::Printer;
+use crate::settings::{OUTPUT, REQUESTS, SERVICE, Values, variable};
 use crate::suggest::{did_you_mean, full_name};
 
 /// The output of `petstore` without arguments.
@@ -12,8 +14,11 @@ pub(crate) const START: &str = include_str!("../help/start.txt");
 /// The help of each command after its usage, below a line `=== COMMAND`.
 const COMMANDS: &str = include_str!("../help/commands.txt");
 
-/// The topics of `petstore help`, in the same format.
+/// The topics of `petstore help`, below lines `=== TOPIC: TITLE`.
 const TOPICS: &str = include_str!("../help/topics.txt");
+
+/// The place of the options of every command in a topic.
+const OPTIONS: &str = "{options}";
 
 /// Returns the names and the texts of a file.
 fn sections(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -28,9 +33,59 @@ pub(crate) fn text(command: &str) -> Option<&'static str> {
         .map(|(_, text)| text)
 }
 
-/// Returns the names and texts of the topics.
-pub(super) fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
-    sections(TOPICS)
+/// A topic of `petstore help`.
+#[derive(Clone, Copy)]
+pub(super) struct Topic {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    template: &'static str,
+}
+
+/// Returns the topics.
+pub(super) fn topics() -> impl Iterator<Item = Topic> {
+    sections(TOPICS).map(|(head, template)| {
+        let (name, title) = head.split_once(": ").unwrap_or((head, ""));
+        Topic {
+            name,
+            title,
+            template,
+        }
+    })
+}
+
+impl Topic {
+    /// Returns the text, with the options and the variables of settings in their places.
+    pub(super) fn text(self) -> String {
+        let mut text = self.template.to_owned();
+        if text.contains(OPTIONS) {
+            let options = global_options().render_help().to_string();
+            text = text.replace(OPTIONS, options.trim_end());
+        }
+        for heading in [SERVICE, OUTPUT, REQUESTS] {
+            text = text.replace(&format!("{{{heading}}}\n"), &variables(heading));
+        }
+        text
+    }
+}
+
+/// Returns the variables of the settings below a heading.
+fn variables(heading: &str) -> String {
+    let options = global_options();
+    let mut text = String::new();
+    for name in Values::NAMES {
+        let arg = options.get_arguments().find(|arg| arg.get_id() == name);
+        let Some(arg) = arg.filter(|arg| arg.get_help_heading() == Some(heading)) else {
+            continue;
+        };
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let variable = variable(name);
+        // The variable need not name itself.
+        let help = help
+            .replace(&format!("; {variable}]"), "]")
+            .replace(&format!(" [{variable}]"), "");
+        text += &format!("  {variable:<28}  {help}\n");
+    }
+    text
 }
 
 /// Show the help of a command, or a topic.
@@ -43,13 +98,13 @@ pub(crate) struct Help {
 impl Help {
     pub(crate) fn run(self, printer: &Printer, mut tree: Command) -> Result<(), CliError> {
         let name = self.words.join(" ");
-        if let Some((_, text)) = topics().find(|(topic, _)| *topic == name) {
-            return printer.print_help(text);
+        if let Some(topic) = topics().find(|topic| topic.name == name) {
+            return printer.print_help(&topic.text());
         }
         tree.build();
         let mut command = &tree;
         for word in &self.words {
-            let topics = topics().map(|(topic, _)| topic);
+            let topics = topics().map(|topic| topic.name);
             let names = command
                 .get_subcommands()
                 .map(Command::get_name)
@@ -64,7 +119,7 @@ impl Help {
             })?;
         }
         let help = command.clone().render_help();
-        printer.print_help(&printer.screen().styled(&help))
+        printer.print_help(&help.to_string())
     }
 }
 
@@ -72,13 +127,10 @@ impl Help {
 mod tests {
     use super::*;
     use crate::error::Kind;
-    use crate::settings::{Values, flag, variable};
+    use crate::settings::flag;
 
-    fn topic(name: &str) -> &'static str {
-        sections(TOPICS)
-            .find(|(topic, _)| *topic == name)
-            .unwrap()
-            .1
+    fn topic(name: &str) -> String {
+        topics().find(|topic| topic.name == name).unwrap().text()
     }
 
     #[test]

@@ -5,16 +5,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Command;
-use clap_mangen::roff::{Roff, roman};
+use clap_mangen::roff::Roff;
 
-use super::help::text;
+use super::help::{text, topics};
 use crate::error::{CliError, Kind};
+use crate::global::global_options;
 use crate::output::Printer;
+use crate::output::text::manual;
 
 /// Write the manual pages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
-    /// write a page for each command into this folder
+    /// write a page for each command and topic into this folder
     #[arg(value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
@@ -27,6 +29,7 @@ impl Man {
         };
         let made = std::fs::create_dir_all(&folder);
         made.and_then(|()| write_pages(&tree, "petstore", &folder))
+            .and_then(|()| write_topics(&folder))
             .map_err(|problem| {
                 let action = format!("cannot write to {}", folder.display());
                 CliError::io(Kind::Internal, action, &problem)
@@ -34,21 +37,57 @@ impl Man {
     }
 }
 
+/// The topics that are sections of the first page, and their titles there.
+const SECTIONS: [(&str, &str); 3] = [
+    ("environment", "ENVIRONMENT"),
+    ("exit-codes", "EXIT STATUS"),
+    ("files", "FILES"),
+];
+
+/// Writes the pages of the topics.
+fn write_topics(folder: &Path) -> io::Result<()> {
+    for topic in topics() {
+        let name = format!("petstore-help-{}", topic.name);
+        let command = Command::new("petstore").display_name(&name);
+        let page = clap_mangen::Man::new(command.about(topic.title));
+        let mut file = File::create(folder.join(format!("{name}.1")))?;
+        write_title(&name, &mut file)?;
+        page.render_name_section(&mut file)?;
+        write_section("DESCRIPTION", &topic.text(), &mut file)?;
+        write_section("SEE ALSO", "petstore(1)", &mut file)?;
+    }
+    Ok(())
+}
+
+/// Writes the title, without a date, and turns hyphens off: names of variables would break. In
+/// clap's own title, the version takes the place of the date.
+fn write_title(name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let name = name.to_uppercase();
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, ".TH {name} 1 \"\" \"petstore {version}\"\n.nh\n.ad l")
+}
+
 /// Writes the page of a command, and those of the commands below it.
 fn write_pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
     let mut file = File::create(folder.join(format!("{}.1", path.replace(' ', "-"))))?;
     write_page(command, path, &mut file)?;
-    let mut inner = command
-        .get_subcommands()
-        .filter(|inner| !inner.is_hide_set());
-    inner.try_for_each(|inner| write_pages(inner, &format!("{path} {}", inner.get_name()), folder))
+    for inner in command.get_subcommands() {
+        if !inner.is_hide_set() {
+            write_pages(inner, &format!("{path} {}", inner.get_name()), folder)?;
+        }
+    }
+    Ok(())
 }
 
-/// Writes the page of a command, with the examples and notes of its help.
+/// Writes the page of a command, with the examples and notes of its help. The first page also has
+/// the options of every command.
 fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<()> {
-    let page = clap_mangen::Man::new(command.clone());
-    let page = page.source(concat!("petstore ", env!("CARGO_PKG_VERSION")));
-    page.render_title(out)?;
+    let is_first = path == "petstore";
+    let page = clap_mangen::Man::new(match is_first {
+        true => with_global_options(command),
+        false => command.clone(),
+    });
+    write_title(&path.replace(' ', "-"), out)?;
     page.render_name_section(out)?;
     page.render_synopsis_section(out)?;
     if command.get_long_about().is_some() {
@@ -65,25 +104,41 @@ fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<
     if command.has_subcommands() {
         page.render_subcommands_section(out)?;
     }
-    write_section("NOTES", &notes, out)
+    write_section("NOTES", &notes, out)?;
+    if !is_first {
+        let see = "petstore(1), petstore-help-options(1), petstore-help-exit-codes(1)";
+        return write_section("SEE ALSO", see, out);
+    }
+    let mut see = Vec::new();
+    for topic in topics() {
+        if let Some((_, title)) = SECTIONS.iter().find(|(name, _)| *name == topic.name) {
+            write_section(title, &topic.text(), out)?;
+        }
+        see.push(format!("petstore-help-{}(1)", topic.name));
+    }
+    write_section("SEE ALSO", &see.join(", "), out)
+}
+
+/// Returns the command with the options of every command, in one list.
+fn with_global_options(command: &Command) -> Command {
+    let mut options = global_options();
+    // Sets what a page shows of each option.
+    options.build();
+    let options = options.get_arguments().filter(|arg| arg.get_id() != "help");
+    let options = options.map(|arg| arg.clone().help_heading(None));
+    let mut names: Vec<String> = Vec::new();
+    let options: Vec<_> = options.collect();
+    for option in &options {
+        names.push(option.get_id().as_str().to_owned());
+    }
+    command.clone().mut_args(|arg| {
+        let at = names.iter().position(|name| arg.get_id() == name.as_str());
+        at.map_or(arg, |at| options[at].clone())
+    })
 }
 
 fn write_section(title: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
-    let text = text.trim_matches('\n');
-    if text.is_empty() {
-        return Ok(());
-    }
     let mut page = Roff::new();
-    page.control("SH", [title]);
-    let mut is_indented = true;
-    for line in text.lines() {
-        // A page fills its lines, but for those that are indented.
-        let follows = std::mem::replace(&mut is_indented, line.starts_with(' '));
-        match line {
-            "" => page.control("PP", []),
-            line if follows || is_indented => page.control("br", []).text([roman(line)]),
-            line => page.text([roman(line)]),
-        };
-    }
+    manual(title, text, &mut page);
     page.to_writer(out)
 }

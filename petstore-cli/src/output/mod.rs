@@ -5,6 +5,7 @@ mod format;
 mod jq;
 mod printer;
 mod table;
+pub(crate) mod text;
 
 use std::borrow::Cow;
 use std::io::{self, Write};

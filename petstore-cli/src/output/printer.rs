@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Output, OutputFormat, Shape};
+use super::{Output, OutputFormat, Shape, text};
 use crate::error::CliError;
 use crate::screen::Screen;
 
@@ -159,10 +159,9 @@ impl Printer {
         Ok(self.stdout.clone().write_all(text.as_bytes())?)
     }
 
-    /// Writes help, folded to the width of the terminal.
-    pub(crate) fn print_help(&self, text: &str) -> Result<(), CliError> {
-        let text = self.screen().fold(text);
-        self.print(&format!("{}\n", text.trim_end()))
+    /// Writes help, laid out for the width of the terminal.
+    pub(crate) fn print_help(&self, help: &str) -> Result<(), CliError> {
+        self.print(&text::page(help, self.screen()))
     }
 
     /// Writes bytes as they are.

@@ -43,6 +43,9 @@ impl From<ParseBoolError> for Invalid {
 
 /// The type of a setting.
 pub(crate) trait SettingType: FromStr {
+    /// Whether the help lists the values.
+    const IS_CHOICE: bool = false;
+
     /// Returns all values, or the usual ones, if they can be listed.
     fn choices() -> Vec<String> {
         Vec::new()
@@ -78,6 +81,8 @@ impl<T: ValueEnum> FromStr for Choice<T> {
 }
 
 impl<T: ValueEnum> SettingType for Choice<T> {
+    const IS_CHOICE: bool = true;
+
     fn choices() -> Vec<String> {
         value_names::<T>()
     }

@@ -4,9 +4,14 @@
 use std::time::Duration;
 
 use super::types::{Choice, Seconds, SettingType, Size, StoreAddress, parse};
-use crate::error::{ErrorFormat, Invalid};
+use crate::error::{ErrorFormat, Invalid, either};
 use crate::output::OutputFormat;
 use crate::screen::Color;
+
+/// The headings of the options in the help.
+pub(crate) const SERVICE: &str = "Service and key";
+pub(crate) const OUTPUT: &str = "Output";
+pub(crate) const REQUESTS: &str = "Requests";
 
 /// Defines the settings: the help, the name, the type and the default of each.
 macro_rules! settings {
@@ -43,6 +48,14 @@ macro_rules! settings {
                 }
             }
 
+            /// Returns whether the help lists the values of a setting.
+            fn is_choice(name: &str) -> bool {
+                match name {
+                    $(stringify!($name) => <$kind as SettingType>::IS_CHOICE,)*
+                    _ => false,
+                }
+            }
+
             /// Returns a value as text, without secrets.
             pub(crate) fn text(&self, name: &str) -> Option<String> {
                 match name {
@@ -63,39 +76,55 @@ macro_rules! settings {
 }
 
 settings! {
-    /// The service's base URL, such as https://HOST/v1
-    #[arg(value_name = "URL")]
+    /// the service's base URL, such as https://HOST/v1
+    #[arg(value_name = "URL", help_heading = SERVICE)]
     base_url: String = None;
-    /// Send the key over plain http to another machine
+    /// send the key over plain http to another machine
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(help_heading = SERVICE)]
     allow_insecure_http: bool = Some(false);
-    /// Trust these certificate authorities too (PEM)
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    /// trust the certificate authorities of this PEM file too
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = SERVICE)]
     ca_file: String = None;
-    /// How results are written
-    #[arg(short, value_name = "FORMAT")]
+    /// the format of results
+    #[arg(short, value_name = "FORMAT", help_heading = OUTPUT)]
     output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
-    /// When colour is used
-    #[arg(value_name = "WHEN")]
+    /// when colour is used
+    #[arg(value_name = "WHEN", help_heading = OUTPUT)]
     color: Choice<Color> = Some(Choice(Color::Auto));
-    /// How errors and notes are written
-    #[arg(value_name = "FORMAT")]
+    /// the format of errors and notes
+    #[arg(value_name = "FORMAT", help_heading = OUTPUT)]
     error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
-    /// Time for a request and its retries, without waits for rate limits
-    #[arg(value_name = "TIME", allow_negative_numbers = true)]
+    /// time for a request with its retries, without rate-limit waits
+    #[arg(value_name = "TIME", allow_negative_numbers = true, help_heading = REQUESTS)]
     timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
-    /// Number of retries of a failed request
-    #[arg(value_name = "N", allow_negative_numbers = true)]
+    /// number of retries of a failed request
+    #[arg(value_name = "N", allow_negative_numbers = true, help_heading = REQUESTS)]
     retries: u32 = Some(3);
-    /// Maximum rate-limit wait of a request; 0 never waits
-    #[arg(value_name = "TIME", allow_negative_numbers = true)]
+    /// maximum rate-limit wait of a request; 0 never waits
+    #[arg(value_name = "TIME", allow_negative_numbers = true, help_heading = REQUESTS)]
     max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
-    /// Maximum size of a response
-    #[arg(value_name = "SIZE")]
+    /// maximum size of a response
+    #[arg(value_name = "SIZE", help_heading = REQUESTS)]
     max_response_size: Size = Some(Size(10 << 20));
-    /// Store of shared rate limits: file, redis://HOST or off
-    #[arg(value_name = "STORE")]
+    /// where rate limits are shared: file, off or redis://HOST
+    #[arg(value_name = "STORE", help_heading = REQUESTS)]
     limits_store: StoreAddress = Some(StoreAddress::File);
+}
+
+/// The help.
+impl Values {
+    /// Adds the values and the default of a setting to its help.
+    pub(crate) fn explain(name: &str, help: &str) -> String {
+        let mut text = help.to_owned();
+        if Self::is_choice(name) {
+            text += &format!(": {}", either(&Self::choices(name)));
+        }
+        match Self::defaults().text(name) {
+            Some(default) => format!("{text} [default: {default}]"),
+            None => text,
+        }
+    }
 }
 
 /// The typed values.

@@ -7,6 +7,7 @@ mod commands;
 mod completions;
 mod killed;
 mod limits;
+mod manual;
 mod support;
 #[cfg(feature = "mock")]
 mod terminal;
