@@ -425,4 +425,13 @@ mod window_tests {
             quota.rate(Duration::MAX);
         }
     }
+
+    #[test]
+    fn a_clock_that_goes_back_leaves_the_log_sorted() {
+        let mut quota = Quota::new(60, Period::Minute, Window::Sliding);
+        quota.count(Duration::from_secs(70));
+        quota.count(Duration::from_secs(65));
+        assert_eq!(quota.used, Used::from([(70, 2)]));
+        assert_eq!(quota.rate(Duration::from_secs(71)).remaining, 58);
+    }
 }
