@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use ::http as http_types;
-use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
-use petstore_client::{Bytes, Client, Error, ErrorKind, NewPet, RequestOptions};
+use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -21,13 +19,13 @@ const LIMIT: Duration = secs(20);
 const ATTEMPT: Duration = millis(300);
 
 /// A listener that does not accept, its base URL, and the connections that fill its backlog.
-struct Full {
+pub(super) struct Full {
     listener: TcpListener,
-    base: String,
+    pub(super) base: String,
     waiting: Vec<TcpStream>,
 }
 
-async fn full() -> Full {
+pub(super) async fn full() -> Full {
     let listener = small_backlog();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let waiting = fill(&listener).await;
@@ -84,78 +82,30 @@ async fn an_attempt_that_ends_while_connecting_was_not_sent() {
     assert_eq!(client.rate_limits().unresolved, 0);
 }
 
-/// Hands requests on to the built-in transport.
-struct Wrapper(Builtin);
-
-impl Transport for Wrapper {
-    async fn send(
-        &self,
-        request: http_types::Request<Bytes>,
-    ) -> Result<http_types::Response<Bytes>, TransportError> {
-        self.0.send(request).await
-    }
-}
-
-/// Connects by itself, and sends nothing before it has.
-struct Marking(String);
-
-impl Transport for Marking {
-    async fn send(
-        &self,
-        mut request: http_types::Request<Bytes>,
-    ) -> Result<http_types::Response<Bytes>, TransportError> {
-        let mark = SendMark::take(&mut request);
-        let address = self.0.trim_start_matches("http://").trim_end_matches("/v1");
-        let _connection = TcpStream::connect(address)
-            .await
-            .map_err(TransportError::connect)?;
-        mark.sent();
-        std::future::pending().await
-    }
-}
-
-#[tokio::test]
-async fn a_wrapped_transport_and_one_that_marks_know_that_nothing_was_sent() {
-    let full = full().await;
-    let options = RequestOptions::new()
-        .attempt_timeout(ATTEMPT)
-        .max_attempts(2);
-    let wrapped = builder(&full.base).wrap_transport(Wrapper);
-    let marking = builder(&full.base).transport(Marking(full.base.clone()));
-    for client in [wrapped, marking] {
-        let client = client.options(&options).build().unwrap();
-        let error = create(&client).await.unwrap_err();
-        assert!(error.is_timeout(), "{error}");
-        let processed = error.may_have_been_processed();
-        assert_eq!((error.attempts(), processed), (2, false), "{error}");
-    }
-    let limited = builder(&full.base)
-        .wrap_transport(Wrapper)
-        .connect_timeout(millis(30))
-        .max_attempts(1);
-    let error = create(&limited.build().unwrap()).await.unwrap_err();
-    assert!(error.is_connect() && error.is_timeout(), "{error}");
-}
-
-#[tokio::test]
-async fn a_wrapped_transport_and_one_that_marks_know_that_a_request_was_sent() {
-    let stalls: [&[u8]; 2] = [b"", b"HTTP/1.1 201 X\r\nContent-Length: 9\r\n\r\n{"];
-    for stall in stalls {
-        let acts = [Act::Stall(stall.to_vec()), Act::Cut(stall.to_vec())];
-        for act in acts {
-            let server = Wire::of(vec![act]);
-            let wrapped = builder(&server.base()).wrap_transport(Wrapper);
-            let client = wrapped.attempt_timeout(ATTEMPT).build().unwrap();
-            let error = create(&client).await.unwrap_err();
-            assert!(error.may_have_been_processed(), "{error}");
-            assert_eq!((error.attempts(), server.count()), (1, 1), "{error}");
-        }
-    }
-    let server = Wire::of(vec![Act::Stall(Vec::new())]);
-    let marking = builder(&server.base()).transport(Marking(server.base()));
-    let client = marking.attempt_timeout(ATTEMPT).build().unwrap();
-    let error = create(&client).await.unwrap_err();
-    assert!(error.may_have_been_processed(), "{error}");
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
+    let listener = small_backlog();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let client = client(&base, 2);
+    let fails_once = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+        let head = [("Retry-After", "9"), ("Connection", "close")];
+        stream.write_all(&http(503, &head, "")).await.unwrap();
+        drop(stream);
+        fill(&listener).await
+    };
+    let (error, _waiting) = tokio::join!(
+        async { client.pets().list().await.unwrap_err() },
+        fails_once
+    );
+    assert!(error.is_timeout() && error.attempts() == 2, "{error}");
+    assert!(
+        error.may_have_been_processed(),
+        "a 503 came before: {error}"
+    );
+    let unresolved = client.rate_limits().unresolved;
+    assert_eq!(unresolved, 1, "the 503 alone, which shows no quota");
 }
 
 #[tokio::test]

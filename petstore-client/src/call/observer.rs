@@ -107,7 +107,7 @@ impl<'c> Observer<'c> {
             Ok(response) => may_have_acted(response.status()),
             Err(error) => error.was_sent(),
         };
-        self.record.mark().set(self.stats.may_have_acted);
+        self.record.end_attempt(self.stats.may_have_acted);
         let result = result.map_err(|error| self.complete(error));
         if self.events.are_observed() {
             let body = result.as_ref().map(shown_body).unwrap_or_default();

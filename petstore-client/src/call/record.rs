@@ -1,7 +1,7 @@
 //! What is known about a call while it runs, also by those who do not poll it.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -26,8 +26,10 @@ pub(super) struct CallRecord {
     began: Instant,
     attempts: AtomicU32,
     waited_micros: AtomicU64,
-    /// Whether the service may have acted on the request, in any attempt.
-    may_have_acted: SendMark,
+    /// Whether the service may have acted in an attempt that has ended.
+    has_acted: AtomicBool,
+    /// Whether the request of the current attempt was sent.
+    mark: SendMark,
 }
 
 impl CallRecord {
@@ -39,7 +41,8 @@ impl CallRecord {
             began: clock::now(),
             attempts: AtomicU32::new(0),
             waited_micros: AtomicU64::new(0),
-            may_have_acted: SendMark::not_sent(),
+            has_acted: AtomicBool::new(false),
+            mark: SendMark::not_sent(),
         }
     }
 
@@ -58,7 +61,13 @@ impl CallRecord {
 
     /// Returns the mark that the transport sets before the service can receive the request.
     pub(super) fn mark(&self) -> &SendMark {
-        &self.may_have_acted
+        &self.mark
+    }
+
+    /// Records the end of an attempt. `may_have_acted` is about all attempts so far.
+    pub(super) fn end_attempt(&self, may_have_acted: bool) {
+        self.has_acted.store(may_have_acted, Ordering::Release);
+        self.mark.reset();
     }
 
     pub(super) fn update(&self, stats: CallStats) {
@@ -71,7 +80,7 @@ impl CallRecord {
         CallStats {
             attempts: self.attempts.load(Ordering::Relaxed),
             waited: Duration::from_micros(self.waited_micros.load(Ordering::Relaxed)),
-            may_have_acted: self.may_have_acted.is_sent(),
+            may_have_acted: self.has_acted.load(Ordering::Acquire) || self.mark.may_be_sent(),
             idempotent: self.idempotent,
         }
     }

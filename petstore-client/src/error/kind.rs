@@ -67,6 +67,27 @@ impl ErrorKind {
             _ => Self::Rejected,
         }
     }
+
+    /// Returns whether a failure of this kind may follow a request that was sent.
+    pub(super) fn follows_sending(self) -> bool {
+        match self {
+            Self::Config | Self::InvalidRequest | Self::Credentials | Self::Connect | Self::Tls => {
+                false
+            }
+            Self::Unauthorized
+            | Self::NotFound
+            | Self::Gone
+            | Self::Rejected
+            | Self::Server
+            | Self::RateLimited
+            | Self::Timeout
+            | Self::Interrupted
+            | Self::Decode
+            | Self::BodyTooLarge
+            | Self::Paging
+            | Self::Runtime => true,
+        }
+    }
 }
 
 /// The time limit that expired.

@@ -62,7 +62,7 @@ struct Inner {
     repeat: Option<&'static str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
-    /// For a time-out: whether the request may have reached the service.
+    /// Whether the request may have reached the service.
     sent: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     response: Option<ErrorResponse>,
@@ -79,13 +79,19 @@ impl Error {
             repeat: None,
             operation: None,
             stats: CallStats::default(),
-            sent: true,
+            sent: kind.follows_sending(),
             source: None,
             response: None,
             blocked: None,
             timeout: None,
             decode_path: None,
         }))
+    }
+
+    /// Records that the request may have reached the service, although the last step failed earlier.
+    pub(crate) fn with_earlier_send(mut self) -> Self {
+        self.0.sent = true;
+        self
     }
 
     pub(crate) fn config(setting: &str, problem: impl fmt::Display) -> Self {
@@ -217,12 +223,7 @@ impl Error {
 
     /// Returns whether the request of the last attempt may have reached the service.
     pub(crate) fn was_sent(&self) -> bool {
-        use ErrorKind::{Config, Connect, Credentials, InvalidRequest, Tls};
         self.0.sent
-            && !matches!(
-                self.0.kind,
-                Config | InvalidRequest | Credentials | Connect | Tls
-            )
     }
 
     pub(crate) fn response(&self) -> Option<&ErrorResponse> {

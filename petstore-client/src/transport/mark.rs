@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// | because it breaks before the response | may have been processed | the same | the same |
 /// | because the response is cut off | may have been processed | the same | the same |
 ///
+/// A transport may send a request more than once. If one of them was sent and marked, the service may have
+/// processed it, even if the last connection was refused.
+///
 /// ```
 /// use petstore_client::Bytes;
 /// use petstore_client::transport::{SendMark, Transport, TransportError};
@@ -81,12 +84,18 @@ impl SendMark {
         self.clone()
     }
 
-    pub(crate) fn is_sent(&self) -> bool {
+    /// Returns whether the service may have received the request.
+    pub(crate) fn may_be_sent(&self) -> bool {
         self.0.load(Ordering::Acquire) != NOT_SENT
     }
 
-    pub(crate) fn set(&self, sent: bool) {
-        self.0
-            .store(if sent { SENT } else { NOT_SENT }, Ordering::Release);
+    /// Returns whether a transport has recorded that it sent the request.
+    pub(super) fn is_sent(&self) -> bool {
+        self.0.load(Ordering::Acquire) == SENT
+    }
+
+    /// Prepares the mark for the next attempt.
+    pub(crate) fn reset(&self) {
+        self.0.store(NOT_SENT, Ordering::Release);
     }
 }

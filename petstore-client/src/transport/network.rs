@@ -90,11 +90,20 @@ impl Network {
         };
         match result {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(error.into_error(&self.origin, limits.max_bytes)),
+            Ok(Err(error)) => {
+                let error = error.into_error(&self.origin, limits.max_bytes);
+                // A program's transport may send a request several times, and fail to connect then.
+                let is_builtin = matches!(self.route, Route::Builtin(_));
+                Err(if mark.is_sent() && !is_builtin {
+                    error.with_earlier_send()
+                } else {
+                    error
+                })
+            }
             Err(_) => {
                 // A connection that just took the request marks it now.
                 tokio::task::yield_now().await;
-                Err(limits.timed_out(mark.is_sent()))
+                Err(limits.timed_out(mark.may_be_sent()))
             }
         }
     }
