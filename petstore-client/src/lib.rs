@@ -20,7 +20,6 @@ mod models;
 mod redact;
 
 mod deprecation;
-mod exact;
 mod extra_headers;
 mod page;
 pub mod rate_limit;
@@ -38,7 +37,6 @@ pub mod transport;
 
 mod client;
 
-mod builder;
 mod call;
 
 pub mod guide;
@@ -50,8 +48,8 @@ mod simulator;
 pub mod test_util;
 
 pub use auth::ApiKey;
-pub use builder::ClientBuilder;
 pub use client::Client;
+pub use client::builder::ClientBuilder;
 pub use deprecation::Deprecation;
 pub use error::{BoxError, Error, ErrorKind, Result, TimeoutKind};
 pub use models::{NewPet, Pet, PetStatus};

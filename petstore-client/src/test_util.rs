@@ -32,8 +32,8 @@ use serde::Serialize;
 use serde_json::json;
 use url::Url;
 
-use crate::builder::ClientBuilder;
 use crate::client::Client;
+use crate::client::builder::ClientBuilder;
 use crate::clock;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, TimeoutKind};

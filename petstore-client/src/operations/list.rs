@@ -8,7 +8,7 @@ use super::call::{Call, CallFuture, call_methods};
 use super::pages::{Items, Pages, items_digest};
 use crate::client::Client;
 use crate::error::Error;
-use crate::exact::ReceivedPet;
+use crate::models::exact::ReceivedPet;
 use crate::models::{Pet, PetStatus};
 use crate::options::option_setters;
 use crate::page::Page;

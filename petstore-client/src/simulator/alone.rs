@@ -3,12 +3,12 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::client::Contender;
-use super::network::Network;
-use super::service::Model;
-use super::setup::{NOON, Outcome, Setup};
-use super::window::{MINUTE, SECOND};
-use super::world::run;
+use super::world::client::Contender;
+use super::world::network::Network;
+use super::world::run::run;
+use super::world::service::Model;
+use super::world::setup::{NOON, Outcome, Setup};
+use super::world::window::{MINUTE, SECOND};
 
 /// Members whose store is unreachable, for some windows.
 #[derive(Debug, Clone)]

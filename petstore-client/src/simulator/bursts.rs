@@ -1,10 +1,10 @@
 //! Tests of one process beside other clients that send many requests at the same moment.
 
-use super::client::Contender;
-use super::service::Model;
-use super::setup::{Bursts, NOON, Outcome, Setup};
-use super::window::{MINUTE, SECOND};
-use super::world::run;
+use super::world::client::Contender;
+use super::world::run::run;
+use super::world::service::Model;
+use super::world::setup::{Bursts, NOON, Outcome, Setup};
+use super::world::window::{MINUTE, SECOND};
 
 const WINDOWS: i64 = 6;
 

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::client::Contender;
-use super::network::{End, Network, Trip};
-use super::service::Model;
-use super::setup::{NOON, Outcome, Setup};
-use super::window::{MINUTE, SECOND};
-use super::world::run;
+use super::world::client::Contender;
+use super::world::network::{End, Network, Trip};
+use super::world::run::run;
+use super::world::service::Model;
+use super::world::setup::{NOON, Outcome, Setup};
+use super::world::window::{MINUTE, SECOND};
 use crate::rate_limit::MaxInFlight;
 
 const RATES: [u64; 3] = [60, 300, 1_000];

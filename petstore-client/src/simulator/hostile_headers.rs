@@ -8,7 +8,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::scenarios::check;
+use super::world::scenarios::check;
 use crate::clock;
 use crate::http::headers::retry_after;
 use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow, TimeSource};

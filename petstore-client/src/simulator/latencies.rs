@@ -1,11 +1,11 @@
 //! Tests of round trips from a millisecond to five seconds: the used quota compared with an oracle.
 
-use super::client::Contender;
-use super::network::Network;
-use super::service::{Model, Shows};
-use super::setup::{NOON, Outcome, Setup};
-use super::window::MINUTE;
-use super::world::run;
+use super::world::client::Contender;
+use super::world::network::Network;
+use super::world::run::run;
+use super::world::service::{Model, Shows};
+use super::world::setup::{NOON, Outcome, Setup};
+use super::world::window::MINUTE;
 
 /// A cold key costs one round trip, once.
 const WINDOWS: i64 = 12;

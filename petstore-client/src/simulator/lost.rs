@@ -1,10 +1,10 @@
 //! Tests of requests that are dropped in flight, and may still arrive after others.
 
-use super::client::Contender;
-use super::network::Network;
-use super::service::Model;
-use super::setup::{Outcome, Setup};
-use super::world::run;
+use super::world::client::Contender;
+use super::world::network::Network;
+use super::world::run::run;
+use super::world::service::Model;
+use super::world::setup::{Outcome, Setup};
 
 fn giving_up(rate: u64, tasks: usize, cancelled: u32, seed: u64) -> Outcome {
     let mut setup = Setup::new(

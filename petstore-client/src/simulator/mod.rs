@@ -13,23 +13,15 @@
 
 mod alone;
 mod bursts;
-mod client;
 mod goals;
-mod heard;
 mod hostile_headers;
 mod latencies;
 mod lost;
-mod network;
 mod order;
 mod parsers;
 mod picture;
 mod properties;
 mod quirks;
-mod rng;
-pub(crate) mod scenarios;
-mod service;
-mod setup;
 mod sharing;
 mod table;
-mod window;
-mod world;
+pub(crate) mod world;

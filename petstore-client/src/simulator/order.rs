@@ -9,9 +9,9 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::scenarios::check;
-use super::setup::NOON;
-use super::window::{MINUTE, SECOND};
+use super::world::scenarios::check;
+use super::world::setup::NOON;
+use super::world::window::{MINUTE, SECOND};
 use crate::clock;
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::Decision;

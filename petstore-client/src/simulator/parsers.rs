@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::scenarios::check;
+use super::world::scenarios::check;
 use crate::error::{ErrorResponse, MAX_ERROR_BODY};
 use crate::http::base_url::{BaseUrl, same_origin};
 use crate::http::headers::{digits, http_date, link_targets, retry_after};

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::client::Contender;
-use super::service::Model;
-use super::setup::Setup;
-use super::window::SECOND;
-use super::world::run;
+use super::world::client::Contender;
+use super::world::run::run;
+use super::world::service::Model;
+use super::world::setup::Setup;
+use super::world::window::SECOND;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guide/rate_limiter.svg");
 const RATE: u64 = 300;

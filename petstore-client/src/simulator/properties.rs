@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 
-use super::scenarios::{check, conforming, hostile, members};
-use super::setup::Setup;
-use super::world::run;
+use super::world::run::run;
+use super::world::scenarios::{check, conforming, hostile, members};
+use super::world::setup::Setup;
 
 /// The cases of each test run, and their seed.
 const FEW: (u32, u64) = (150, 7);

@@ -2,11 +2,11 @@
 
 use std::iter;
 
-use super::client::Contender;
-use super::service::{Model, Shows, Wait};
-use super::setup::{Outcome, Setup};
-use super::window::SECOND;
-use super::world::run;
+use super::world::client::Contender;
+use super::world::run::run;
+use super::world::service::{Model, Shows, Wait};
+use super::world::setup::{Outcome, Setup};
+use super::world::window::SECOND;
 
 /// Runs some windows of a service that is odd in one way; returns the most refusals.
 fn odd(change: impl Fn(&mut Model), tasks: usize) -> u64 {

@@ -1,10 +1,10 @@
 //! Tests of members that share a key through a store: refusals, used quota and fairness.
 
-use super::client::Contender;
-use super::service::{Model, Shows};
-use super::setup::{NOON, Outcome, Setup};
-use super::window::{MINUTE, SECOND};
-use super::world::run;
+use super::world::client::Contender;
+use super::world::run::run;
+use super::world::service::{Model, Shows};
+use super::world::setup::{NOON, Outcome, Setup};
+use super::world::window::{MINUTE, SECOND};
 
 /// Members that share a key for some windows.
 struct Shared {

@@ -1,10 +1,10 @@
 //! Prints the table of the guide: `cargo test --release -p petstore-client simulator -- --ignored
 //! --nocapture`.
 
-use super::client::Contender;
-use super::service::Model;
-use super::setup::Setup;
-use super::world::run;
+use super::world::client::Contender;
+use super::world::run::run;
+use super::world::service::Model;
+use super::world::setup::Setup;
 
 #[test]
 #[ignore = "over a million requests: run it in release"]

@@ -402,7 +402,7 @@ mod properties {
 
     use super::*;
     use crate::rate_limit::shared::store::StoreTime;
-    use crate::simulator::scenarios::check;
+    use crate::simulator::world::scenarios::check;
 
     /// Updates a record as a member that got these answers and has 64 calls waiting.
     fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<Outcome>) -> Vec<u8> {

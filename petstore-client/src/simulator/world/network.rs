@@ -1,0 +1,93 @@
+//! The network: random, or from a list, which proptest can shrink.
+
+use super::rng::Rng;
+
+/// The way of one request. Lengths are microseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::simulator) struct Trip {
+    pub(in crate::simulator) there: i64,
+    pub(in crate::simulator) back: i64,
+    pub(in crate::simulator) end: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::simulator) enum End {
+    Answered,
+    /// Given up so long after it was sent. The service sees it all the same.
+    Cancelled(i64),
+    /// Never seen by the service, which shows so long after it was sent.
+    LostThere(i64),
+    /// Seen by the service, but its answer is lost, which shows so long after it was written.
+    LostBack(i64),
+    /// Given up before it was sent.
+    Dropped,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::simulator) enum Network {
+    /// The shortest way, and how much longer it may be, each way; one in fifty takes much longer
+    /// and is overtaken. Of a thousand requests: lost on the way there, or back; cancelled while
+    /// under way; dropped before they were sent.
+    Chance {
+        way: (i64, i64),
+        lost: u32,
+        cancelled: u32,
+        dropped: u32,
+    },
+    /// Round trips with a log-normal distribution, half of it each way: the median, and the standard
+    /// deviation of the logarithm.
+    LogNormal { median: i64, deviation: f64 },
+    /// Each request takes the next of these; after the last the first.
+    List(Vec<Trip>),
+}
+
+impl Network {
+    /// A network that loses nothing: about 95 ms there and back.
+    pub(in crate::simulator) const FAIR: Self = Self::Chance {
+        way: (35_000, 25_000),
+        lost: 0,
+        cancelled: 0,
+        dropped: 0,
+    };
+
+    pub(in crate::simulator) fn trip(&self, number: usize, rng: &mut Rng) -> Trip {
+        match self {
+            Self::List(trips) => trips[number % trips.len()],
+            Self::LogNormal { median, deviation } => {
+                let round_trip = *median as f64 * (deviation * rng.normal()).exp();
+                let way = round_trip as i64 / 2;
+                Trip {
+                    there: way,
+                    back: way,
+                    end: End::Answered,
+                }
+            }
+            Self::Chance {
+                way,
+                lost,
+                cancelled,
+                dropped,
+            } => {
+                let [there, back] = [0; 2].map(|_| chance_way(*way, rng));
+                let end = if rng.in_thousand(*dropped) {
+                    End::Dropped
+                } else if rng.in_thousand(*lost) {
+                    // Some are noticed at once, the rest time out.
+                    End::LostThere(there + rng.below(2) * 2_000_000)
+                } else if rng.in_thousand(*lost) {
+                    End::LostBack(back + 2_000_000)
+                } else if rng.in_thousand(*cancelled) {
+                    End::Cancelled(rng.below(2 * (way.0 + way.1) + 1))
+                } else {
+                    End::Answered
+                };
+                Trip { there, back, end }
+            }
+        }
+    }
+}
+
+fn chance_way((least, more): (i64, i64), rng: &mut Rng) -> i64 {
+    let more = if rng.in_thousand(20) { 4 * more } else { more };
+    least + rng.below(more + 1)
+}

@@ -1,0 +1,485 @@
+//! Runs a simulation: tasks, their queue, the network, and virtual time in microseconds.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use super::client::{Contender, LEASE, SimulatedClient, Turn};
+use super::heard::Heard;
+use super::network::{End, Trip};
+use super::rng::Rng;
+use super::service::{Reply, Service};
+use super::setup::{Outcome, Setup};
+use crate::rate_limit::StoreTime;
+use crate::rate_limit::quota::clock::ServiceTime;
+use crate::rate_limit::quota::outstanding::Reservation;
+use crate::rate_limit::shared::update::Update;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Arrive(usize),
+    Answer(usize),
+    Gone(usize),
+    Ready(usize, Job),
+    Wake(usize),
+    Burst(usize),
+    Others,
+}
+
+/// What a task has to get done: since when, and after how many refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Job {
+    since: i64,
+    refused: u32,
+}
+
+struct SimulatedRequest {
+    process: usize,
+    reservation: Option<Reservation>,
+    sent: i64,
+    job: Job,
+    trip: Trip,
+    reply: Option<Reply>,
+    over: bool,
+}
+
+struct Process {
+    client: SimulatedClient,
+    line: VecDeque<Job>,
+    /// Jobs that no task has begun.
+    jobs: u64,
+    alarm: Option<i64>,
+    in_flight: usize,
+}
+
+/// How far the store's clock is ahead of the processes'.
+const STORE_AHEAD: i64 = 1_000_000_000_000;
+
+/// A process that is woken more often than this, and sends nothing, goes round in circles.
+const MOST_WAKES: u32 = 10_000;
+
+struct World<'s> {
+    setup: &'s Setup,
+    rng: Rng,
+    service: Service,
+    events: BinaryHeap<Reverse<(i64, u64, Happening)>>,
+    order: u64,
+    requests: Vec<SimulatedRequest>,
+    processes: Vec<Process>,
+    granted: usize,
+    /// How often a process was woken since anything else happened.
+    woken: u32,
+    heard: Heard,
+    /// What processes share, where they do.
+    record: Option<Vec<u8>>,
+    now: i64,
+    out: Outcome,
+}
+
+pub(in crate::simulator) fn run(setup: &Setup) -> Outcome {
+    let mut world = World::new(setup);
+    while let Some(Reverse((at, _, event))) = world.events.pop() {
+        if at > setup.horizon {
+            break;
+        }
+        world.now = at;
+        if let Some(later) = world.stopped_until(&event) {
+            world.schedule(later, event);
+            continue;
+        }
+        let alone = matches!(event, Happening::Wake(_));
+        world.woken = if alone { world.woken + 1 } else { 0 };
+        if world.woken > MOST_WAKES {
+            break;
+        }
+        world.take(event);
+    }
+    world.close()
+}
+
+impl<'s> World<'s> {
+    fn new(setup: &'s Setup) -> Self {
+        let mut rng = Rng::new(setup.seed);
+        let mut process = |id| Process {
+            client: SimulatedClient::new(
+                setup.contender,
+                setup.start + setup.wall + skew(setup.skew, &mut rng),
+                setup.policy,
+                (
+                    id as u64,
+                    setup.shared && id + setup.strangers < setup.processes,
+                ),
+            ),
+            line: VecDeque::new(),
+            jobs: setup.jobs,
+            alarm: None,
+            in_flight: 0,
+        };
+        let processes = (0..setup.processes).map(&mut process).collect();
+        let mut world = Self {
+            setup,
+            rng,
+            service: Service::new(setup.model.clone(), setup.start),
+            events: BinaryHeap::new(),
+            order: 0,
+            requests: Vec::new(),
+            processes,
+            granted: 0,
+            woken: 0,
+            heard: Heard::new(setup.model.day),
+            record: None,
+            now: 0,
+            out: Outcome {
+                done: vec![0; setup.processes],
+                ..Outcome::default()
+            },
+        };
+        for process in 0..setup.processes {
+            if setup.burst_at > 0 {
+                world.next_job(process);
+                world.let_through(process);
+            }
+            // Processes do not start at the same moment.
+            let at = if process == 0 {
+                0
+            } else {
+                world.rng.below(setup.starts_within)
+            };
+            world.schedule(setup.burst_at + at, Happening::Burst(process));
+        }
+        world.next_burst();
+        world
+    }
+
+    fn schedule(&mut self, at: i64, event: Happening) {
+        self.order += 1;
+        self.events.push(Reverse((at, self.order, event)));
+    }
+
+    /// Returns when an event comes through to a process that is stopped.
+    fn stopped_until(&self, event: &Happening) -> Option<i64> {
+        let process = match event {
+            Happening::Arrive(_) | Happening::Others => return None,
+            Happening::Answer(id) | Happening::Gone(id) => self.requests[*id].process,
+            Happening::Ready(p, _) | Happening::Wake(p) | Happening::Burst(p) => *p,
+        };
+        let is_stopped = process == 0 && self.setup.stopped.contains(&self.now);
+        is_stopped.then_some(self.setup.stopped.end)
+    }
+
+    fn take(&mut self, event: Happening) {
+        match event {
+            Happening::Arrive(id) => self.arrive(id),
+            Happening::Answer(id) => self.answer(id),
+            Happening::Gone(id) => self.gone(id),
+            Happening::Ready(p, job) => {
+                self.processes[p].line.push_front(job);
+                self.let_through(p);
+            }
+            // Another one was set since.
+            Happening::Wake(p) if self.processes[p].alarm != Some(self.now) => {}
+            Happening::Wake(p) => {
+                self.processes[p].alarm = None;
+                self.let_through(p);
+            }
+            Happening::Burst(p) => {
+                let tasks = if p == 0 {
+                    self.setup.first_tasks
+                } else {
+                    self.setup.tasks
+                };
+                (0..tasks).for_each(|_| self.next_job(p));
+                self.let_through(p);
+            }
+            Happening::Others => {
+                let size = self.setup.bursts.map_or(0, |bursts| bursts.size);
+                self.out.others += self.service.count_others(self.now, size);
+                self.next_burst();
+            }
+        }
+    }
+
+    /// Schedules the next burst of other clients.
+    fn next_burst(&mut self) {
+        if let Some(bursts) = self.setup.bursts {
+            let pause = self.rng.below(2 * bursts.interval);
+            self.schedule(self.now + pause, Happening::Others);
+        }
+    }
+
+    /// Updates the record, where a process has something to tell or to ask for.
+    fn update(&mut self, p: usize) -> bool {
+        let now = self.processes[p].client.local(self.now);
+        let waiting = self.processes[p].line.len() as u64;
+        let due = self.processes[p].client.update_at(waiting);
+        if due.is_none_or(|at| at > now) {
+            return false;
+        }
+        let spread = self.rng.below(1_000) as f64 / 1e3;
+        let killed = self.is_killed(0);
+        let (at, wall) = self.clocks();
+        let client = &mut self.processes[p].client;
+        let member = client.member.member_mut().unwrap();
+        let report = member.report(now, waiting, spread);
+        let is_cut_off = p + self.setup.cut_off.min(self.setup.processes) >= self.setup.processes;
+        if is_cut_off && self.setup.outage.contains(&self.now) {
+            member.update_failed(now, None);
+            return true;
+        }
+        let shift = at.since().0 - now.0;
+        let (id, report) = (member.id(), report.moved(shift));
+        let applied = Update::new(id, &report, &client.policy, at.since())
+            .apply_to_stored(
+                self.record.as_deref(),
+                at,
+                wall,
+                |member| member.get() != 0 || !killed,
+                || None,
+            )
+            .unwrap();
+        self.out.largest_record = self.out.largest_record.max(applied.bytes.len());
+        self.out.updates += 1;
+        self.record = Some(applied.bytes);
+        client.ahead += shift;
+        member.shift(shift);
+        member.updated(
+            at.since(),
+            applied.record,
+            report.given_back,
+            applied.granted,
+        );
+        true
+    }
+
+    /// The clock of the store, and the wall clock.
+    fn clocks(&self) -> (StoreTime, ServiceTime) {
+        let (at, by) = self.setup.store_step;
+        let step = if self.now >= at { by } else { 0 };
+        let since = Duration::from_micros((self.now + STORE_AHEAD + step) as u64);
+        (
+            StoreTime::new(0, since),
+            ServiceTime(self.setup.start + self.setup.wall + self.now),
+        )
+    }
+
+    fn is_killed(&self, p: usize) -> bool {
+        p == 0 && self.now >= self.setup.killed
+    }
+
+    fn let_through(&mut self, p: usize) {
+        if self.is_killed(p) {
+            return;
+        }
+        loop {
+            let wake = self.send_all(p);
+            if !self.update(p) {
+                let waiting = self.processes[p].line.len() as u64;
+                let client = &self.processes[p].client;
+                let update = client.update_at(waiting).map(|at| at.0 - client.ahead);
+                if let Some(at) = wake.into_iter().chain(update).min() {
+                    self.wake(p, at);
+                }
+                break;
+            }
+        }
+    }
+
+    fn wake(&mut self, p: usize, at: i64) {
+        let process = &mut self.processes[p];
+        if process
+            .alarm
+            .is_none_or(|alarm| alarm > at || alarm <= self.now)
+        {
+            let at = at.max(self.now + 1);
+            process.alarm = Some(at);
+            self.schedule(at, Happening::Wake(p));
+        }
+    }
+
+    /// Sends what may be sent. Returns when to look again, where jobs wait.
+    fn send_all(&mut self, p: usize) -> Option<i64> {
+        while let Some(&job) = self.processes[p].line.front() {
+            let process = &mut self.processes[p];
+            match process.client.turn(self.now, &mut self.service) {
+                Turn::Send(reservation) => {
+                    process.line.pop_front();
+                    self.granted += 1;
+                    let trip = self.setup.network.trip(self.granted - 1, &mut self.rng);
+                    match reservation {
+                        Some(reservation) if trip.end == End::Dropped => {
+                            self.processes[p].client.member.release(reservation);
+                            self.next_job(p);
+                        }
+                        _ => self.send(p, reservation, job, trip),
+                    }
+                }
+                Turn::At(at) => return Some(at),
+                // As the limiter looks again whether leases are over.
+                Turn::Busy => return Some(self.now + 1_000_000),
+            }
+        }
+        None
+    }
+
+    fn send(&mut self, p: usize, reservation: Option<Reservation>, job: Job, trip: Trip) {
+        let process = &mut self.processes[p];
+        if let Some(reservation) = reservation {
+            let now = process.client.local(self.now);
+            assert!(process.client.member.start(reservation, now, LEASE));
+        }
+        process.in_flight += 1;
+        self.out.defied += u64::from(self.now < process.client.told);
+        if process.client.member.local().ledger().windows().is_empty() {
+            self.out.most_while_unknown = self.out.most_while_unknown.max(process.in_flight);
+        }
+        self.out.times.push(self.now);
+        let id = self.requests.len();
+        let (sent, reply, over) = (self.now, None, false);
+        self.requests.push(SimulatedRequest {
+            process: p,
+            reservation,
+            sent,
+            job,
+            trip,
+            reply,
+            over,
+        });
+        match trip.end {
+            End::LostThere(after) => self.schedule(sent + after, Happening::Gone(id)),
+            End::Cancelled(after) => {
+                self.schedule(sent + trip.there, Happening::Arrive(id));
+                self.schedule(sent + after, Happening::Gone(id));
+            }
+            _ => self.schedule(sent + trip.there, Happening::Arrive(id)),
+        }
+    }
+
+    fn arrive(&mut self, id: usize) {
+        let SimulatedRequest {
+            process,
+            trip,
+            sent,
+            ..
+        } = self.requests[id];
+        let client = &mut self.processes[process].client;
+        client.on_the_way = client.on_the_way.saturating_sub(1);
+        let reply = self.service.serve(self.now, &mut self.rng);
+        self.requests[id].reply = Some(reply);
+        if reply.status == 429 {
+            self.out.unforeseen += u64::from(!self.heard.foretold(sent, &reply));
+        }
+        match trip.end {
+            End::LostBack(after) => self.schedule(self.now + after, Happening::Gone(id)),
+            _ => self.schedule(self.now + trip.back, Happening::Answer(id)),
+        }
+        if self.setup.contender == Contender::Oracle {
+            self.let_through(process);
+        }
+    }
+
+    fn answer(&mut self, id: usize) {
+        let SimulatedRequest {
+            process: p,
+            reservation,
+            job,
+            reply: Some(reply),
+            over: false,
+            ..
+        } = self.requests[id]
+        else {
+            return;
+        };
+        self.requests[id].over = true;
+        self.processes[p].in_flight -= 1;
+        if self.is_killed(p) {
+            return;
+        }
+        let client = &mut self.processes[p].client;
+        let wait = client.answered((reservation, job.refused), self.now, &reply, &mut self.rng);
+        self.heard.answer(self.now, &reply);
+        if reply.status == 429 {
+            let again = Job {
+                refused: job.refused + 1,
+                ..job
+            };
+            self.schedule(self.now + wait, Happening::Ready(p, again));
+        } else {
+            self.out.latencies.push(self.now - job.since);
+            if p == 0 {
+                self.out.first_latencies.push(self.now - job.since);
+            }
+            self.out.done[p] += 1;
+            self.next_job(p);
+        }
+        self.let_through(p);
+    }
+
+    fn gone(&mut self, id: usize) {
+        let SimulatedRequest {
+            process: p,
+            reservation,
+            over: false,
+            ..
+        } = self.requests[id]
+        else {
+            return;
+        };
+        self.requests[id].over = true;
+        self.processes[p].in_flight -= 1;
+        if let Some(reservation) = reservation.filter(|_| !self.is_killed(p)) {
+            let client = &mut self.processes[p].client;
+            client
+                .member
+                .record_lost(reservation, client.local(self.now));
+        }
+        self.heard.nothing();
+        self.next_job(p);
+        self.let_through(p);
+    }
+
+    fn next_job(&mut self, p: usize) {
+        self.out.finished = self.now;
+        let process = &mut self.processes[p];
+        if process.jobs > 0 {
+            process.jobs -= 1;
+            let pause = if p == 0 && self.now > 0 {
+                self.setup.first_pause
+            } else {
+                0
+            };
+            let job = Job {
+                since: self.now + pause,
+                refused: 0,
+            };
+            match pause {
+                0 => process.line.push_back(job),
+                pause => self.schedule(self.now + pause, Happening::Ready(p, job)),
+            }
+        }
+    }
+
+    /// Counts what is left, once one more request has been answered.
+    fn close(mut self) -> Outcome {
+        self.out.refusals = self.service.refusals;
+        self.out.late_repeats = self.service.late_repeats;
+        self.out.bans = self.service.bans;
+        self.out.let_in = self.service.let_in;
+        self.out.seconds = std::mem::take(&mut self.service.seconds);
+        (self.out.unheard, self.out.most_unheard) = (self.heard.unheard, self.heard.most_in_a_row);
+        for process in &mut self.processes {
+            self.out.undone += process.jobs + process.line.len() as u64;
+            if self.setup.contender == Contender::Limiter {
+                self.out.left_over += process.client.outstanding_at_rest(self.now);
+            }
+        }
+        self.out
+    }
+}
+
+/// Returns how far a process's wall clock is off.
+fn skew(most: i64, rng: &mut Rng) -> i64 {
+    match most {
+        0 => 0,
+        most => rng.below(2 * most + 1) - most,
+    }
+}

@@ -1,0 +1,243 @@
+//! A snapshot of the message of each kind of error.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use petstore_client::auth::provider_fn;
+use petstore_client::{Client, Error, Method, RequestOptions};
+
+use crate::client::kit::{DATE, answer, client, create_error, list_error, once, sources};
+use crate::client::wire::{Act, Wire};
+
+fn fault(status: u16, body: &'static str) -> Act {
+    answer(status, &[("Date", DATE)], body)
+}
+
+fn page(errors: &[Error]) -> String {
+    let text = |error: &Error| {
+        let chain: Vec<_> = sources(error).map(ToString::to_string).collect();
+        chain.join("\n    because ") + "\n\n"
+    };
+    errors.iter().map(text).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_service_answers() {
+    let errors = vec![
+        list_error(fault(
+            401,
+            r#"{"code":"unauthorized","message":"unknown key","status":401}"#,
+        ))
+        .await,
+        create_error(fault(
+            400,
+            r#"{"code":"invalid_body","message":"`name` is missing"}"#,
+        ))
+        .await,
+        list_error(fault(404, "")).await,
+        list_error(fault(
+            410,
+            r#"{"code":"operation_removed","message":"gone"}"#,
+        ))
+        .await,
+        list_error(answer(302, &[("Location", "https://login.example/")], "")).await,
+        create_error(fault(502, "<html><h1>Bad Gateway</h1></html>")).await,
+        list_error(fault(408, "")).await,
+        list_error(fault(599, "")).await,
+        list_error(answer(429, &[("Date", DATE), ("Retry-After", "30")], "")).await,
+        list_error(answer(503, &[("Date", DATE), ("Retry-After", "30")], "")).await,
+    ];
+    insta::assert_snapshot!(page(&errors), @r#"
+    listPets failed: the service answered 401 Unauthorized (unauthorized): unknown key
+
+    createPet failed: the service answered 400 Bad Request (invalid_body): `name` is missing
+
+    listPets failed: the service answered 404 Not Found; check the identifier and the base URL, version segment included
+
+    listPets failed: the service answered 410 Gone (operation_removed): gone
+
+    listPets failed: the service answered 302 Found; it points to https://login.example/; redirects are not followed; check the base URL
+
+    createPet failed: the service answered 502 Bad Gateway: <html><h1>Bad Gateway</h1></html>; the request may have been processed: check before you retry
+
+    listPets failed: the service answered 408 Request Timeout; try again later
+
+    listPets failed: the service answered 599; try again later
+
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s); retry then, or allow more attempts
+
+    listPets failed: the service answered 503 Service Unavailable; try again later
+    "#);
+}
+
+async fn refused(headers: &'static [(&'static str, &'static str)], status: u16) -> Error {
+    let server = Wire::start(move |_| answer(status, headers, ""));
+    client(&server.base())
+        .pets()
+        .list()
+        .max_wait(Duration::from_secs(20))
+        .await
+        .unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_holds_a_call_back() {
+    let errors = vec![
+        refused(&[("Date", DATE), ("Retry-After", "30")], 429).await,
+        refused(&[("Date", DATE), ("Retry-After", "30")], 503).await,
+        refused(
+            &[
+                ("Date", DATE),
+                ("Retry-After", "57600"),
+                ("X-RateLimit-Limit", "1000"),
+                ("X-RateLimit-Remaining", "0"),
+                ("X-RateLimit-Reset", "1800057600"),
+            ],
+            429,
+        )
+        .await,
+    ];
+    insta::assert_snapshot!(page(&errors), @r#"
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
+
+    listPets failed: the service answered 503 Service Unavailable; try again later
+
+    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_on_the_way() {
+    let options = RequestOptions::new().timeout(Duration::from_secs(40));
+    let stalling = Wire::start(|_| Act::Stall(Vec::new()));
+    let errors = vec![
+        client("http://127.0.0.1:1/v1")
+            .pets()
+            .list()
+            .options(&once())
+            .await
+            .unwrap_err(),
+        list_error(Act::Stall(Vec::new())).await,
+        create_error(Act::Stall(Vec::new())).await,
+        client(&stalling.base())
+            .pets()
+            .list()
+            .options(&options)
+            .await
+            .unwrap_err(),
+        create_error(Act::Cut(
+            b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{".to_vec(),
+        ))
+        .await,
+        list_error(Act::Cut(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).await,
+        list_error(answer(
+            200,
+            &[],
+            r#"[{"id":1,"name":"a","categoryId":"seven"}]"#,
+        ))
+        .await,
+        list_error(answer(200, &[], "<html>Hello</html>")).await,
+        create_error(answer(204, &[], "")).await,
+    ];
+    insta::assert_snapshot!(page(&errors), @r#"
+    listPets failed: no connection to http://127.0.0.1:1; check the base URL, the network, and that the service runs
+        because error sending request
+        because client error (Connect)
+        because tcp connect error
+        because Connection refused (os error 111)
+
+    listPets failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; try again later, or allow more
+
+    createPet failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; the request may have been processed: check before you retry
+
+    listPets failed: timed out after 40 s: the call, with its waits, took longer than `timeout`; try again later, or allow more (after 2 attempts)
+
+    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; the request may have been processed: check before you retry
+        because error decoding response body
+        because error reading a body from connection
+        because end of file before message length reached
+
+    listPets failed: no whole response came: the connection broke, or the server does not speak HTTP; check the base URL, or try again later
+        because error sending request
+        because client error (SendRequest)
+        because invalid HTTP version parsed
+
+    listPets failed: the response 200 could not be read: at `[0].categoryId`: invalid type: string "seven", expected i64 at line 1 column 40
+        because invalid type: string "seven", expected i64 at line 1 column 40
+
+    listPets failed: the response 200 could not be read: its body is not JSON (expected value at line 1 column 1): `<html>Hello</html>`; check the base URL
+        because expected value at line 1 column 1
+
+    createPet failed: the response 204 could not be read: its body is empty where JSON was expected; check the base URL; the request may have been processed: check before you retry
+        because EOF while parsing a value at line 1 column 0
+    "#);
+}
+
+#[tokio::test]
+async fn what_the_caller_can_correct() {
+    let server = Wire::start(|_| {
+        answer(
+            200,
+            &[("Link", "<http://evil.example/>; rel=next")],
+            "[           ]",
+        )
+    });
+    let here = client(&server.base());
+    let small = once().max_response_bytes(5);
+    let sealed = provider_fn(async |_| Err("the vault is sealed".into()));
+    let sealed = Client::builder(server.base())
+        .api_key_provider(sealed)
+        .build()
+        .unwrap();
+    let errors = vec![
+        Client::builder("petstore.example")
+            .api_key("k")
+            .build()
+            .unwrap_err(),
+        Client::builder("https://petstore.example")
+            .api_key("k\n")
+            .build()
+            .unwrap_err(),
+        Client::builder("https://petstore.example")
+            .build()
+            .unwrap_err(),
+        sealed.pets().list().await.unwrap_err(),
+        here.pets().list().limit(500).send().await.unwrap_err(),
+        here.request(Method::GET, "../x").send().await.unwrap_err(),
+        here.request(Method::GET, "x")
+            .header("Host", "a")
+            .send()
+            .await
+            .unwrap_err(),
+        here.pets().list().options(&small).await.unwrap_err(),
+        here.pets()
+            .list()
+            .items()
+            .try_collect::<Vec<_>>()
+            .await
+            .unwrap_err(),
+    ];
+    let debug = "Error { kind: InvalidRequest, message: \"listPets failed: the request was not sent: \
+                 `limit` is 500, and must be from 1 to 100\", attempts: 0, source: None }";
+    assert_eq!(format!("{:?}", errors[4]), debug);
+    insta::assert_snapshot!(page(&errors), @r#"
+    the base URL cannot be used: it does not begin with `https://`
+
+    the API key cannot be used: its character 2 is a space, a line break or not printable ASCII; remove it
+
+    the API key cannot be used: none was given; set `api_key` or `api_key_provider`
+
+    listPets failed: the provider returned no API key
+        because the vault is sealed
+
+    listPets failed: the request was not sent: `limit` is 500, and must be from 1 to 100
+
+    GET ../x failed: the request was not sent: the path has `.` or `..`; give a path relative to the base URL, such as `/pets`
+
+    GET x failed: the request was not sent: the client sets the header `host` itself
+
+    listPets failed: the response is larger than 5 bytes; raise `max_response_bytes` to accept it
+
+    listPets failed: stopped before the last page: the next page is on another host, which must not get the API key: http://evil.example/
+    "#);
+}

@@ -1,0 +1,354 @@
+//! Tests that an error says correctly whether the service may have processed a POST, in each case for
+//! each way to the service. (A backlog that ignores connections is Linux's.)
+
+#![cfg(target_os = "linux")]
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_client::auth::provider_fn;
+use petstore_client::transport::{Builtin, Proxy, Transport};
+use petstore_client::{
+    Client, ClientBuilder, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind,
+};
+use petstore_mock::MockServer;
+use tokio::io::AsyncWriteExt as _;
+
+use super::not_sent::full;
+use super::routes::{HttpRequest, HttpResult, ROUTES, Route};
+use crate::client::kit::{REX, answer, builder, secs};
+use crate::client::wire::{Act, Wire, listen};
+
+type Settings = Box<dyn Fn(ClientBuilder) -> ClientBuilder>;
+
+/// A case: what happens to a POST, and what its error says.
+struct Case {
+    name: &'static str,
+    service: Service,
+    settings: Settings,
+    kind: ErrorKind,
+    /// Whether the service may have processed the request.
+    processed: bool,
+    /// Whether a transport that ignores the mark says so even if it cannot be.
+    needs_mark: bool,
+    /// Whether only the built-in transport has the setting that the case needs.
+    is_for_builtin: bool,
+}
+
+/// What is at the base URL.
+enum Service {
+    /// Nothing.
+    Gone,
+    /// A name that no resolver knows.
+    Unknown,
+    /// A server that accepts no connection.
+    Full,
+    /// A server without TLS, called with TLS. It writes these bytes, and closes the connection.
+    WithoutTls(&'static [u8]),
+    /// A server with a certificate that nobody trusts.
+    Untrusted,
+    /// A server that does the same with each request.
+    Acts(Act),
+    /// A service behind a proxy that does this.
+    Proxied(Act),
+}
+
+/// A running service, and what keeps it running.
+struct Running {
+    base: String,
+    proxy: Option<Proxy>,
+    _service: Box<dyn Any>,
+}
+
+impl Running {
+    fn new(base: impl Into<String>, service: impl Any) -> Self {
+        Self {
+            base: base.into(),
+            proxy: None,
+            _service: Box::new(service),
+        }
+    }
+}
+
+impl Service {
+    /// Starts the service.
+    async fn start(&self) -> Running {
+        match self {
+            Self::Gone => Running::new(format!("http://{}/v1", listen().local_addr().unwrap()), ()),
+            // A label of a name has at most 63 characters, so no server is asked for this one.
+            Self::Unknown => Running::new(format!("http://{}.test:1/v1", "x".repeat(64)), ()),
+            Self::Full => {
+                let full = full().await;
+                Running::new(full.base.clone(), full)
+            }
+            Self::WithoutTls(bytes) => {
+                let (listener, bytes) = (listen(), *bytes);
+                let base = format!("https://{}/v1", listener.local_addr().unwrap());
+                let serving = tokio::spawn(async move {
+                    while let Ok((mut stream, _)) = listener.accept().await {
+                        let _ = stream.write_all(bytes).await;
+                    }
+                });
+                Running::new(base, serving)
+            }
+            Self::Untrusted => {
+                let server = MockServer::builder().tls().start().await.unwrap();
+                Running::new(server.url().to_owned(), server)
+            }
+            Self::Acts(act) => {
+                let server = Wire::of(vec![act.clone()]);
+                Running::new(server.base(), server)
+            }
+            Self::Proxied(act) => {
+                let server = Wire::of(vec![act.clone()]);
+                Running {
+                    proxy: Some(Proxy::all(server.origin())),
+                    ..Running::new("https://petstore.test/v1", server)
+                }
+            }
+        }
+    }
+}
+
+impl Case {
+    /// Adds settings of the client.
+    fn with(mut self, settings: impl Fn(ClientBuilder) -> ClientBuilder + 'static) -> Self {
+        self.settings = Box::new(settings);
+        self
+    }
+
+    fn needs_mark(mut self) -> Self {
+        self.needs_mark = true;
+        self
+    }
+
+    fn for_builtin(mut self) -> Self {
+        self.is_for_builtin = true;
+        self
+    }
+
+    /// Creates a pet, and checks the error.
+    async fn check(&self, route: Route) {
+        let running = self.service.start().await;
+        let builder = builder(&running.base)
+            .api_key(format!("{}-{route:?}", self.name.replace(' ', "-")))
+            .allow_insecure_http(true)
+            .max_attempts(2)
+            .max_wait(Duration::ZERO);
+        let builder = match running.proxy.clone() {
+            Some(proxy) => builder.proxy(proxy),
+            None => builder,
+        };
+        let client = (self.settings)(route.apply(builder)).build().unwrap();
+        let (name, error) = (self.name, create(&client).await);
+        assert_eq!(error.kind(), self.kind, "{name}, {route:?}: {error:?}");
+        let lacks_mark = self.needs_mark && !route.passes_the_mark();
+        let expected = self.processed || lacks_mark;
+        let processed = error.may_have_been_processed();
+        assert_eq!(processed, expected, "{name}, {route:?}: {error:?}");
+        let is_transient = error.is_connect() || error.is_timeout();
+        let may_repeat = is_transient && error.timeout() != Some(TimeoutKind::Call);
+        let is_repeated = !expected && may_repeat && self.kind != ErrorKind::Tls;
+        let attempts = error.attempts();
+        assert_eq!(attempts == 2, is_repeated, "{name}, {route:?}: {error}");
+        let warns = error.to_string().contains("may have been processed");
+        assert_eq!(warns, expected, "{name}, {route:?}: {error}");
+        let unresolved = client.rate_limits().unresolved;
+        assert!(
+            expected || unresolved == 0,
+            "{name}, {route:?}: {unresolved}"
+        );
+    }
+}
+
+/// A case in which the service cannot have processed the request.
+fn unprocessed(name: &'static str, service: Service, kind: ErrorKind) -> Case {
+    Case {
+        name,
+        service,
+        settings: Box::new(|builder| builder),
+        kind,
+        processed: false,
+        needs_mark: false,
+        is_for_builtin: false,
+    }
+}
+
+/// A case in which the service may have processed the request.
+fn processed(name: &'static str, service: Service, kind: ErrorKind) -> Case {
+    Case {
+        processed: true,
+        ..unprocessed(name, service, kind)
+    }
+}
+
+async fn create(client: &Client) -> Error {
+    let pet = NewPet::new("Rex", 7);
+    client.pets().create(&pet).await.unwrap_err()
+}
+
+/// The cases in which no connection is opened, or no request is sent.
+fn unsent() -> Vec<Case> {
+    use ErrorKind::{Connect, Credentials, InvalidRequest, Timeout, Tls};
+    use Service::{Acts, Full, Gone, Proxied, Unknown, Untrusted, WithoutTls};
+    let vault = Arc::new(provider_fn(|_| async { Err("no vault".into()) }));
+    let invalid = RequestOptions::new().header("host", "x");
+    vec![
+        unprocessed("refused connection", Gone, Connect),
+        unprocessed("unknown host", Unknown, Connect),
+        unprocessed("closed handshake", WithoutTls(b""), Connect).for_builtin(),
+        unprocessed("no TLS", WithoutTls(b"220 mail\r\n"), Tls),
+        unprocessed("untrusted certificate", Untrusted, Tls),
+        unprocessed("refusing proxy", Proxied(status(403)), Connect).for_builtin(),
+        unprocessed("failing key provider", Acts(silence()), Credentials)
+            .with(move |builder| builder.api_key_provider(Arc::clone(&vault))),
+        unprocessed("invalid header", Acts(silence()), InvalidRequest)
+            .with(move |builder| builder.options(&invalid)),
+        unprocessed("limit of connecting", Full, Timeout)
+            .with(|builder| builder.connect_timeout(secs(3)))
+            .for_builtin(),
+        unprocessed("limit of an attempt that connects", Full, Timeout)
+            .with(|builder| builder.attempt_timeout(secs(3)))
+            .needs_mark(),
+        unprocessed("limit of a call that connects", Full, Timeout)
+            .with(|builder| builder.timeout(secs(3)))
+            .needs_mark(),
+    ]
+}
+
+/// The cases in which the request is sent, and no complete response comes.
+fn lost() -> Vec<Case> {
+    use ErrorKind::{BodyTooLarge, Decode, Interrupted, Timeout};
+    use Service::Acts;
+    let half_a_body = b"HTTP/1.1 201 X\r\nContent-Length: 9\r\n\r\n{".to_vec();
+    let no_http = b"220 mail\r\n\r\n".to_vec();
+    vec![
+        processed("closed connection", Acts(Act::Cut(vec![])), Interrupted),
+        processed("reset connection", Acts(Act::Reset(vec![])), Interrupted),
+        processed("no HTTP", Acts(Act::Cut(no_http)), Interrupted),
+        processed("limit of an attempt", Acts(silence()), Timeout),
+        processed("limit of a call", Acts(silence()), Timeout)
+            .with(|builder| builder.timeout(secs(3))),
+        processed(
+            "limit between reads",
+            Acts(Act::Stall(half_a_body.clone())),
+            Timeout,
+        )
+        .with(|builder| builder.read_timeout(secs(3))),
+        processed("cut body", Acts(Act::Cut(half_a_body.clone())), Interrupted),
+        processed("reset body", Acts(Act::Reset(half_a_body)), Interrupted),
+        processed("no pet", Acts(answer(201, &[], "{}")), Decode),
+        processed("large body", Acts(answer(201, &[], REX)), BodyTooLarge)
+            .with(|builder| builder.max_response_bytes(9)),
+    ]
+}
+
+/// The cases in which the service refuses the request, or fails.
+fn refused() -> Vec<Case> {
+    use ErrorKind::{NotFound, RateLimited, Rejected, Server, Unauthorized};
+    use Service::Acts;
+    let banned = r#"{"code":"key_banned","message":"banned","status":429}"#;
+    let limited = |body| Acts(answer(429, &[("Retry-After", "60")], body));
+    let moved = |status| Acts(answer(status, &[("Location", "/v2/pets")], ""));
+    let half = b"HTTP/1.1 400 X\r\nContent-Length: 9\r\n\r\n{".to_vec();
+    vec![
+        unprocessed("400", Acts(status(400)), Rejected),
+        unprocessed("cut 400", Acts(Act::Cut(half)), Rejected),
+        unprocessed("401", Acts(status(401)), Unauthorized),
+        unprocessed("404", Acts(status(404)), NotFound),
+        processed("408", Acts(status(408)), Rejected),
+        unprocessed("429", limited(""), RateLimited),
+        unprocessed("ban", limited(banned), RateLimited),
+        processed("500", Acts(status(500)), Server),
+        processed("503", Acts(status(503)), Server),
+        processed("303", moved(303), Rejected),
+        processed("307", moved(307), Rejected),
+    ]
+}
+
+fn silence() -> Act {
+    Act::Stall(Vec::new())
+}
+
+fn status(status: u16) -> Act {
+    answer(status, &[], "")
+}
+
+async fn check_all(cases: Vec<Case>) {
+    for case in cases {
+        for &route in ROUTES {
+            if route.has_builtin() || !case.is_for_builtin {
+                case.check(route).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_not_sent_cannot_have_been_processed() {
+    check_all(unsent()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_a_response_may_have_been_processed() {
+    check_all(lost()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_says_whether_a_request_may_have_been_processed() {
+    check_all(refused()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_known_block_ends_was_not_sent() {
+    for &route in ROUTES {
+        let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], "")]);
+        let builder = builder(&server.base()).max_wait(Duration::ZERO);
+        let client = route.apply(builder).build().unwrap();
+        for _ in 0..2 {
+            let error = create(&client).await;
+            let seen = (error.kind(), error.may_have_been_processed());
+            assert_eq!(seen, (ErrorKind::RateLimited, false), "{route:?}: {error}");
+        }
+        assert_eq!(server.count(), 1, "{route:?}");
+    }
+}
+
+/// Sends each request to two services, in order, until one responds.
+struct Failover {
+    builtin: Builtin,
+    second: String,
+}
+
+impl Transport for Failover {
+    async fn send(&self, request: HttpRequest) -> HttpResult {
+        let mut other = request.clone();
+        match self.builtin.send(request).await {
+            Ok(response) => Ok(response),
+            Err(_) => {
+                *other.uri_mut() = self.second.parse().unwrap();
+                self.builtin.send(other).await
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrapper_that_sends_twice_may_have_been_processed_the_first_time() {
+    let gone = Service::Gone.start().await.base;
+    for (first, processed) in [
+        (Service::Gone, false),
+        (Service::Acts(Act::Cut(vec![])), true),
+    ] {
+        let first = first.start().await;
+        let second = gone.clone();
+        let wrapped =
+            builder(&first.base).wrap_transport(move |builtin| Failover { builtin, second });
+        let client = wrapped.max_attempts(3).build().unwrap();
+        let error = create(&client).await;
+        assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
+        assert_eq!(error.may_have_been_processed(), processed, "{error}");
+        assert_eq!(error.attempts(), if processed { 1 } else { 3 }, "{error}");
+    }
+}

@@ -1,0 +1,281 @@
+//! Tests of error responses and of invalid responses.
+
+use petstore_client::{Error, ErrorKind, Pet, PetStatus};
+
+use crate::client::kit::{answer, client, create_error, list_error, no_pets, once, serve};
+use crate::client::wire::{Act, Wire};
+
+async fn refused(answer: Act) -> Error {
+    let error = list_error(answer).await;
+    assert!(error.headers().is_some(), "{error}");
+    error
+}
+
+#[tokio::test]
+async fn keeps_an_html_error_page_and_shows_it_cut_and_printable() {
+    let page = format!(
+        "<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>",
+        "é".repeat(100_000)
+    );
+    let error = refused(answer(502, &[("Content-Type", "text/html")], &page)).await;
+    assert_eq!(error.kind(), ErrorKind::Server);
+    assert_eq!((error.code(), error.message()), (None, None));
+    assert_eq!(error.body().unwrap(), &page.as_bytes()[..64 * 1024]);
+    let message = error.to_string();
+    assert!(message.chars().count() < 600, "{message}");
+    assert!(!message.chars().any(|c| c.is_control() || c == '\u{202e}'));
+}
+
+#[tokio::test]
+async fn a_long_json_body_is_kept_whole_and_can_be_read() {
+    let body = serde_json::json!({"code": "invalid_body", "errors": ["x".repeat(10_000)]});
+    let error = refused(answer(400, &[], body.to_string())).await;
+    assert_eq!(error.json::<serde_json::Value>().unwrap(), body);
+    let problem = error.json::<Vec<u8>>().unwrap_err();
+    assert_eq!(
+        (problem.kind(), problem.decode_path()),
+        (ErrorKind::Decode, Some("."))
+    );
+}
+
+#[tokio::test]
+async fn survives_an_error_without_body_and_one_that_is_not_utf_8() {
+    let error = refused(answer(500, &[], "")).await;
+    assert_eq!(error.body().unwrap(), "");
+    let error = refused(answer(500, &[], b"\xff\xfe\x00")).await;
+    assert_eq!(error.body().unwrap(), &b"\xff\xfe\x00"[..]);
+    assert!(
+        error.to_string().contains("\u{fffd}\u{fffd}\\u{0}"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn survives_an_error_object_of_other_shapes() {
+    for body in [
+        "[]",
+        "null",
+        "7",
+        r#"{"error":{"code":1}}"#,
+        r#"{"code":{},"message":9}"#,
+    ] {
+        let error = refused(answer(400, &[], body)).await;
+        assert_eq!((error.code(), error.message()), (None, None), "{body}");
+        assert_eq!(error.body().unwrap(), body);
+    }
+}
+
+#[tokio::test]
+async fn believes_the_status_line_and_not_the_status_in_the_body() {
+    let body = r#"{"code":"a","message":"b","status":200}"#;
+    let error = refused(answer(404, &[], body)).await;
+    assert_eq!(error.status().unwrap(), 404);
+    assert!(error.is_not_found());
+}
+
+#[tokio::test]
+async fn makes_the_services_own_words_harmless_in_the_message() {
+    let body = r#"{"code":"\u001b[2J","message":"a\u001b[31m\nb\u202e"}"#;
+    let error = refused(answer(400, &[], body)).await;
+    assert_eq!(error.code(), Some("\u{1b}[2J"));
+    let message = error.to_string();
+    assert!(
+        !message.chars().any(|c| c.is_control() || c == '\u{202e}'),
+        "{message:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_status_is_kept() {
+    for status in [299, 300, 418, 451, 499, 599, 600, 999] {
+        let server = Wire::of(vec![answer(status, &[], "[]")]);
+        match client(&server.base()).pets().list().await {
+            Ok(page) => assert_eq!((status, page.meta().status().as_u16()), (299, 299)),
+            Err(error) => assert_eq!(error.status().unwrap(), status),
+        }
+    }
+}
+
+#[tokio::test]
+async fn never_follows_a_redirect_and_never_takes_the_key_there() {
+    let elsewhere = Wire::of(vec![no_pets()]);
+    for status in [301, 302, 303, 307, 308] {
+        let target = elsewhere.base() + "/pets";
+        let error = refused(answer(status, &[("Location", &target)], "")).await;
+        assert_eq!(error.status().unwrap(), status);
+        let message = error.to_string();
+        assert!(
+            message.contains(&format!("it points to {target}")),
+            "{message}"
+        );
+        assert!(message.contains("redirects are not followed"), "{message}");
+    }
+    assert_eq!(elsewhere.count(), 0);
+}
+
+async fn creating(status: u16) -> Error {
+    create_error(answer(status, &[], "")).await
+}
+
+#[tokio::test]
+async fn only_a_4xx_is_proof_that_a_post_did_nothing() {
+    for status in [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425] {
+        assert!(
+            !creating(status).await.may_have_been_processed(),
+            "{status}"
+        );
+    }
+    // Some services answer 303 after a completed action.
+    for status in [302, 303, 408, 500, 501, 502, 503, 504, 600] {
+        assert!(creating(status).await.may_have_been_processed(), "{status}");
+    }
+}
+
+async fn listed(body: &[u8]) -> Result<Vec<Pet>, Error> {
+    let server = Wire::of(vec![answer(200, &[], body)]);
+    let page = client(&server.base()).pets().list().await;
+    assert_eq!(server.count(), 1);
+    Ok(page?.into_inner().into_items())
+}
+
+async fn undecodable(body: &str) -> Error {
+    let error = listed(body.as_bytes()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode, "{body}: {error}");
+    assert_eq!(error.status().unwrap(), 200);
+    assert_eq!(error.operation(), Some("listPets"));
+    error
+}
+
+#[tokio::test]
+async fn unknown_values_and_fields_survive() {
+    let pets = listed(
+        br#"[{"id":1,"name":"a","categoryId":1,"status":"on loan","chip":{"a":[1e300,null]}},
+             {"id":2,"name":"b","categoryId":1,"status":null},
+             {"id":3,"name":"","categoryId":1}]"#,
+    );
+    let pets = pets.await.unwrap();
+    assert_eq!(pets[0].status, Some(PetStatus::Unknown("on loan".into())));
+    assert_eq!(
+        pets[0].extra["chip"],
+        serde_json::json!({"a": [1e300, null]})
+    );
+    assert_eq!((&pets[1].status, &pets[2].status), (&None, &None));
+}
+
+#[tokio::test]
+async fn says_where_a_value_has_the_wrong_type() {
+    for (body, path) in [
+        (r#"[{"id":"1","name":"a","categoryId":1}]"#, "[0].id"),
+        (r#"[{"id":1.0,"name":"a","categoryId":1}]"#, "[0].id"),
+        (
+            r#"[{"id":9223372036854775808,"name":"a","categoryId":1}]"#,
+            "[0].id",
+        ),
+        (r#"[{"id":1,"name":null,"categoryId":1}]"#, "[0].name"),
+        (
+            r#"[{"id":1,"name":"a","categoryId":1,"status":7}]"#,
+            "[0].status",
+        ),
+        (
+            r#"[{"id":1,"name":"a","categoryId":1},{"id":2,"name":"b"}]"#,
+            "[1]",
+        ),
+        (r#"[{"id":1,"id":2,"name":"a","categoryId":1}]"#, "[0]"),
+        (r#"{"pets":[]}"#, "."),
+        ("null", "."),
+    ] {
+        let error = undecodable(body).await;
+        assert_eq!(error.decode_path(), Some(path), "{body}");
+        assert!(
+            error.to_string().contains(&format!("at `{path}`: ")),
+            "{error}"
+        );
+        assert_eq!(error.body().unwrap(), body);
+    }
+}
+
+#[tokio::test]
+async fn says_that_a_body_is_not_json() {
+    for body in [
+        "<!doctype html><p>Hello",
+        "[{]",
+        "[",
+        "[]x",
+        "\u{feff}[]",
+        "NaN",
+    ] {
+        let error = undecodable(body).await.to_string();
+        assert!(error.contains("its body is not JSON"), "{body}: {error}");
+    }
+    for body in ["", " \r\n"] {
+        assert!(
+            undecodable(body)
+                .await
+                .to_string()
+                .contains("its body is empty")
+        );
+    }
+}
+
+#[tokio::test]
+async fn survives_a_body_that_is_not_utf_8() {
+    let error = listed(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert!(
+        error
+            .body()
+            .unwrap()
+            .windows(2)
+            .any(|bytes| bytes == b"\xff\xfe")
+    );
+}
+
+#[tokio::test]
+async fn survives_json_nested_beyond_any_sense() {
+    let depth = 1_000_000;
+    let unknown = format!(
+        r#"[{{"id":1,"name":"a","categoryId":1,"x":{}{}}}]"#,
+        "[".repeat(depth),
+        "]".repeat(depth)
+    );
+    // Deep nesting in a field that is ignored is as good as none, or undecodable: never a crash.
+    let _ = listed(unknown.as_bytes()).await;
+    let error = undecodable(&"[".repeat(depth)).await;
+    assert_eq!(error.body().unwrap().len(), 64 * 1024);
+}
+
+#[tokio::test]
+async fn a_huge_value_never_makes_a_huge_message() {
+    let error = undecodable(&format!(r#"[{{"id":"{}"}}]"#, "x".repeat(1_000_000))).await;
+    let source = std::error::Error::source(&error).unwrap();
+    for text in [error.to_string(), source.to_string(), format!("{error:?}")] {
+        assert!(text.len() < 5_000, "{} bytes", text.len());
+    }
+}
+
+#[tokio::test]
+async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added() {
+    for status in [200, 201, 202, 204, 205] {
+        let error = creating(status).await;
+        assert!(
+            error.kind() == ErrorKind::Decode && error.may_have_been_processed(),
+            "{error}"
+        );
+        assert_eq!(error.status().unwrap(), status);
+    }
+}
+
+#[tokio::test]
+async fn a_raw_answer_may_be_empty_or_anything() {
+    let (_server, client) = serve(vec![answer(204, &[], "")]);
+    let raw = client
+        .request(petstore_client::Method::DELETE, "/pets/1")
+        .options(&once());
+    let raw = raw.send().await.unwrap();
+    assert_eq!((raw.meta().status().as_u16(), &*raw.text()), (204, ""));
+    let error = raw.json::<Pet>().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
+    assert_eq!(error.operation(), Some("DELETE /pets/1"));
+}

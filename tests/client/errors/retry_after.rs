@@ -1,0 +1,253 @@
+//! Tests of `Retry-After` in every form, on the service's clock, and never shortened.
+
+use std::time::{Duration, SystemTime};
+
+use petstore_client::RequestOptions;
+use petstore_client::rate_limit::{BlockReason, Quota};
+
+use crate::client::kit::{DATE, answer, client, millis, no_pets, reason, secs};
+use crate::client::wire::{Act, Wire};
+
+fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire {
+    let headers = headers.to_vec();
+    Wire::of(vec![answer(status, &headers, "not now"), no_pets()])
+}
+
+fn long() -> RequestOptions {
+    RequestOptions::new()
+        .max_wait(secs(4_000))
+        .timeout(secs(5_000))
+}
+
+/// Returns the time between the first request and the second one.
+async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duration {
+    let server = refusing_once(status, headers);
+    let page = client(&server.base())
+        .pets()
+        .list()
+        .options(&long())
+        .await
+        .unwrap();
+    let seen = server.seen();
+    let pause = seen[1].at - seen[0].at;
+    assert_eq!((seen.len(), page.meta().attempts()), (2, 2));
+    assert!(page.meta().waited() <= pause);
+    pause
+}
+
+fn assert_waits(pause: Duration, seconds: u64, what: &str) {
+    let asked = secs(seconds);
+    assert!(
+        pause >= asked,
+        "{what}: {pause:?} is shorter than {asked:?}"
+    );
+    assert!(
+        pause <= asked + millis(100),
+        "{what}: {pause:?} of {asked:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_as_long_as_a_429_asks_in_any_form() {
+    for (seconds, values) in [
+        (1, &["1"][..]),
+        (30, &["30"]),
+        (3_600, &["3600"]),
+        (45, &["Fri, 15 Jan 2027 08:00:45 GMT"]),
+        (45, &["Friday, 15-Jan-27 08:00:45 GMT"]),
+        (45, &["Fri Jan 15 08:00:45 2027"]),
+        // Always a second, and the longest of several.
+        (1, &["0"]),
+        (1, &["Fri, 15 Jan 2027 07:00:00 GMT"]),
+        (9, &["3", "9"]),
+        (9, &["9, 3"]),
+        // A minute where nothing can be read.
+        (60, &[]),
+        (60, &["soon"]),
+        (60, &["-5"]),
+        (60, &[""]),
+        (60, &["1e3"]),
+        (60, &["99999999999999999999"]),
+    ] {
+        let waits = values.iter().map(|value| ("Retry-After", *value));
+        let headers: Vec<_> = [("Date", DATE)].into_iter().chain(waits).collect();
+        assert_waits(pause(429, &headers).await, seconds, &format!("{values:?}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_without_retry_after_waits_for_the_reset() {
+    let reset = [
+        ("Date", DATE),
+        ("X-RateLimit-Limit", "60"),
+        ("X-RateLimit-Remaining", "0"),
+        ("X-RateLimit-Reset", "1800000017"),
+    ];
+    // A quota that is used up when first seen is shared with others, as far as can be told, and
+    // then the reset gets a second of grace.
+    assert_waits(pause(429, &reset).await, 18, "reset");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_service_is_left_alone_as_long_as_it_asks_and_others_go_on() {
+    for status in [502, 503] {
+        let pause = pause(status, &[("Retry-After", "30")]).await;
+        // A back-off follows, so that not all come back at once.
+        assert!((30_000..=30_200).contains(&pause.as_millis()), "{pause:?}");
+    }
+    let server = refusing_once(504, &[("Retry-After", "130")]);
+    let client = client(&server.base());
+    let error = client.pets().list().await.unwrap_err();
+    assert_eq!(
+        (error.attempts(), error.waited()),
+        (1, Duration::ZERO),
+        "longer than `max_wait`"
+    );
+    assert!(
+        client
+            .pets()
+            .list()
+            .await
+            .unwrap()
+            .meta()
+            .waited()
+            .is_zero()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
+    let server = Wire::start(|number| match number {
+        0 => {
+            Act::Stall(b"HTTP/1.1 429 X\r\nRetry-After: 40\r\nContent-Length: 9\r\n\r\n{".to_vec())
+        }
+        _ => no_pets(),
+    });
+    client(&server.base())
+        .pets()
+        .list()
+        .options(&long())
+        .await
+        .unwrap();
+    let seen = server.seen();
+    assert!(seen[1].at - seen[0].at >= secs(40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusal_after_refusal_is_waited_out_up_to_the_limit_of_attempts() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "10")], ""));
+    let error = client(&server.base()).pets().list().await.unwrap_err();
+    assert_eq!((error.attempts(), server.count()), (4, 4));
+    assert!(error.is_rate_limited() && error.status().is_some());
+    // What is added doubles: nothing, up to 2 s, up to 4 s.
+    for (pair, added) in server.seen().windows(2).zip([0, 2, 4]) {
+        let pause = pair[1].at - pair[0].at;
+        let asked = secs(10);
+        assert!(pause >= asked, "{pause:?}");
+        assert!(
+            pause <= asked + millis(added * 1000 + 100),
+            "{pause:?} + {added}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
+    let headers = [
+        ("Date", DATE),
+        ("Retry-After", "121"),
+        ("X-RateLimit-Limit", "1000"),
+        ("X-RateLimit-Remaining", "0"),
+        ("X-RateLimit-Reset", "1800000121"),
+    ];
+    let server = refusing_once(429, &headers);
+    let start = tokio::time::Instant::now();
+    let client = client(&server.base());
+    let error = client.pets().list().await.unwrap_err();
+    assert!(start.elapsed() < millis(100), "{:?}", start.elapsed());
+    assert!(error.is_rate_limited() && !error.is_timeout());
+    let at = SystemTime::UNIX_EPOCH + secs(1_800_000_121);
+    assert_eq!(
+        (error.retry_at(), reason(&error)),
+        (Some(at), Some(BlockReason::Quota(Quota::Day)))
+    );
+    assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
+    assert_eq!(
+        (error.attempts(), error.status().unwrap().as_u16()),
+        (1, 429)
+    );
+    assert_eq!(error.body().unwrap(), "not now");
+
+    // During the block, nothing is sent, and each call fails with the same error.
+    let error = client.store().orders().await.unwrap_err();
+    assert_eq!(
+        (error.retry_at(), reason(&error)),
+        (Some(at), Some(BlockReason::Quota(Quota::Day)))
+    );
+    assert_eq!(
+        (error.attempts(), error.status(), server.count()),
+        (0, None, 1)
+    );
+    assert!(!error.may_have_been_processed());
+    tokio::time::advance(secs(121)).await;
+    client.pets().list().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_is_for_the_whole_call() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "50")], ""));
+    let error = client(&server.base()).pets().list().await.unwrap_err();
+    assert_eq!((error.attempts(), server.count()), (3, 3));
+    // The second wait has up to 2 s of back-off added.
+    let waited = error.waited().as_secs();
+    assert!((100..=102).contains(&waited), "{waited}");
+    assert!(error.retry_after().unwrap() >= secs(50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_of_nothing_never_waits_but_sends() {
+    let server = refusing_once(429, &[("Retry-After", "1")]);
+    let none = RequestOptions::new().max_wait(Duration::ZERO);
+    let client = client(&server.base());
+    let error = client.pets().list().options(&none).await.unwrap_err();
+    assert!(error.is_rate_limited());
+    tokio::time::advance(secs(1)).await;
+    client.pets().list().options(&none).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
+    let server = refusing_once(429, &[("Retry-After", "30")]);
+    let error = client(&server.base())
+        .pets()
+        .list()
+        .timeout(secs(20))
+        .await
+        .unwrap_err();
+    assert!(error.is_rate_limited() && error.waited().is_zero());
+    assert!(error.to_string().contains("still wait (20 s)"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_for_exactly_as_long_as_the_call_may_and_for_all_refusals_together() {
+    for (status, refusals, max_wait, attempts) in [
+        (429, 1, 19, 1),
+        (429, 1, 20, 2),
+        (503, 1, 19, 1),
+        (503, 1, 20, 2),
+        (503, 2, 39, 2),
+        (503, 2, 40, 3),
+    ] {
+        let mut acts = vec![answer(status, &[("Retry-After", "20")], ""); refusals];
+        acts.push(no_pets());
+        let server = Wire::of(acts);
+        let options = RequestOptions::new().max_wait(secs(max_wait));
+        let result = client(&server.base()).pets().list().options(&options).await;
+        assert_eq!(server.count(), attempts, "{status}, {max_wait} s");
+        assert_eq!(
+            result.is_ok(),
+            attempts > refusals,
+            "{status}, {max_wait} s: {result:?}"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Tests of time limits: for connecting, an attempt, a call, and a single call.
+
+use std::time::Duration;
+
+use petstore_client::retry::Backoff;
+use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind};
+use tokio::time::Instant;
+
+use crate::client::kit::{answer, builder, client, millis, no_pets, once, secs};
+use crate::client::wire::{Act, Wire};
+
+fn stalling(bytes: &'static [u8]) -> Wire {
+    Wire::start(|_| Act::Stall(bytes.to_vec()))
+}
+
+async fn list(client: &Client, options: RequestOptions) -> (Error, Duration) {
+    let start = Instant::now();
+    let error = client.pets().list().options(&options).await.unwrap_err();
+    (error, start.elapsed())
+}
+
+fn assert_took(took: Duration, seconds: u64) {
+    let off = took.abs_diff(secs(seconds));
+    assert!(off < millis(100), "{took:?} for {seconds} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_ends_after_thirty_seconds_and_a_body_that_stalls_after_ten() {
+    let stalls: [(&[u8], u64); 4] = [
+        (b"", 30),
+        (b"HTTP/1.1 200 OK\r\nX-A:", 30),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", 10),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[",
+            10,
+        ),
+    ];
+    for (stall, seconds) in stalls {
+        let server = stalling(stall);
+        let (error, took) = list(&client(&server.base()), once()).await;
+        assert_took(took, seconds);
+        assert!(error.is_timeout() && !error.is_connect() && error.may_have_been_processed());
+        assert!(
+            error.to_string().contains(&format!("after {seconds} s")),
+            "{error}"
+        );
+        let is_read = seconds == 10;
+        assert_eq!(
+            error.timeout() == Some(TimeoutKind::Read),
+            is_read,
+            "{error}"
+        );
+        assert_eq!(
+            error.to_string().contains("within `read_timeout`"),
+            is_read,
+            "{error}"
+        );
+        let unlimited = once().read_timeout(secs(999));
+        assert_took(list(&client(&server.base()), unlimited).await.1, 30);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_after_its_time_however_many_attempts_remain() {
+    let server = stalling(b"");
+    let options = RequestOptions::new().timeout(secs(70));
+    let (error, took) = list(&client(&server.base()), options).await;
+    assert_took(took, 70);
+    assert_eq!((error.attempts(), server.count()), (3, 3));
+    assert!(
+        error.is_timeout() && error.to_string().contains("after 70 s"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
+    let server = Wire::start(|_| answer(500, &[], ""));
+    let slow =
+        builder(&server.base()).backoff(Backoff::new().initial(secs(1_000_000)).max(Duration::MAX));
+    let (error, took) = list(&slow.build().unwrap(), RequestOptions::new()).await;
+    let kind = error.kind();
+    assert_eq!(
+        kind,
+        ErrorKind::Server,
+        "the last answer says more than a time-out: {error}"
+    );
+    assert!(took < secs(300));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_same_time_the_limit_of_the_call_counts() {
+    let five = RequestOptions::new().timeout(secs(5));
+    let server = stalling(b"");
+    let attempt = five.clone().attempt_timeout(secs(5));
+    let (error, took) = list(&client(&server.base()), attempt).await;
+    assert_eq!(error.timeout(), Some(TimeoutKind::Call), "{error}");
+    assert_took(took, 5);
+    // No time is left for another attempt.
+    let server = Wire::start(|_| answer(503, &[("Retry-After", "5")], ""));
+    let (error, took) = list(&client(&server.base()), five).await;
+    assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+    assert_took(took, 0);
+}
+
+#[tokio::test]
+async fn a_call_without_time_sends_nothing() {
+    let server = Wire::start(|_| no_pets());
+    let none = RequestOptions::new().timeout(Duration::ZERO);
+    let client = client(&server.base());
+    let error = client
+        .pets()
+        .create(&NewPet::new("a", 1))
+        .options(&none)
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_timeout() && !error.may_have_been_processed(),
+        "{error}"
+    );
+    assert_eq!((error.attempts(), server.count()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_differs_and_the_others_stay_as_they_are() {
+    let server = stalling(b"");
+    let defaults = once().attempt_timeout(secs(5));
+    let client = builder(&server.base()).options(&defaults).build().unwrap();
+    let longer = RequestOptions::new().attempt_timeout(secs(9));
+    let (error, took) = list(&client, longer.clone()).await;
+    assert_took(took, 9);
+    assert_eq!(
+        error.attempts(),
+        1,
+        "what is not overridden stays the client's"
+    );
+    assert_took(list(&client, RequestOptions::new()).await.1, 5);
+    let raw = client
+        .request(petstore_client::Method::GET, "/x")
+        .options(&longer);
+    let start = Instant::now();
+    raw.send().await.unwrap_err();
+    assert_took(start.elapsed(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_of_any_size_neither_panic_nor_end_a_call_early() {
+    let server = Wire::start(|_| no_pets());
+    let endless = RequestOptions::new()
+        .timeout(Duration::MAX)
+        .attempt_timeout(Duration::MAX)
+        .max_wait(Duration::MAX)
+        .max_attempts(u32::MAX)
+        .max_response_bytes(usize::MAX);
+    let client = builder(&server.base())
+        .connect_timeout(Duration::MAX)
+        .backoff(Backoff::new().initial(Duration::MAX).max(Duration::MAX))
+        .options(&endless);
+    client.build().unwrap().pets().list().await.unwrap();
+}

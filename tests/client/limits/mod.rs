@@ -1,0 +1,13 @@
+//! Tests of rate limits over real sockets: blocks, quotas, shares, and processes that share a key.
+
+mod alone;
+mod blocks;
+mod folders;
+mod joining;
+mod networks;
+mod pace;
+mod programs;
+mod quotas;
+mod shaping;
+mod shared;
+mod together;

@@ -1,0 +1,81 @@
+//! Tests of the speed after an unforeseen refusal, and with a plan for a thousand concurrent calls.
+
+use std::time::Duration;
+
+use petstore_mock::{Effect, RateFault, RetryAfter};
+use tokio::time::timeout;
+
+use crate::client::kit::{START, at, http, key, millis, secs};
+use crate::client::service::{self, MINUTE, get, keep_busy, patient, refused};
+use crate::client::wire::{Act, Wire};
+
+/// Returns how many requests are let in during the fourth minute, with an odd response to the 101st
+/// request.
+async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> usize {
+    let server = service::start_with(key(), 1_000, latency).await;
+    let fault = odd.map(|odd| server.faults().on_all().nth(101).apply(odd));
+    let client = patient(server.url()).build().unwrap();
+    let limit = 5 * MINUTE;
+    timeout(limit, keep_busy(&client, tasks, 4 * MINUTE))
+        .await
+        .unwrap();
+    assert_eq!(refused(&server), 0);
+    drop(fault);
+    let minute = at(START) + 3 * MINUTE..at(START) + 4 * MINUTE;
+    server
+        .requests(..)
+        .iter()
+        .filter(|one| minute.contains(&one.arrived))
+        .count()
+}
+
+/// Two whole windows lie between the odd response and the one that is compared.
+async fn recovers(odd: Effect, latency: Duration) {
+    let mut slow = Vec::new();
+    // At 400 ms, two in flight use a third of the plan, and eight all of it.
+    for tasks in [16, 64] {
+        let reference = fourth_minute(latency, tasks, None).await;
+        let admitted = fourth_minute(latency, tasks, Some(odd.clone())).await;
+        if admitted * 100 < reference * 95 {
+            slow.push((tasks, admitted, reference));
+        }
+    }
+    assert!(
+        slow.is_empty(),
+        "(tasks, requests, without {odd:?}): {slow:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
+    let wait = Effect::RetryAfter(RetryAfter::Seconds(1));
+    // A proxy in front of the service knows no quota.
+    let proxy = Effect::RateHeaders(RateFault::Missing);
+    recovers(
+        Effect::All(vec![Effect::status(503), wait.clone(), proxy]),
+        millis(400),
+    )
+    .await;
+    recovers(Effect::All(vec![Effect::status(429), wait]), millis(400)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
+    const TASKS: usize = 1_024;
+    let quota = [
+        ("X-RateLimit-Limit", "1000000"),
+        ("X-RateLimit-Remaining", "900000"),
+        ("X-RateLimit-Reset", "60"),
+    ];
+    let server = Wire::start(move |_| Act::Later(millis(100), http(200, &quota, "[]")));
+    let client = patient(&server.base()).build().unwrap();
+    timeout(MINUTE, get(&client)).await.unwrap().unwrap();
+    timeout(MINUTE, keep_busy(&client, TASKS, secs(1)))
+        .await
+        .unwrap();
+    let (done, possible) = (server.count() - 1, TASKS * 10);
+    assert!(
+        done * 10 >= possible * 9,
+        "{done} of {possible} requests in a second"
+    );
+}

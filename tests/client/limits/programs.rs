@@ -1,0 +1,179 @@
+//! Tests that calls which are polled late, once or never again do not affect other calls.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
+use petstore_client::Client;
+use petstore_client::events::{Event, Waiting};
+use petstore_client::rate_limit::WaitReason;
+use petstore_mock::MockServer;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::client::kit::{heard, http, millis, secs};
+use crate::client::service::{self, MINUTE, get, patient, poll_once, refused, within, work};
+use crate::client::wire::{Act, Wire};
+
+const TASKS: [usize; 4] = [1, 16, 64, 256];
+
+/// Slack beyond the windows that the quota requires.
+const SLACK: Duration = secs(10);
+
+/// Returns the time that this many requests may take, with slack.
+fn windows_for(requests: usize, per_minute: u32) -> Duration {
+    let windows = (requests as u64 - 1) / u64::from(per_minute);
+    MINUTE * u32::try_from(windows).unwrap() + SLACK
+}
+
+async fn start(per_minute: u32) -> (MockServer, Client) {
+    let server = service::start(per_minute).await;
+    let client = patient(server.url()).build().unwrap();
+    (server, client)
+}
+
+/// Waits for as many calls at once as there are tasks, for a limited time.
+async fn others(client: &Client, tasks: usize) {
+    let calls = join_all((0..tasks).map(|_| get(client)));
+    for call in within(client, SLACK, calls).await {
+        call.unwrap();
+    }
+}
+
+/// The first calls leave nothing of the window; the kept call is first in line for the next one.
+#[tokio::test(start_paused = true)]
+async fn a_call_left_behind_at_the_end_of_a_window_does_not_delay_others() {
+    for tasks in TASKS {
+        let (server, client) = start(300).await;
+        work(&client, 16, 300, SLACK).await;
+        let mut kept = get(&client);
+        assert!(!poll_once(&mut kept).await);
+        sleep(MINUTE).await;
+        others(&client, tasks).await;
+        timeout(SLACK, kept).await.unwrap().unwrap();
+        assert_eq!(refused(&server), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_buffered_stream_may_await_calls_in_its_loop() {
+    for per_minute in [60, 1_000] {
+        let (server, client) = start(per_minute).await;
+        let pairs = usize::try_from(per_minute).unwrap();
+        let program = async {
+            let calls = (0..pairs).map(|_| get(&client));
+            let mut calls = stream::iter(calls).buffer_unordered(8);
+            while let Some(done) = calls.next().await {
+                done.unwrap();
+                get(&client).await.unwrap();
+            }
+        };
+        // The calls in the loop go one after another, at 100 ms each.
+        let limit = windows_for(2 * pairs, per_minute) + secs(per_minute.into()) / 10;
+        within(&client, limit, program).await;
+        assert_eq!(refused(&server), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others() {
+    for tasks in TASKS {
+        let (server, client) = start(1_000).await;
+        let mut kept = get(&client);
+        assert!(!poll_once(&mut kept).await);
+        let begin = Instant::now();
+        for _ in 0..3 {
+            others(&client, tasks).await;
+            sleep(secs(18)).await;
+        }
+        let limits = client.rate_limits();
+        let (waiting, reason) = (limits.waiting, limits.wait_reason);
+        assert_eq!(
+            (limits.in_flight, waiting, reason),
+            (0, 0, None),
+            "{limits:?}"
+        );
+        sleep(MINUTE.saturating_sub(begin.elapsed())).await;
+        timeout(SLACK, kept).await.unwrap().unwrap();
+        assert_eq!(server.requests(..).len(), 3 * tasks + 1);
+    }
+}
+
+/// Returns pseudo-random numbers, the same in each run (xorshift).
+fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_cancelled_at_random_points_take_nothing_from_others() {
+    for seed in 1..=8 {
+        let mut number = numbers(seed);
+        let (server, client) = start(60).await;
+        let calls = (0..300).map(|call| {
+            // Within the second in which a window opens, when requests are in flight.
+            let after = millis(60_000 * number(5) + number(1_000));
+            let cancelled = call % 10 == seed % 10;
+            let call = get(&client);
+            tokio::spawn(async move {
+                if cancelled {
+                    timeout(after, call).await.map_or(Ok(()), |done| done)
+                } else {
+                    call.await
+                }
+            })
+        });
+        let limit = windows_for(300, 60) + MINUTE;
+        let done = within(&client, limit, join_all(calls.collect::<Vec<_>>())).await;
+        done.into_iter().for_each(|call| call.unwrap().unwrap());
+        assert_eq!(refused(&server), 0, "seed {seed}");
+        let limits = client.rate_limits();
+        assert_eq!(
+            (limits.in_flight, limits.waiting),
+            (0, 0),
+            "seed {seed}: {limits:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_behind_the_probe_are_shown_and_announced_to_wait_for_it() {
+    for tasks in TASKS {
+        // The first response takes ten seconds.
+        let server = Wire::start(|number| {
+            let wait = if number == 0 { SLACK } else { Duration::ZERO };
+            Act::Later(wait, http(200, &[], "[]"))
+        });
+        let (client, heard) = heard(patient(&server.base()), |event| {
+            matches!(
+                event,
+                Event::Waiting(Waiting {
+                    reason: WaitReason::Probe,
+                    ..
+                })
+            )
+            .then_some(())
+        });
+        let client = client.build().unwrap();
+        let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
+        sleep(SLACK / 2).await;
+        let limits = client.rate_limits();
+        let (waiting, in_flight) = (limits.waiting, limits.in_flight);
+        let expected = (Some(WaitReason::Probe), tasks, 1);
+        assert_eq!(
+            (limits.wait_reason, waiting, in_flight),
+            expected,
+            "{limits:?}"
+        );
+        assert!(
+            !heard.lock().unwrap().is_empty(),
+            "{tasks} calls wait in silence"
+        );
+        let done = timeout(MINUTE, join_all(calls)).await.unwrap();
+        done.into_iter().for_each(|call| call.unwrap().unwrap());
+        assert_eq!(client.rate_limits().wait_reason, None);
+    }
+}

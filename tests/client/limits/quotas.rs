@@ -1,0 +1,161 @@
+//! The rate limiter against the mock, with many tasks in paused time: the mock counts the refusals.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use petstore_client::Client;
+use petstore_client::rate_limit::{self, BlockReason, Quota};
+use petstore_mock::{Builder, Clock, MockServer, Pattern, Plan, RateHeaders, Seed, Window};
+use tokio::runtime::{self, Handle};
+use tokio::task::{JoinHandle, yield_now};
+
+use crate::client::kit::{START, at, client, key, reason, secs};
+use crate::client::service::{self, patient};
+
+const HOUR: Duration = secs(3_600);
+
+fn mock(plan: Plan) -> Builder {
+    crate::client::kit::mock(key(), plan)
+        .journal(10_000)
+        .seed(Seed::none())
+}
+
+/// Sends requests from many tasks, each with one of the clients. Returns the elapsed minutes of the
+/// service's time.
+async fn work(server: &MockServer, clients: &[Client], requests: usize) -> u64 {
+    let (tasks, each) = (256 / clients.len(), requests / clients.len());
+    join_all(
+        clients
+            .iter()
+            .map(|client| service::work(client, tasks, each, HOUR)),
+    )
+    .await;
+    let refused = server.requests(Pattern::any().status(429)).len();
+    assert_eq!(
+        (refused, server.requests(Pattern::any()).len()),
+        (0, requests)
+    );
+    server
+        .clock()
+        .now()
+        .duration_since(at(START))
+        .unwrap()
+        .as_secs()
+        / 60
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
+    type Case = (fn() -> Builder, bool, usize, RangeInclusive<u64>);
+    // 290 requests take five minutes at 60 a minute.
+    let cases: [Case; 5] = [
+        (|| mock(Plan::Free), false, 290, 4..=4),
+        (
+            || mock(Plan::Free).window(Window::Sliding),
+            false,
+            290,
+            4..=5,
+        ),
+        (
+            || mock(Plan::Free).rate_headers(RateHeaders::Minute),
+            false,
+            290,
+            4..=4,
+        ),
+        (
+            || mock(Plan::Free).rate_headers(RateHeaders::Day),
+            true,
+            290,
+            4..=5,
+        ),
+        (|| mock(Plan::Business), false, 2_100, 2..=2),
+    ];
+    for (mock, knows_plan, requests, minutes) in cases {
+        let server = mock().start().await.unwrap();
+        let client = patient(server.url());
+        let client = if knows_plan {
+            client.plan(rate_limit::Plan::FREE)
+        } else {
+            client
+        };
+        let took = work(&server, &[client.build().unwrap()], requests).await;
+        assert!(
+            minutes.contains(&took),
+            "{requests} requests took {took} minutes"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_clients_with_one_key_act_as_one() {
+    let server = mock(Plan::Free).start().await.unwrap();
+    let clients = [(), ()].map(|()| patient(server.url()).build().unwrap());
+    assert_eq!(work(&server, &clients, 170).await, 2);
+    assert_eq!(clients[0].rate_limits(), clients[1].rate_limits());
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_the_day_is_used_up_all_calls_fail_at_once_and_nothing_is_sent() {
+    let server = mock(Plan::enterprise(1_000, 5)).start().await.unwrap();
+    let client = client(server.url());
+    let calls = (0..405).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move { client.store().orders().await.map(drop) })
+    });
+    let mut told = 0;
+    for call in calls.collect::<Vec<_>>() {
+        if let Err(error) = call.await.unwrap() {
+            assert_eq!(
+                (reason(&error), error.attempts()),
+                (Some(BlockReason::Quota(Quota::Day)), 0),
+                "{error}"
+            );
+            let midnight = START.next_multiple_of(86_400);
+            assert_eq!(
+                (error.may_have_been_processed(), error.retry_at()),
+                (false, Some(at(midnight)))
+            );
+            told += 1;
+        }
+    }
+    assert_eq!((told, server.requests(Pattern::any()).len()), (400, 5));
+    assert!(server.clock().now().duration_since(at(START)).unwrap() < secs(30));
+}
+
+#[test]
+fn the_last_client_to_be_dropped_leaves_no_task_behind() {
+    let builder = MockServer::builder().clock(Clock::frozen(at(START)));
+    let server = builder
+        .key(key(), Plan::enterprise(1, 9))
+        .start_blocking()
+        .unwrap();
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let left = runtime.block_on(async {
+        let client = patient(server.url()).build().unwrap();
+        client.store().orders().await.unwrap();
+        let call = |client: Client| async move { client.store().orders().await.map(drop) };
+        let calls: Vec<_> = (0..10)
+            .map(|_| tokio::spawn(call(client.clone())))
+            .collect();
+        while client.rate_limits().waiting < calls.len() {
+            yield_now().await;
+        }
+        assert!(
+            Handle::current().metrics().num_alive_tasks() > calls.len(),
+            "and the connection's"
+        );
+        calls.iter().for_each(JoinHandle::abort);
+        drop(client);
+        let gone = async {
+            while Handle::current().metrics().num_alive_tasks() > 0 {
+                yield_now().await;
+            }
+        };
+        tokio::time::timeout(secs(60), gone).await
+    });
+    assert!(left.is_ok());
+}

@@ -1,0 +1,164 @@
+//! Tests that several clients, slow providers and refreshes do not block each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use petstore_client::ApiKey;
+use petstore_client::auth::provider_fn;
+use petstore_client::rate_limit::Plan;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::client::kit::{http, key, millis, secs};
+use crate::client::service::{self, MINUTE, get, patient, refused};
+use crate::client::wire::{Act, Wire};
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
+    for (length, tasks) in [
+        (1_150, 3),
+        (1_150, 16),
+        (2_500, 3),
+        (2_500, 64),
+        (7_000, 16),
+    ] {
+        let name = format!("{}-{length}-{tasks}", key());
+        let server = service::start_with(name.clone(), 60, millis(100)).await;
+        let provider = provider_fn(move |_| {
+            let name = name.clone();
+            async move {
+                sleep(millis(length)).await;
+                Ok(ApiKey::new(name))
+            }
+        });
+        let client = patient(server.url())
+            .api_key_provider(provider)
+            .build()
+            .unwrap();
+        timeout(MINUTE, join_all((0..60).map(|_| get(&client))))
+            .await
+            .unwrap();
+        let calls = join_all((0..tasks).map(|_| get(&client)));
+        let done = timeout(MINUTE * 3, calls).await;
+        assert!(
+            done.is_ok(),
+            "{length} ms, {tasks} tasks: {:?}",
+            client.rate_limits()
+        );
+        assert_eq!(refused(&server), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_calls() {
+    for by_plan in [false, true] {
+        let server = service::start_with(key(), 1_000, secs(5)).await;
+        let free = patient(server.url()).build().unwrap();
+        get(&free).await.unwrap();
+        let tight = patient(server.url());
+        let tight = match by_plan {
+            true => tight.plan(Plan::custom().per_minute(2)),
+            false => tight.max_in_flight(1),
+        };
+        let tight = tight.build().unwrap();
+        let held: Vec<_> = (0..10).map(|_| tokio::spawn(get(&tight))).collect();
+        sleep(millis(100)).await;
+        let began = Instant::now();
+        timeout(MINUTE, get(&free)).await.unwrap().unwrap();
+        assert!(
+            began.elapsed() < secs(6),
+            "by plan {by_plan}: {:?}",
+            began.elapsed()
+        );
+        free.pets().list().max_wait(Duration::ZERO).await.unwrap();
+        held.into_iter().for_each(|call| call.abort());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_refreshes_during_a_block_one_is_sent() {
+    for calls in [1, 16, 64] {
+        let server = service::start(5).await;
+        let client = patient(server.url()).build().unwrap();
+        for _ in 0..5 {
+            get(&client).await.unwrap();
+        }
+        let refreshes = join_all((0..calls).map(|_| client.refresh_rate_limits())).await;
+        assert!(
+            refreshes
+                .iter()
+                .all(|limits| limits.as_ref().unwrap_err().is_rate_limited())
+        );
+        let counts = (server.requests(..).len(), refused(&server));
+        assert_eq!(counts, (6, 1), "{calls} refreshes");
+        assert!(client.rate_limits().blocked.is_some());
+        timeout(MINUTE * 2, get(&client)).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
+    let mut requests = 0;
+    let server = Wire::reading(move |seen| {
+        requests += 1;
+        let is_old = seen.header("authorization").unwrap().ends_with("-old");
+        let status = if is_old && requests > 1 { 401 } else { 200 };
+        Act::Later(millis(100), http(status, &[], "[]"))
+    });
+    let (name, refreshes) = (key(), Arc::new(AtomicUsize::new(0)));
+    let provider = provider_fn(move |rejected: Option<ApiKey>| {
+        let (name, refreshes) = (name.clone(), Arc::clone(&refreshes));
+        async move {
+            if rejected.is_some() && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
+                std::future::pending::<()>().await;
+            }
+            let issued = if refreshes.load(Ordering::Relaxed) > 1 {
+                "new"
+            } else {
+                "old"
+            };
+            Ok(ApiKey::new(format!("{name}-{issued}")))
+        }
+    });
+    let client = patient(&server.base())
+        .api_key_provider(provider)
+        .build()
+        .unwrap();
+    get(&client).await.unwrap();
+    let hanging = tokio::spawn(get(&client));
+    sleep(millis(200)).await;
+    timeout(secs(30), get(&client)).await.unwrap().unwrap();
+    hanging.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_with_one_request_in_flight_is_not_held_up_by_a_busy_one() {
+    let server = service::start_with(key(), 1_000, millis(100)).await;
+    let busy = patient(server.url()).build().unwrap();
+    get(&busy).await.unwrap();
+    let modest = patient(server.url()).max_in_flight(1).build().unwrap();
+    let work = (0..8).map(|_| {
+        let busy = busy.clone();
+        tokio::spawn(async move {
+            for _ in 0..60 {
+                get(&busy).await.unwrap();
+            }
+        })
+    });
+    let work: Vec<_> = work.collect();
+    sleep(millis(50)).await;
+    let began = Instant::now();
+    for _ in 0..20 {
+        get(&modest).await.unwrap();
+    }
+    assert!(began.elapsed() < secs(3), "{:?}", began.elapsed());
+    // It has one in flight, whatever the other has.
+    let began = Instant::now();
+    join_all((0..10).map(|_| get(&modest))).await;
+    assert!(began.elapsed() >= secs(1), "{:?}", began.elapsed());
+    for task in work {
+        task.await.unwrap();
+    }
+    assert_eq!(refused(&server), 0);
+}

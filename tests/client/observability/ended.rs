@@ -1,0 +1,224 @@
+//! The event that ends each call, what is logged at WARN, and the spans of attempts.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use petstore_client::events::{CallOutcome, Event};
+use petstore_client::{Client, ErrorKind, NewPet};
+use tokio::time::timeout;
+
+use crate::client::kit::{answer, builder, heard, millis, no_pets, once, secs, serve};
+use crate::client::logs::Logs;
+use crate::client::wire::{Act, Wire};
+
+/// What the events said of a call's end.
+#[derive(Debug, Clone, PartialEq)]
+struct End {
+    operation: String,
+    attempts: u32,
+    waited: Duration,
+    elapsed: Duration,
+    outcome: String,
+}
+
+fn listening(server: &Wire) -> (Client, Arc<Mutex<Vec<End>>>) {
+    let (client, ends) = heard(builder(&server.base()), |event| {
+        let Event::Ended(ended) = event else {
+            return None;
+        };
+        let outcome = match ended.outcome {
+            CallOutcome::Succeeded(status) => status.as_str().to_owned(),
+            CallOutcome::Failed(error) => error.kind().to_string(),
+            CallOutcome::Cancelled => "cancelled".to_owned(),
+            _ => "other".to_owned(),
+        };
+        Some(End {
+            operation: ended.operation.to_owned(),
+            attempts: ended.attempts,
+            waited: ended.waited,
+            elapsed: ended.elapsed,
+            outcome,
+        })
+    });
+    (client.build().unwrap(), ends)
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_call_ends_once_with_its_attempts_and_waits() {
+    let server = Wire::of(vec![
+        answer(503, &[("Retry-After", "2")], ""),
+        no_pets(),
+        answer(404, &[], ""),
+        answer(200, &[], "{}"),
+        Act::Stall(Vec::new()),
+    ]);
+    let (client, ends) = listening(&server);
+    client.pets().list().await.unwrap();
+    client.store().orders().options(&once()).await.unwrap_err();
+    client.pets().list().await.unwrap_err();
+    client.pets().list().limit(0).await.unwrap_err();
+    let stalled = client.pets().create(&NewPet::new("Rex", 7)).send();
+    timeout(secs(3), stalled).await.unwrap_err();
+    drop(client.pets().list().send());
+    let ends = ends.lock().unwrap().clone();
+    let seen: Vec<_> = ends
+        .iter()
+        .map(|end| (&*end.operation, end.attempts, &*end.outcome))
+        .collect();
+    let expected = [
+        ("listPets", 2, "200"),
+        ("GET /store/orders", 1, "NotFound"),
+        ("listPets", 1, "Decode"),
+        ("listPets", 0, "InvalidRequest"),
+        ("createPet", 1, "cancelled"),
+    ];
+    assert_eq!(seen, expected, "a call that was never polled has no events");
+    assert_eq!(ends[0].waited.as_secs(), 2);
+    assert!(ends[0].elapsed >= ends[0].waited);
+    assert_eq!(ends[4].elapsed.as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_that_waits_ends_too() {
+    let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], "")]);
+    let (client, ends) = listening(&server);
+    client.pets().list().options(&once()).await.unwrap_err();
+    timeout(secs(5), client.pets().list().send())
+        .await
+        .unwrap_err();
+    let ends = ends.lock().unwrap().clone();
+    assert_eq!(ends.len(), 2);
+    assert_eq!((ends[1].attempts, &*ends[1].outcome), (0, "cancelled"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_events_of_a_call_have_its_number() {
+    let server = Wire::of(vec![
+        answer(429, &[("Retry-After", "1")], ""),
+        answer(503, &[], ""),
+        no_pets(),
+        no_pets(),
+    ]);
+    let (client, numbers) = heard(builder(&server.base()), |event| match event {
+        Event::Sending(attempt) => Some(("sending", attempt.call_id)),
+        Event::Finished(finished) => Some(("finished", finished.request.call_id)),
+        Event::Waiting(waiting) => Some(("waiting", waiting.call_id)),
+        Event::Throttled(throttled) => Some(("throttled", throttled.call_id)),
+        Event::Retrying(retrying) => Some(("retrying", retrying.call_id)),
+        Event::Ended(ended) => Some(("ended", ended.call_id)),
+        _ => None,
+    });
+    let client = client.build().unwrap();
+    client.pets().list().await.unwrap();
+    client.pets().list().await.unwrap();
+    let numbers = numbers.lock().unwrap().clone();
+    let (first, second) = numbers.split_at(numbers.len() - 3);
+    let kinds: Vec<_> = first.iter().map(|(kind, _)| *kind).collect();
+    for kind in ["waiting", "throttled", "retrying", "ended"] {
+        assert_eq!(kinds.iter().filter(|seen| **seen == kind).count(), 1);
+    }
+    let number = first[0].1;
+    assert!(
+        first.iter().all(|(_, other)| *other == number),
+        "{numbers:?}"
+    );
+    assert!(second.iter().all(|(_, other)| *other == second[0].1));
+    assert_ne!(second[0].1, number);
+}
+
+/// Latency with waits from events alone.
+#[tokio::test(start_paused = true)]
+async fn the_latency_of_calls_is_counted_from_events() {
+    static TOTAL_MILLIS: AtomicU64 = AtomicU64::new(0);
+    let server = Wire::of(vec![
+        answer(503, &[("Retry-After", "2")], ""),
+        Act::Later(millis(500), crate::client::kit::http(200, &[], "[]")),
+    ]);
+    let client = builder(&server.base())
+        .on_event(|event| {
+            if let Event::Ended(ended) = event {
+                let elapsed = u64::try_from(ended.elapsed.as_millis()).unwrap();
+                TOTAL_MILLIS.fetch_add(elapsed, Ordering::Relaxed);
+            }
+        })
+        .build()
+        .unwrap();
+    client.pets().list().await.unwrap();
+    let total = TOTAL_MILLIS.load(Ordering::Relaxed);
+    assert!((2_500..2_600).contains(&total), "{total}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_bans_and_exhausted_retries_are_warnings() {
+    let (_server, client) = serve(vec![
+        answer(429, &[("Retry-After", "1")], ""),
+        answer(429, &[("Retry-After", "1")], r#"{"code":"key_banned"}"#),
+        no_pets(),
+        answer(503, &[], ""),
+        answer(503, &[], ""),
+    ]);
+    let logs = Logs::capture();
+    client.pets().list().await.unwrap();
+    let error = client.pets().list().max_attempts(2).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server);
+    let text = logs.text();
+    let warnings: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains(" WARN "))
+        .collect();
+    assert_eq!(warnings.len(), 3, "{warnings:#?}");
+    assert!(warnings[0].contains("too many requests"), "{}", warnings[0]);
+    assert!(
+        warnings[1].contains("banned the API key"),
+        "{}",
+        warnings[1]
+    );
+    assert!(warnings[2].contains("no retry is left"), "{}", warnings[2]);
+    assert!(warnings.iter().all(|line| line.contains("listPets")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_is_a_span_below_its_calls() {
+    let (_server, client) = serve(vec![answer(503, &[], ""), no_pets(), Act::Cut(Vec::new())]);
+    let logs = Logs::capture();
+    let list = client.pets().list().limit(7);
+    list.await.unwrap();
+    client
+        .pets()
+        .create(&NewPet::new("Rex", 7))
+        .await
+        .unwrap_err();
+    let text = logs.text();
+    let closed: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains(":attempt{") && line.contains("petstore_client: close"))
+        .collect();
+    assert_eq!(closed.len(), 3, "{text}");
+    for field in [
+        "call{",
+        r#"otel.name=GET /pets"#,
+        "server.port=",
+        "url.full=http://127.0.0.",
+        "limit=7",
+        "http.response.status_code=503",
+        "error.type=\"503\"",
+    ] {
+        assert!(
+            closed[0].contains(field),
+            "{field} is missing in {}",
+            closed[0]
+        );
+    }
+    let attempt = closed[0].split(":attempt{").nth(1).unwrap();
+    assert!(!attempt.contains("resend_count"), "{attempt}");
+    let attempt = closed[1].split(":attempt{").nth(1).unwrap();
+    assert!(attempt.contains("http.request.resend_count=1"), "{attempt}");
+    assert!(!attempt.contains("error.type"), "{attempt}");
+    assert!(
+        closed[2].contains("error.type=Interrupted"),
+        "{}",
+        closed[2]
+    );
+}

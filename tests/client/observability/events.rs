@@ -1,0 +1,351 @@
+//! Tests of events of waits and 429s, and of the snapshot of the limits.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use petstore_client::events::{Attempt, Event, Finished};
+use petstore_client::rate_limit::{
+    BlockReason, Change, LimitStore, Quota, RateLimits, RecordKey, StoreError, StoreTime,
+    WaitReason,
+};
+use petstore_client::{Client, NewPet};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::client::kit::{answer, builder, heard, http, millis, no_pets, once, secs};
+use crate::client::wire::{Act, Wire};
+
+type Heard<T> = Arc<Mutex<Vec<T>>>;
+
+type Said = (String, BlockReason, u64, u32);
+
+fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
+    let (client, refusals) = heard(builder(&server.base()), |event| {
+        let Event::Throttled(throttled) = event else {
+            return None;
+        };
+        let (operation, blocked) = (throttled.operation.to_owned(), throttled.blocked);
+        Some((
+            operation,
+            blocked.reason,
+            blocked.remaining.as_secs(),
+            throttled.attempt,
+        ))
+    });
+    let (client, waits) = heard(client, |event| {
+        let Event::Waiting(waiting) = event else {
+            return None;
+        };
+        let blocked = waiting.blocked?;
+        assert_eq!(
+            (waiting.reason, waiting.until),
+            (WaitReason::Blocked, Some(blocked.until))
+        );
+        Some(blocked.remaining.as_secs())
+    });
+    (client.build().unwrap(), refusals, waits)
+}
+
+/// Answers after a second, with this many requests left in the minute.
+fn slowly(left: &str, limit: &str) -> Act {
+    let quota = [
+        ("X-RateLimit-Limit", limit),
+        ("X-RateLimit-Remaining", left),
+        ("X-RateLimit-Reset", "60"),
+    ];
+    Act::Later(secs(1), http(200, &quota, "[]"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
+    let server = Wire::of(vec![
+        answer(429, &[("Retry-After", "30")], ""),
+        answer(429, &[("Retry-After", "40")], ""),
+        answer(503, &[("Retry-After", "3")], ""),
+        answer(429, &[("Retry-After", "50")], r#"{"code":"key_banned"}"#),
+        no_pets(),
+    ]);
+    let (client, refusals, waits) = listening(&server);
+    client
+        .pets()
+        .list()
+        .max_wait(secs(250))
+        .max_attempts(9)
+        .await
+        .unwrap();
+    let heard = refusals.lock().unwrap().clone();
+    let said = |(operation, reason, _, attempt): &Said| {
+        assert_eq!(operation, "listPets");
+        (*reason, *attempt)
+    };
+    let expected = [
+        (BlockReason::Unknown, 1),
+        (BlockReason::Unknown, 2),
+        (BlockReason::Ban, 4),
+    ];
+    assert_eq!(heard.iter().map(said).collect::<Vec<_>>(), expected);
+    // The wait for a 429 that follows another may be longer than asked, never shorter.
+    for (heard, asked) in heard.iter().zip([30, 40, 50]) {
+        assert!((asked..asked + 10).contains(&(heard.2 + 1)), "{heard:?}");
+    }
+    assert_eq!(waits.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn hears_of_a_refusal_that_ends_the_call() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "30")], ""));
+    let (client, refusals, waits) = listening(&server);
+    client.pets().list().options(&once()).await.unwrap_err();
+    assert_eq!(
+        (refusals.lock().unwrap().len(), waits.lock().unwrap().len()),
+        (1, 0)
+    );
+    // A call that would wait too long is not refused by the service: it is not sent.
+    client
+        .pets()
+        .list()
+        .max_wait(Duration::ZERO)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (refusals.lock().unwrap().len(), waits.lock().unwrap().len()),
+        (1, 0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_begins_in_line_sends_an_event() {
+    let server = Wire::start(|number| {
+        if number == 0 {
+            slowly("0", "10")
+        } else {
+            no_pets()
+        }
+    });
+    let (client, _, waits) = listening(&server);
+    let calls = (0..5).map(|_| client.pets().list().send());
+    for page in futures_util::future::join_all(calls).await {
+        page.unwrap();
+    }
+    // All calls came before the response that says that nothing is left.
+    let told = waits.lock().unwrap().clone();
+    assert!(matches!(told[..], [60..=62]), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_is_shown_until_its_reset() {
+    let server = Wire::start(|_| slowly("9", "10"));
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().await.unwrap();
+    tokio::time::sleep(secs(58)).await;
+    assert_eq!(client.rate_limits().windows.len(), 1);
+    tokio::time::sleep(secs(3)).await;
+    assert_eq!(client.rate_limits().windows, []);
+}
+
+fn call(client: &Client) -> JoinHandle<Duration> {
+    let client = client.clone();
+    tokio::spawn(async move { client.pets().list().await.unwrap().meta().waited() })
+}
+
+/// Returns a snapshot half a second after two calls, and how long the second call waited.
+async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
+    let first = call(client);
+    tokio::time::sleep(millis(100)).await;
+    let second = call(client);
+    tokio::time::sleep(millis(400)).await;
+    let seen = client.rate_limits();
+    assert!(first.await.unwrap().is_zero());
+    (seen, second.await.unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_that_a_call_waits_for_requests_that_may_use_up_what_is_left() {
+    let server = Wire::start(|number| slowly(if number < 2 { "1" } else { "0" }, "2"));
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().await.unwrap();
+    let (seen, waited) = second_of_two(&client).await;
+    assert_eq!(
+        (seen.wait_reason, seen.blocked),
+        (Some(WaitReason::Reserved), None)
+    );
+    assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_that_a_call_waits_for_the_most_that_may_be_in_flight() {
+    let server = Wire::start(|_| slowly("9", "10"));
+    let client = builder(&server.base()).max_in_flight(1).build().unwrap();
+    client.pets().list().await.unwrap();
+    assert_eq!(client.rate_limits().wait_reason, None);
+    let (seen, waited) = second_of_two(&client).await;
+    assert_eq!(
+        (seen.wait_reason, seen.blocked),
+        (Some(WaitReason::Concurrency), None)
+    );
+    assert_eq!(waited.as_millis() / 100, 9, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
+    let server = Wire::of(vec![
+        slowly("5", "10"),
+        Act::Stall(vec![]),
+        slowly("0", "10"),
+    ]);
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().await.unwrap();
+    tokio::time::timeout(secs(5), client.pets().list().send())
+        .await
+        .unwrap_err();
+    let seen = client.rate_limits();
+    assert_eq!(
+        (seen.in_flight, seen.unresolved, seen.windows[0].remaining),
+        (0, 1, 4)
+    );
+    client.pets().list().await.unwrap();
+    let seen = client.rate_limits();
+    assert_eq!(
+        (seen.wait_reason, seen.unresolved),
+        (Some(WaitReason::Blocked), 0)
+    );
+    assert_eq!(
+        seen.blocked.unwrap().reason,
+        BlockReason::Quota(Quota::Minute)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_contain_each_attempt_completely_except_for_the_key() {
+    let server = Wire::of(vec![
+        answer(
+            429,
+            &[("Retry-After", "30"), ("X-Seen", "s3cret-key")],
+            "no",
+        ),
+        Act::Reset(Vec::new()),
+        answer(200, &[], r#"[{"id":1,"name":"s3cret-key","categoryId":7}]"#),
+    ]);
+    let client = builder(&server.base()).api_key("s3cret-key");
+    let (client, heard) = heard(client, |event| {
+        let (request, answer) = match event {
+            Event::Sending(request) => (request, String::new()),
+            Event::Finished(Finished {
+                request,
+                outcome: Ok(answer),
+                ..
+            }) => (
+                request,
+                format!("{} {:?} {:?}", answer.status, answer.headers, answer.body),
+            ),
+            Event::Finished(Finished {
+                request,
+                outcome: Err(problem),
+                ..
+            }) => (request, format!("{problem:?}")),
+            _ => return None,
+        };
+        let Attempt {
+            operation,
+            attempt,
+            method,
+            url,
+            headers,
+            body,
+            ..
+        } = request;
+        let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
+        Some(format!("{sent} -> {answer}"))
+    });
+    let client = client.build().unwrap();
+    let _ = client.pets().create(&NewPet::new("Rex", 7)).await;
+    client.pets().list().limit(5).send().await.unwrap();
+    let heard = heard.lock().unwrap().clone();
+    let expected = [
+        ("createPet 1 POST", " -> "),
+        ("createPet 1 POST", "429 Too Many Requests"),
+        ("createPet 2 POST", " -> "),
+        ("createPet 2 POST", "Interrupted"),
+        ("listPets 1 GET", " -> "),
+        ("listPets 1 GET", "(the API key)"),
+    ];
+    assert_eq!(heard.len(), expected.len(), "{heard:#?}");
+    for (heard, (sent, came)) in heard.iter().zip(expected) {
+        assert!(heard.starts_with(sent) && heard.contains(came), "{heard}");
+        assert!(!heard.contains("s3cret-key"), "{heard}");
+    }
+    assert!(
+        heard[0].contains(r#"application/json"#) && heard[0].contains("Rex"),
+        "{}",
+        heard[0]
+    );
+    assert!(heard[4].contains("/v1/pets?limit=5"), "{}", heard[4]);
+}
+
+/// A store that applies changes, fails or does nothing, as it is told.
+struct Moody {
+    mood: AtomicU8,
+    record: Mutex<Vec<u8>>,
+    start: Instant,
+}
+
+impl LimitStore for Moody {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        match self.mood.load(Ordering::Relaxed) {
+            0 => {
+                let mut record = self.record.lock().unwrap();
+                *record = change.apply(Some(&record), StoreTime::new(1, self.start.elapsed()));
+                Ok(())
+            }
+            1 => Err(StoreError::new("no power")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        "a moody store".into()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_cannot_be_used_is_reported_when_that_begins_and_when_it_ends() {
+    let server = Wire::start(|_| no_pets());
+    let (mood, record) = (AtomicU8::new(0), Mutex::default());
+    let store = Arc::new(Moody {
+        mood,
+        record,
+        start: Instant::now(),
+    });
+    let client = builder(&server.base()).shared_limits(Arc::clone(&store));
+    let (client, heard) = heard(client, |event| match event {
+        Event::SharedStore(status) => Some(status.problem.clone()),
+        _ => None,
+    });
+    let client = client.build().unwrap();
+    let problem = |text: &str| Some(text.to_owned());
+    for (mood, expected) in [
+        (0, vec![]),
+        (1, vec![problem("no power")]),
+        (0, vec![None]),
+        (2, vec![problem("the store did not apply the change")]),
+        (1, vec![]),
+        (0, vec![None]),
+    ] {
+        store.mood.store(mood, Ordering::Relaxed);
+        for _ in 0..2 {
+            client.synchronize_rate_limits().await;
+            client.pets().list().await.unwrap();
+        }
+        assert_eq!(
+            std::mem::take(&mut *heard.lock().unwrap()),
+            expected,
+            "{mood}"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of what a call tells: events, spans and log records, without the key.
+
+mod ended;
+mod events;
+mod secrecy;
+mod spans;

@@ -1,0 +1,189 @@
+//! Tests that the key appears only in the `Authorization` header.
+
+use std::fmt::{Debug, Write as _};
+use std::sync::{Mutex, OnceLock};
+
+use petstore_client::retry::Backoff;
+use petstore_client::{ApiKey, Client, Error, Method, NewPet};
+
+use crate::client::kit::{DATE, REX, answer, http, no_pets, once, sources};
+use crate::client::logs::Logs;
+use crate::client::wire::{Act, Wire};
+
+const SENTINEL: &str = "S3NTINEL-qzxvkw";
+
+/// Formats an error and its sources in every way.
+fn everything(error: &Error) -> String {
+    let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
+    writeln!(text, "{:?} {:?}", error.body(), error.headers()).unwrap();
+    sources(error).for_each(|cause| writeln!(text, "{cause} {cause:?}").unwrap());
+    text
+}
+
+fn client(base: &str) -> Client {
+    let client = Client::builder(base).api_key(SENTINEL);
+    client
+        .backoff(Backoff::new().max(std::time::Duration::ZERO))
+        .build()
+        .unwrap()
+}
+
+fn assert_secret(text: &str) {
+    for part in [SENTINEL, "qzxvkw", "S3NTINEL"] {
+        assert!(!text.contains(part), "the key is in:\n{text}");
+    }
+}
+
+/// Collects what crates log through `log`, which `tracing` does not see.
+struct Records(Mutex<String>);
+
+impl log::Log for Records {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let line = format!("{} {}\n", record.target(), record.args());
+        self.0.lock().unwrap().push_str(&line);
+    }
+
+    fn flush(&self) {}
+}
+
+fn records() -> &'static Records {
+    static RECORDS: OnceLock<Records> = OnceLock::new();
+    let records = RECORDS.get_or_init(|| Records(Mutex::default()));
+    let _ = log::set_logger(records);
+    log::set_max_level(log::LevelFilter::Trace);
+    records
+}
+
+#[tokio::test]
+#[expect(deprecated, reason = "it is part of the contract")]
+async fn the_key_is_in_no_log_at_any_level() {
+    let records = records();
+    let logs = Logs::capture();
+    let server = Wire::of(vec![
+        answer(200, &[("Deprecation", "true")], REX),
+        answer(500, &[], ""),
+        Act::Cut(http(200, &[], "[]")[..30].to_vec()),
+        no_pets(),
+        answer(401, &[], r#"{"code":"unauthorized"}"#),
+        answer(
+            400,
+            &[("Echo", SENTINEL)],
+            format!(r#"{{"message":"no key {SENTINEL}"}}"#),
+        ),
+        answer(200, &[], "<html>"),
+        answer(429, &[("Date", DATE), ("Retry-After", "999")], ""),
+    ]);
+    let client = client(&server.base());
+    client.pets().get(1).await.unwrap();
+    client.pets().list().await.unwrap();
+    let mut errors = String::new();
+    for _ in 0..3 {
+        errors += &everything(
+            &client
+                .pets()
+                .create(&NewPet::new("a", 1))
+                .await
+                .unwrap_err(),
+        );
+    }
+    errors += &everything(&client.store().orders().await.unwrap_err());
+    errors += &everything(&client.store().orders().options(&once()).await.unwrap_err());
+    assert_eq!(server.count(), 8);
+    assert!(
+        server
+            .seen()
+            .iter()
+            .all(|seen| seen.head.contains(SENTINEL))
+    );
+
+    let text = logs.text();
+    for expected in [
+        "call{",
+        "sending",
+        "getPet",
+        "answered",
+        "attempt failed",
+        "backing off",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing in:\n{text}");
+    }
+    assert_secret(&text);
+    assert_secret(&errors);
+    let records = records.0.lock().unwrap().clone();
+    assert!(records.contains("reqwest::connect"), "{records}");
+    assert_secret(&records);
+}
+
+#[tokio::test]
+async fn the_key_is_in_no_debug_output() {
+    // It sends back what it got.
+    let server = Wire::start(|_| answer(200, &[("X-Echo", SENTINEL)], REX));
+    let builder = Client::builder(server.base()).api_key(SENTINEL);
+    let client = builder
+        .on_event(|event| assert_secret(&format!("{event:?}")))
+        .build()
+        .unwrap();
+    let builder = Client::builder(server.base()).api_key(SENTINEL);
+    let new = NewPet::new("a", 1);
+    let pet = client.pets().create(&new).await.unwrap();
+    let raw = client.request(Method::GET, "/x");
+    let shown: [&dyn Debug; 9] = [
+        &ApiKey::new(SENTINEL),
+        &builder,
+        &client,
+        &client.pets(),
+        &client.store(),
+        &client.pets().list(),
+        &client.pets().create(&new),
+        &raw,
+        &pet,
+    ];
+    for shown in shown {
+        assert_secret(&format!("{shown:?} {shown:#?}"));
+    }
+    let error = client
+        .pets()
+        .create(&new)
+        .max_response_bytes(9)
+        .await
+        .unwrap_err();
+    assert_eq!(error.headers().unwrap()["x-echo"], "(the API key)");
+}
+
+#[tokio::test]
+async fn a_key_in_the_wrong_place_is_not_repeated() {
+    for base in [
+        format!("https://{SENTINEL}@petstore.example/v1"),
+        format!("https://me:{SENTINEL}@petstore.example/v1"),
+        format!("https://petstore.example/v1?key={SENTINEL}"),
+        format!("https://petstore.example/v1#{SENTINEL}"),
+    ] {
+        let builder = Client::builder(base).api_key("k");
+        assert_secret(&format!("{builder:?}"));
+        assert_secret(&everything(&builder.build().unwrap_err()));
+    }
+    for key in [
+        format!("{SENTINEL}\n"),
+        format!("{SENTINEL} x"),
+        format!("é{SENTINEL}"),
+    ] {
+        let builder = Client::builder("https://petstore.example/v1").api_key(key);
+        assert_secret(&everything(&builder.build().unwrap_err()));
+    }
+}
+
+#[tokio::test]
+async fn a_query_is_in_no_log_and_no_message() {
+    let logs = Logs::capture();
+    let server = Wire::start(|_| answer(400, &[], ""));
+    let client = client(&server.base());
+    let request = client.request(Method::GET, &format!("/x?token={SENTINEL}"));
+    let error = request.query("other", SENTINEL).send().await.unwrap_err();
+    assert_eq!(error.operation(), Some("GET /x"));
+    assert_secret(&everything(&error));
+    assert_secret(&logs.text());
+}

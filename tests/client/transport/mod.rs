@@ -1,0 +1,5 @@
+//! Tests of transports, runtimes and futures.
+
+mod custom;
+mod futures;
+mod runtimes;

@@ -1,0 +1,332 @@
+//! Tests of several runtimes with one key: an idle or blocked runtime does not stop the others.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use petstore_client::rate_limit::{
+    Change, FileStore, LimitStore, RecordKey, StoreError, StoreTime,
+};
+use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use crate::client::kit::{answer, builder, http, key, millis, no_pets, secs};
+use crate::client::service::{get, poll_once};
+use crate::client::wire::{Act, Wire};
+
+/// The time limit of an attempt, and the same with slack. A request that is not polled may delay
+/// others for that long.
+const ATTEMPT: Duration = millis(300);
+const LEASE: Duration = millis(2_300);
+const SLACK: Duration = millis(700);
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A server on its own thread; it stops when dropped.
+struct Elsewhere {
+    base: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Elsewhere {
+    fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
+        let (ready, started) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::spawn(move || {
+            runtime().block_on(async {
+                let wire = Wire::start(script);
+                ready.send(wire.base()).unwrap();
+                let _ = stopped.await;
+            });
+        });
+        Self {
+            base: started.recv().unwrap(),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Builds a client with its own connections: those of another runtime end with that runtime.
+fn client(base: &str, key: &str) -> Client {
+    let options = RequestOptions::new().attempt_timeout(ATTEMPT);
+    builder(base)
+        .api_key(key)
+        .options(&options)
+        .build()
+        .unwrap()
+}
+
+/// Makes calls at once on a runtime of their own; returns how long they took.
+fn others(base: &str, key: &str, calls: usize, limit: Duration) -> Duration {
+    let start = Instant::now();
+    let done = runtime().block_on(async {
+        let client = client(base, key);
+        let calls = (0..calls).map(|_| get(&client));
+        timeout(limit, futures_util::future::join_all(calls)).await
+    });
+    let took = start.elapsed();
+    let done = done.unwrap_or_else(|_| panic!("{calls} other calls hang for {took:?}"));
+    done.into_iter().for_each(|call| call.unwrap());
+    took
+}
+
+#[test]
+fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() {
+    for (inside, calls) in [(true, 1), (true, 16), (false, 1), (false, 16), (false, 64)] {
+        let server = Elsewhere::start(|number| match number {
+            0 => Act::Stall(Vec::new()),
+            _ => no_pets(),
+        });
+        let left_alone = runtime();
+        let here = client(&server.base, &key());
+        let mut dropped: Vec<_> = (0..calls).map(|_| get(&here)).collect();
+        left_alone.block_on(async {
+            for call in &mut dropped {
+                assert!(!poll_once(call).await);
+            }
+            tokio::time::sleep(millis(50)).await;
+            for call in &mut dropped {
+                assert!(!poll_once(call).await);
+            }
+            if inside {
+                dropped.clear();
+            }
+        });
+        drop(dropped);
+        let took = others(&server.base, &key(), calls, secs(5));
+        assert!(
+            took < LEASE,
+            "{calls} calls, dropped inside: {inside}: {took:?}"
+        );
+    }
+}
+
+#[test]
+fn a_runtime_without_drivers_is_an_error_and_no_panic() {
+    let server = Elsewhere::start(|_| no_pets());
+    let wired = client(&server.base, &key());
+    let wrapped = builder(&server.base).wrap_transport(|builtin| builtin);
+    let wrapped = wrapped.build().unwrap();
+    let fake = petstore_client::test_util::client(|_| {
+        petstore_client::test_util::json(petstore_client::StatusCode::OK, &[0; 0])
+    });
+    let (neither, only_io, only_time) = (
+        Builder::new_current_thread().build().unwrap(),
+        Builder::new_current_thread().enable_io().build().unwrap(),
+        Builder::new_current_thread().enable_time().build().unwrap(),
+    );
+    let no_timers = "has no timers; build the runtime with `enable_all` or `enable_time`";
+    let no_io = "has no I/O; build the runtime with `enable_all` or `enable_io`";
+    for (runtime, client, missing) in [
+        (&neither, &wired, Some(no_timers)),
+        (&neither, &fake, Some(no_timers)),
+        (&only_io, &wired, Some(no_timers)),
+        (&only_time, &wired, Some(no_io)),
+        (&only_time, &wrapped, Some(no_io)),
+        (&only_time, &fake, None),
+    ] {
+        // Twice: what a runtime has is remembered.
+        for _ in 0..2 {
+            let result = runtime.block_on(client.pets().list().send());
+            match (missing, result) {
+                (None, result) => drop(result.unwrap()),
+                (Some(missing), result) => {
+                    let error = result.unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+                    assert!(error.to_string().ends_with(missing), "{error}");
+                    assert!(!error.may_have_been_processed());
+                }
+            }
+        }
+    }
+    runtime().block_on(wired.pets().list().send()).unwrap();
+}
+
+/// Starts a call on a thread whose runtime is then blocked for `length`; returns once it is.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test is about a runtime that is blocked"
+)]
+fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> {
+    let (ready, blocked) = mpsc::channel();
+    let (base, key) = (base.to_owned(), key.to_owned());
+    let thread = thread::spawn(move || {
+        runtime().block_on(async {
+            let mut call = get(&client(&base, &key));
+            for _ in 0..5 {
+                assert!(!poll_once(&mut call).await);
+                tokio::time::sleep(millis(10)).await;
+            }
+            ready.send(()).unwrap();
+            thread::sleep(length);
+        });
+    });
+    blocked.recv().unwrap();
+    thread
+}
+
+#[test]
+fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
+    for calls in [1, 64] {
+        let server = Elsewhere::start(|number| match number {
+            0 => Act::Later(millis(200), http(200, &[], "[]")),
+            _ => no_pets(),
+        });
+        let length = LEASE + 3 * SLACK;
+        let blocked = block_with_a_call(&server.base, &key(), length);
+        let took = others(&server.base, &key(), calls, secs(10));
+        blocked.join().unwrap();
+        assert!(took < LEASE + SLACK, "{calls} other calls took {took:?}");
+    }
+}
+
+#[test]
+fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone() {
+    let wait = secs(1);
+    for calls in [1, 64] {
+        let server = Elsewhere::start(|number| match number {
+            0 => answer(429, &[("Retry-After", "1")], ""),
+            _ => no_pets(),
+        });
+        // The 429 that all wait for. This client keeps it alive.
+        let told = client(&server.base, &key());
+        runtime().block_on(async {
+            told.pets().list().max_attempts(1).await.unwrap_err();
+        });
+        let length = wait + LEASE + 3 * SLACK;
+        let blocked = block_with_a_call(&server.base, &key(), length);
+        let took = others(&server.base, &key(), calls, secs(10));
+        blocked.join().unwrap();
+        assert!(
+            took < wait + LEASE + SLACK,
+            "{calls} other calls took {took:?}"
+        );
+    }
+}
+
+#[test]
+fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
+    for (in_flight, may_have_been_processed) in [(false, false), (true, true)] {
+        let server = Elsewhere::start(move |_| match in_flight {
+            true => Act::Stall(Vec::new()),
+            false => answer(429, &[("Retry-After", "60")], ""),
+        });
+        let client = client(&server.base, &format!("{}-{in_flight}", key()));
+        let mut call = client
+            .pets()
+            .create(&NewPet::new("Rex", 7))
+            .attempt_timeout(LEASE)
+            .send();
+        let ended = runtime();
+        ended.block_on(async {
+            assert!(!poll_once(&mut call).await);
+            while client.rate_limits().in_flight == 0 && client.rate_limits().blocked.is_none() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        });
+        drop(ended);
+        let error = runtime().block_on(call).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+        assert_eq!(
+            error.may_have_been_processed(),
+            may_have_been_processed,
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_runtime_that_ends_does_not_delay_the_updates_of_the_shared_record() {
+    let server = Elsewhere::start(|_| no_pets());
+    let folder = TempDir::new().unwrap();
+    let shared = || {
+        let client = builder(&server.base).api_key("shared");
+        client
+            .shared_limits(FileStore::new(folder.path()))
+            .build()
+            .unwrap()
+    };
+    let waits = (0..5).map(|_| {
+        runtime().block_on(async {
+            let client = shared();
+            for _ in 0..20 {
+                tokio::spawn(client.pets().list().send());
+            }
+            client.pets().list().await.unwrap();
+        });
+        let next = runtime().block_on(async { shared().pets().list().await.unwrap() });
+        next.meta().waited()
+    });
+    let waits: Vec<_> = waits.collect();
+    assert!(
+        waits.iter().filter(|wait| **wait < SLACK).count() > 2,
+        "{waits:?}"
+    );
+}
+
+/// An update that is older than this is abandoned.
+const STALE_UPDATE: Duration = Duration::from_secs(2);
+
+/// A store whose first update takes very long.
+#[derive(Default)]
+struct SlowAtFirst(AtomicBool);
+
+impl LimitStore for SlowAtFirst {
+    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
+        if !self.0.swap(true, Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        change.apply(None, StoreTime::new(0, Duration::ZERO));
+        Ok(())
+    }
+
+    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn location(&self) -> Cow<'_, str> {
+        "slow at first".into()
+    }
+}
+
+#[test]
+fn an_update_of_the_shared_record_whose_runtime_ends_or_stops_does_not_delay_the_next() {
+    for (ends, most) in [(true, SLACK), (false, STALE_UPDATE + SLACK)] {
+        let server = Elsewhere::start(|_| no_pets());
+        let client = builder(&server.base)
+            .api_key("shared")
+            .shared_limits(SlowAtFirst::default());
+        let client = client.build().unwrap();
+        let other = runtime();
+        other.block_on(async {
+            let mut call = client.pets().list().send();
+            assert!(!poll_once(&mut call).await);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        });
+        let other = Some(other).filter(|_| !ends);
+        let page = runtime().block_on(async { client.pets().list().await.unwrap() });
+        drop(other);
+        assert!(
+            page.meta().waited() < most,
+            "ends: {ends}: {:?}",
+            page.meta().waited()
+        );
+    }
+}
