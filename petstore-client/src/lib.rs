@@ -17,10 +17,8 @@ mod clock;
 mod http;
 mod logging;
 mod models;
-mod redact;
 
 mod deprecation;
-mod extra_headers;
 mod page;
 pub mod rate_limit;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 
 use crate::error::Error;
-use crate::extra_headers::{add_missing, additional_header};
+use crate::http::extra_headers::{add_missing, additional_header};
 use crate::rate_limit::Priority;
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::http::base_url::same_origin;
 use crate::http::headers;
-use crate::redact::printable;
+use crate::http::redact::printable;
 
 /// Whether more items may follow a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

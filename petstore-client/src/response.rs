@@ -13,9 +13,9 @@ use url::Url;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
 use crate::http::headers::date;
+use crate::http::redact::Redactor;
 use crate::page::{Page, next_page};
 use crate::rate_limit::QuotaWindow;
-use crate::redact::Redactor;
 
 /// A value that the service returned. It derefs to the value; [`meta`](Self::meta) returns status
 /// and headers.

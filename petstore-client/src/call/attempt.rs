@@ -12,8 +12,8 @@ use crate::auth::Credential;
 use crate::client::Core;
 use crate::clock;
 use crate::error::{Error, ErrorResponse};
+use crate::http::redact::Redactor;
 use crate::rate_limit::{BlockReason, Blocked, Limiter, Permit};
-use crate::redact::Redactor;
 use crate::request::Request;
 use crate::transport::{SendMark, read};
 

@@ -11,8 +11,8 @@ use crate::backoff::Backoff;
 use crate::client::{Client, Core};
 use crate::error::Error;
 use crate::events::{AttemptRequest, Event, Events};
-use crate::extra_headers::additional_header;
 use crate::http::base_url::BaseUrl;
+use crate::http::extra_headers::additional_header;
 use crate::options::{RequestOptions, option_setters};
 #[cfg(feature = "shared-limits")]
 use crate::rate_limit::LimitStore;

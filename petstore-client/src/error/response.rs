@@ -7,7 +7,7 @@ use http::{HeaderMap, Response, StatusCode, header};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::redact::printable;
+use crate::http::redact::printable;
 
 /// The maximum number of characters of the service's text in a message.
 const MAX_SHOWN: usize = 300;

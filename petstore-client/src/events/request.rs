@@ -5,7 +5,7 @@ use url::Url;
 
 use super::Attempt;
 use crate::error::Error;
-use crate::extra_headers::additional_header;
+use crate::http::extra_headers::additional_header;
 
 /// The request of one attempt, for [`ClientBuilder::on_request`](crate::ClientBuilder::on_request).
 ///

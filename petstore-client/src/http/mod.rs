@@ -1,4 +1,6 @@
-//! URLs and headers.
+//! URLs and headers, and what of them may be shown.
 
 pub(crate) mod base_url;
+pub(crate) mod extra_headers;
 pub(crate) mod headers;
+pub(crate) mod redact;

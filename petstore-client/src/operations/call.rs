@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::call::{RunningCall, report_unstarted};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::extra_headers::additional_header;
+use crate::http::extra_headers::additional_header;
 use crate::models::Pet;
 use crate::models::exact::{ReceivedPet, ReceivedValue};
 use crate::options::{RequestOptions, option_setters};

@@ -12,8 +12,8 @@ use super::call::{Call, CallFuture, call_methods};
 use super::pages::{Pages, body_digest};
 use crate::client::Client;
 use crate::error::Error;
+use crate::http::redact::printable;
 use crate::options::option_setters;
-use crate::redact::printable;
 use crate::request::Request;
 use crate::response::Response;
 

@@ -34,16 +34,16 @@ pub(crate) use limiter::{Acquire, Limiter, Permit, Wait};
 pub(crate) use quota::policy::{MaxInFlight, Policy};
 pub(crate) use registry::ClientLimiters;
 #[cfg(feature = "shared-limits")]
-pub use shared::boxed::BoxStore;
-#[cfg(feature = "file-store")]
-pub use shared::file::FileStore;
-#[cfg(feature = "redis")]
-pub use shared::redis::RedisStore;
-#[cfg(feature = "shared-limits")]
 pub use shared::slot::MemberId;
 pub(crate) use shared::store::SharedStore;
 #[cfg(feature = "shared-limits")]
 pub use shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+#[cfg(feature = "shared-limits")]
+pub use shared::stores::boxed::BoxStore;
+#[cfg(feature = "file-store")]
+pub use shared::stores::file::FileStore;
+#[cfg(feature = "redis")]
+pub use shared::stores::redis::RedisStore;
 #[cfg(feature = "test-util")]
 pub(crate) use time::TimeSource;
 pub use view::{

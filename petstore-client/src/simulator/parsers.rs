@@ -15,8 +15,8 @@ use super::world::scenarios::check;
 use crate::error::{ErrorResponse, MAX_ERROR_BODY};
 use crate::http::base_url::{BaseUrl, same_origin};
 use crate::http::headers::{digits, http_date, link_targets, retry_after};
+use crate::http::redact::{Redactor, printable};
 use crate::rate_limit::QuotaWindow;
-use crate::redact::{Redactor, printable};
 
 const CASES: u32 = 2_000;
 const NOW: u64 = 1_800_000_000;

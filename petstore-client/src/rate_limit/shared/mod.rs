@@ -8,8 +8,6 @@ pub(crate) mod division;
 pub(crate) mod members;
 pub(crate) mod store;
 
-pub(crate) mod boxed;
-
 pub(crate) mod record;
 
 pub(crate) mod update;
@@ -21,11 +19,7 @@ pub(crate) mod member;
 pub(crate) mod engine;
 
 pub(crate) mod exchange;
-#[cfg(feature = "file-store")]
-pub(crate) mod file;
-#[cfg(feature = "file-store")]
-mod folder;
-#[cfg(feature = "redis")]
-pub(crate) mod redis;
+
+pub(crate) mod stores;
 
 pub(crate) mod host;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::{Instant, advance, sleep};
 
 use crate::rate_limit::quota::clock::LocalTime;
-use crate::rate_limit::shared::file::FileStore;
 use crate::rate_limit::shared::slot::MemberId;
 use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+use crate::rate_limit::shared::stores::file::FileStore;
 
 const PAGE: usize = 4_096;
 /// Longer than the files, and whether a member runs, are taken to be as they were.

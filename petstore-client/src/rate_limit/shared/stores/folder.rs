@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use super::slot::MemberId;
-use super::store::RecordKey;
 use crate::clock;
+use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::shared::store::RecordKey;
 
 /// The length of a folder's secret, in hexadecimal digits.
 const SECRET_LENGTH: usize = 64;

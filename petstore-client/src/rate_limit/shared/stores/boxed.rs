@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::slot::MemberId;
-use super::store::{Change, LimitStore, RecordKey, SharedStore, StoreError};
+use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, SharedStore, StoreError};
 
 /// A store of any type, for programs that choose one at run time. Clones share it.
 ///

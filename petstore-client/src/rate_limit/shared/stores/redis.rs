@@ -21,9 +21,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 use crate::backoff::jitter;
 use crate::clock;
+use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 
 /// Sets a record if it has not changed since it was read. Returns whether it was set, the server's
 /// time in microseconds, and the current record if it was not set.

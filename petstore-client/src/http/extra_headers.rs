@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::redact::printable;
+use crate::http::redact::printable;
 
 /// Adds those headers whose names are missing.
 pub(crate) fn add_missing(headers: &mut HeaderMap, others: &HeaderMap) {
