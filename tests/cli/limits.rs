@@ -128,6 +128,66 @@ async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
 }
 
 #[tokio::test]
+async fn a_later_command_says_that_the_key_is_banned() {
+    let server = serve(Plan::Free, Clock::frozen(noon())).await;
+    let body = r#"{"code":"key_banned","message":"banned","status":429}"#;
+    let ban = Effect::All(vec![
+        Effect::status(429),
+        Effect::RetryAfter(RetryAfter::Seconds(299)),
+        Effect::Body {
+            text: body.to_owned(),
+        },
+    ]);
+    let _ban = server.faults().on(Operation::ListPets).first(1).apply(ban);
+    let home = tempfile::tempdir().unwrap();
+    let petstore = || Petstore::at(&server, "k").home(home.path());
+    assert_eq!(petstore().run("pets list").await.code, 7);
+    assert_snapshot!(petstore().run("pets list --error-format json").await.transcript(), @r#"
+    --- stderr
+    {"level":"error","exit":7,"kind":"banned","message":"the service banned this key for 4 min 59 s (until 2026-11-21T10:04:59Z)","hint":"`--max-wait 5m` waits for it","retryAt":"2026-11-21T10:04:59Z","retryAfterSeconds":299,"attempts":0,"mayHaveBeenProcessed":false}
+    --- exit 7
+    "#);
+    assert_snapshot!(petstore().run("limits").await.transcript(), @"
+    --- stdout
+    minute	60	59	2026-11-21T10:01:00Z	60
+    --- stderr
+    note: requests wait for the end of the ban, in 4 min 59 s (2026-11-21T10:04:59Z)
+    --- exit 0
+    ");
+    let ran = petstore().terminal().run("limits --color never").await;
+    let end = "Requests wait for the end of the ban, in 4 min 59 s (10:04:59).";
+    assert!(ran.stdout.contains(end), "{}", ran.stdout);
+    assert_eq!(server.requests(..).len(), 1);
+}
+
+#[tokio::test]
+async fn a_retry_after_of_more_than_a_day_is_shown_as_it_is() {
+    let server = serve(Plan::Free, Clock::frozen(noon())).await;
+    let busy = Effect::All(vec![
+        Effect::status(429),
+        Effect::RetryAfter(RetryAfter::Seconds(30 * 3_600)),
+    ]);
+    let _busy = server.faults().on(Operation::ListPets).apply(busy);
+    let home = tempfile::tempdir().unwrap();
+    let petstore = || Petstore::at(&server, "k").home(home.path());
+    // The first command gets it from the service, the second one from the first.
+    assert_snapshot!(petstore().run("pets list").await.transcript(), @"
+    --- stderr
+    error: rate limit used up, resets in 30 h (2026-11-22T16:00:00Z)
+    hint: run the command again then, or add `--max-wait 30h`
+    --- exit 7
+    ");
+    assert_snapshot!(petstore().run("pets list --error-format json").await.transcript(), @r#"
+    --- stderr
+    {"level":"error","exit":7,"kind":"rate_limited","message":"rate limit used up, resets in 30 h (2026-11-22T16:00:00Z)","hint":"run the command again then, or add `--max-wait 30h`","retryAt":"2026-11-22T16:00:00Z","retryAfterSeconds":108000,"attempts":0,"mayHaveBeenProcessed":false}
+    --- exit 7
+    "#);
+    let ran = petstore().terminal().run("limits --color never").await;
+    let end = "Requests wait for the rate limit, in 30 h (Sun 16:00).";
+    assert!(ran.stdout.contains(end), "{}", ran.stdout);
+}
+
+#[tokio::test]
 async fn the_limits_are_shown_without_a_request_while_they_are_known() {
     let server = serve(Plan::Free, Clock::frozen(noon())).await;
     let home = tempfile::tempdir().unwrap();

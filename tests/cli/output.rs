@@ -387,3 +387,19 @@ async fn whole_numbers_of_a_jq_expression_have_no_point() {
         "3\n300\n[2.5,-3]\n{\"a\":4}\n"
     );
 }
+
+#[tokio::test]
+async fn a_status_that_is_null_or_unknown_is_shown() {
+    let pets = r#"[{"id":1,"name":"Rex","categoryId":7,"status":null},
+        {"id":2,"name":"Tom","categoryId":7,"status":"adopted"}]"#;
+    let server = crate::client::Wire::reading(move |_| crate::client::answer(200, &[], pets));
+    for command in ["pets list -o ndjson", "pets export"] {
+        let ran = Petstore::with(&server.base(), "k").run(command).await;
+        assert_eq!(
+            ran.stdout,
+            "{\"id\":1,\"name\":\"Rex\",\"categoryId\":7,\"status\":null}\n\
+             {\"id\":2,\"name\":\"Tom\",\"categoryId\":7,\"status\":\"adopted\"}\n",
+            "{command}"
+        );
+    }
+}

@@ -44,8 +44,8 @@ async fn fields_that_the_service_sends_besides_are_shown() {
     2,Rex,7,,"{""name"":""Ada""}"
     "#);
     assert_snapshot!(run(&format!("pets export {plain}")).await, @r#"
-    {"id":1,"name":"Rex","categoryId":7,"owner":{"name":"Ada"}}
-    {"id":2,"name":"Rex","categoryId":7,"owner":{"name":"Ada"}}
+    {"id":1,"name":"Rex","categoryId":7,"status":null,"owner":{"name":"Ada"}}
+    {"id":2,"name":"Rex","categoryId":7,"status":null,"owner":{"name":"Ada"}}
     "#);
     assert_snapshot!(run(&format!("pets list --fields id,owner.name {plain}")).await, @"
     ID  OWNER.NAME
@@ -68,7 +68,7 @@ async fn max_limits_a_list_over_several_pages() {
 
 #[tokio::test]
 async fn numbers_are_shown_with_all_their_digits() {
-    let pet = r#"{"id":1,"name":"Rex","categoryId":7,"price":1.10,"chip":90071992547409931234}"#;
+    let pet = r#"{"id":1,"name":"Rex","categoryId":7,"status":null,"price":1.10,"chip":90071992547409931234}"#;
     let service = wiremock::MockServer::start().await;
     let response = wiremock::ResponseTemplate::new(200).set_body_raw(pet, "application/json");
     wiremock::Mock::given(wiremock::matchers::any())

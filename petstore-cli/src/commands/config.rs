@@ -62,17 +62,20 @@ const SETTINGS: Shape = Shape {
     noun: "settings",
     fields: &["setting", "value", "from"],
     dropped: &["from"],
+    ..ANY
 };
 const PROFILES: Shape = Shape {
     noun: "profiles",
     fields: &["profile", "baseUrl", "key", "inUse"],
     dropped: &["inUse", "key"],
+    ..ANY
 };
 /// The form for people: a star marks the profile in use.
 const MARKED_PROFILES: Shape = Shape {
     noun: "profiles",
     fields: &["", "profile", "baseUrl", "key"],
     dropped: &["key"],
+    ..ANY
 };
 
 impl Config {

@@ -34,6 +34,8 @@ pub(crate) struct Shape {
     pub(crate) fields: &'static [&'static str],
     /// The fields that a narrow table hides, in this order.
     pub(crate) dropped: &'static [&'static str],
+    /// The fields that are `null` in a record without them.
+    pub(crate) nullable: &'static [&'static str],
 }
 
 /// A result of any shape.
@@ -41,6 +43,7 @@ pub(crate) const ANY: Shape = Shape {
     noun: "the results",
     fields: &[],
     dropped: &[],
+    nullable: &[],
 };
 
 /// A result in progress.
@@ -94,8 +97,10 @@ impl Output {
 
     /// Adds records to a list. Streamed formats write them immediately.
     pub(crate) fn rows<T: Serialize>(&mut self, records: &[T]) -> Result<(), CliError> {
-        let rows: Result<Vec<_>, _> = records.iter().map(serde_json::to_value).collect();
-        let rows = rows.map_err(CliError::internal)?;
+        let mut rows = Vec::with_capacity(records.len());
+        for record in records {
+            rows.push(self.json(record)?);
+        }
         self.set_columns(&rows)?;
         if self.jq.is_some() || self.format == OutputFormat::Table {
             self.held.extend(rows);
@@ -107,6 +112,19 @@ impl Output {
         }
         rows.iter().try_for_each(|row| self.write(row))?;
         Ok(self.out.flush()?)
+    }
+
+    /// Returns a record as JSON, with its nullable fields.
+    fn json(&self, record: &impl Serialize) -> Result<Value, CliError> {
+        let mut record = serde_json::to_value(record).map_err(CliError::internal)?;
+        if let Value::Object(fields) = &mut record {
+            for (at, name) in self.shape.fields.iter().enumerate() {
+                if self.shape.nullable.contains(name) && !fields.contains_key(*name) {
+                    fields.shift_insert(at, (*name).to_owned(), Value::Null);
+                }
+            }
+        }
+        Ok(record)
     }
 
     /// Ends a list, and returns a field that appeared too late for the columns.
@@ -139,7 +157,7 @@ impl Output {
 
     /// Writes one value as the whole result. An array is a list.
     pub(crate) fn document(mut self, value: &impl Serialize) -> Result<(), CliError> {
-        let value = serde_json::to_value(value).map_err(CliError::internal)?;
+        let value = self.json(value)?;
         if let Value::Array(rows) = value {
             self.rows(&rows)?;
             return self.finish().map(drop);

@@ -42,6 +42,9 @@ const SUSPENSION_INTERVAL: Duration = Duration::from_secs(5);
 /// grant.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 
+/// How much the end of a block on the service's clock may differ from its own end by the clock alone.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
 /// A call's request for a permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acquire {
@@ -215,7 +218,10 @@ impl Limiter {
         let (wait_reason, blocked) = match engine.decide(now, policy) {
             // A call would get reservations by an update.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
-            Decision::WaitUntil(block) => (Some(WaitReason::Blocked), Some(blocked(&block, now))),
+            Decision::WaitUntil(block) => {
+                let blocked = blocked(engine, &block, now);
+                (Some(WaitReason::Blocked), Some(blocked))
+            }
             Decision::Pause(_) => (Some(WaitReason::Members), None),
             Decision::WaitForResponse(reason) => (Some(reason), None),
         };
@@ -297,7 +303,7 @@ impl Limiter {
         // A call that is no longer in the queue has a grant.
         match state.engine.decide(now, &request.policy) {
             Decision::WaitUntil(block) if waits => {
-                let blocked = blocked(&block, now);
+                let blocked = blocked(&state.engine, &block, now);
                 wake = self.clock.instant(block.until);
                 if wake > request.latest {
                     return Err(blocked);
@@ -318,7 +324,7 @@ impl Limiter {
                 if reason == WaitReason::Members {
                     match state.engine.blocked_by_members(now) {
                         Some(block) if request.latest <= instant => {
-                            return Err(blocked(&block, now));
+                            return Err(blocked(&state.engine, &block, now));
                         }
                         _ => wake = request.latest.clamp(instant + ANSWER_INTERVAL, wake),
                     }
@@ -494,16 +500,23 @@ impl Limiter {
     }
 }
 
-fn blocked(block: &Block, now: LocalTime) -> Blocked {
+/// Returns a block as callers see it: with the end that the service named, although a block of more than
+/// a day ends earlier, with a probe.
+fn blocked(engine: &Engine, block: &Block, now: LocalTime) -> Blocked {
     let Block {
         until,
         named,
         reason,
     } = *block;
+    let own = until.since(now);
+    let told = named.since(engine.local().ledger().service_time(now));
     Blocked {
         reason,
         until: named.system(),
-        remaining: until.since(now),
+        remaining: match told > own.saturating_add(CLOCK_TOLERANCE) {
+            true => told,
+            false => own,
+        },
     }
 }
 
@@ -525,7 +538,7 @@ impl Permit<'_> {
             let service_now = engine.local().ledger().service_time(now);
             let head = ResponseHead::read(status, headers, service_now);
             let block = engine.record_response(reservation, now, &head, jitter)?;
-            Some(blocked(&block, now))
+            Some(blocked(engine, &block, now))
         })
     }
 

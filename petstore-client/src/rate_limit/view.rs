@@ -169,10 +169,11 @@ impl fmt::Display for BlockReason {
 pub struct Blocked {
     /// The reason.
     pub reason: BlockReason,
-    /// The end, on the service's clock.
+    /// The end that the service named, on the service's clock. If that is more than 25 hours away, the
+    /// client asks again after 25 hours.
     #[serde(serialize_with = "unix_seconds")]
     pub until: SystemTime,
-    /// The time until the end when this value was created. It does not depend on a correct clock.
+    /// The time until this end when this value was created. It does not depend on a correct clock.
     #[serde(serialize_with = "seconds")]
     pub remaining: Duration,
 }

@@ -20,6 +20,7 @@ pub(crate) const PETS: Shape = Shape {
     noun: "pets",
     fields: &["id", "name", "categoryId", "status"],
     dropped: &["categoryId", "status"],
+    nullable: &["status"],
 };
 
 /// The maximum number of pets in a page.

@@ -467,7 +467,8 @@ impl Ledger {
         let spent = reading.filter(|reading| reading.remaining == 0);
         let until_reset = spent.map(|reading| reading.reset.since(earliest));
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
-        let asked = asked.clamp(MIN_BLOCK, MAX_BLOCK);
+        let asked = asked.max(MIN_BLOCK);
+        let wait = asked.min(MAX_BLOCK);
         let extra = match self.throttled_in_a_row {
             // The reset of a used-up quota says how long to wait.
             _ if spent.is_some() => Duration::ZERO,
@@ -478,7 +479,7 @@ impl Ledger {
             }
         };
         let block = Block {
-            until: now.plus(asked).plus(extra),
+            until: now.plus(wait).plus(extra),
             named: head.date.unwrap_or(earliest).plus(asked),
             reason: reason(asked, until_reset),
         };

@@ -11,11 +11,15 @@ use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime, micros};
 use crate::rate_limit::quota::decision::InFlight;
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::view::BlockReason;
 
 /// The version of the format. A record with another version is replaced.
 const FORMAT: u8 = 2;
 /// The maximum size of a record. It fits in a page of 4 KiB with the store's own data.
 const MAX_RECORD: usize = 4_000;
+
+/// How much the ends of a block differ that two members compute from one response.
+const SAME_BLOCK: Duration = Duration::from_secs(5);
 
 /// What members know together.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -63,10 +67,18 @@ impl Record {
 
     /// Records a block that a member knows of.
     pub(crate) fn record_block(&mut self, block: Option<Block>, now: LocalTime) {
-        let Some(block) = block else { return };
-        let known = self.ledger.last_block().map(|known| known.until);
-        if now < block.until && Some(block.until) > known {
-            self.ledger.set_block(Some(block));
+        let Some(block) = block.filter(|block| now < block.until) else {
+            return;
+        };
+        match self.ledger.last_block() {
+            // The record has the end from the response's head, and only its body says that it is a ban.
+            Some(known) if block.until <= known.until => {
+                if block.reason == BlockReason::Ban && known.until.since(block.until) <= SAME_BLOCK
+                {
+                    self.ledger.record_ban();
+                }
+            }
+            _ => self.ledger.set_block(Some(block)),
         }
     }
 
