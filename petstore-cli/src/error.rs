@@ -141,6 +141,12 @@ impl CliError {
     }
 }
 
+impl From<Failure> for CliError {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(Box::new(failure))
+    }
+}
+
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         Self::Client(Box::new(error))

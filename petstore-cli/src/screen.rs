@@ -99,11 +99,12 @@ impl Screen {
     }
 
     /// A file.
-    #[cfg(test)]
     pub(crate) fn file() -> Self {
         Self {
             is_terminal: false,
-            ..Self::plain(None)
+            width: None,
+            color: false,
+            unicode: true,
         }
     }
 

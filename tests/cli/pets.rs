@@ -1,8 +1,11 @@
 //! `petstore pets …` and `petstore store …`, against the embedded mock.
 
-use insta::assert_snapshot;
+use std::time::Duration;
 
-use super::harness::Petstore;
+use insta::assert_snapshot;
+use petstore_mock::{Clock, MockServer, Operation, Seed, SeedPet};
+
+use super::harness::{Petstore, noon};
 
 #[tokio::test]
 async fn lists_all_pages_without_a_note() {
@@ -175,4 +178,93 @@ fn pets(count: i64) -> petstore_mock::Seed {
     (1..=count).fold(petstore_mock::Seed::none(), |seed, id| {
         seed.pet(petstore_mock::SeedPet::new(format!("pet {id}"), id))
     })
+}
+
+#[tokio::test]
+async fn an_export_into_a_file_says_what_it_wrote_and_what_it_cannot_write() {
+    let server = MockServer::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let run = async |line: &str| {
+        let petstore = Petstore::at(&server, "pro-key").home(folder.path());
+        petstore
+            .run(&format!("pets export {line}"))
+            .await
+            .transcript()
+    };
+    let mut text = String::new();
+    for (name, options) in [
+        ("pets.csv", ""),
+        ("pets.json", ""),
+        ("pets.ndjson", "-o table"),
+        ("pets.ndjson", "--jq .[]"),
+        ("", ""),
+    ] {
+        let ran = run(&format!("{} {options}", path(name))).await;
+        let line = format!("$ petstore pets export {name} {options}");
+        text += &format!("{}\n{ran}\n\n", line.trim_end());
+    }
+    assert_snapshot!(text, @"
+    $ petstore pets export pets.csv
+    --- stderr
+    note: wrote 25 pets
+    --- exit 0
+
+    $ petstore pets export pets.json
+    --- stderr
+    error: an export into a file is ndjson, csv, tsv or id, not json
+    hint: `petstore pets export -o json > FILE` writes json
+    --- exit 2
+
+    $ petstore pets export pets.ndjson -o table
+    --- stderr
+    error: an export into a file is ndjson, csv, tsv or id, not table
+    hint: `petstore pets export -o table > FILE` writes table
+    --- exit 2
+
+    $ petstore pets export pets.ndjson --jq .[]
+    --- stderr
+    error: `--jq` needs all pets at once, and cannot write a file
+    hint: redirect the output: `petstore pets export --jq EXPRESSION > FILE`
+    --- exit 2
+
+    $ petstore pets export
+    --- stderr
+    error: HOME/ is not a file
+    hint: leave it out, and redirect the output: `petstore pets export > FILE`
+    --- exit 2
+    ");
+    let pets = std::fs::read_to_string(path("pets.csv")).unwrap();
+    assert_eq!(pets.lines().count(), 26);
+    assert!(
+        pets.starts_with("id,name,categoryId,status\n1,Bramble,1,"),
+        "{pets}"
+    );
+    let left = std::fs::read_dir(folder.path()).unwrap();
+    let left = left.filter(|file| file.as_ref().unwrap().path().is_file());
+    assert_eq!(left.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_shows_how_far_an_export_is() {
+    let many = (0..300).fold(Seed::new(), |seed, row| seed.pet(SeedPet::new("x", row)));
+    let server = MockServer::builder()
+        .seed(many)
+        .clock(Clock::runtime(noon()))
+        .start()
+        .await
+        .unwrap();
+    let _slow = server
+        .faults()
+        .on(Operation::ListPets)
+        .delay(Duration::from_secs(2));
+    let petstore = Petstore::at(&server, "pro-key").stderr_terminal();
+    let ran = petstore.run("pets export").await;
+    assert!(
+        ran.stderr.contains(" exporting pets: 200 so far"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.ends_with("\r\u{1b}[K"), "{}", ran.stderr);
+    assert_eq!((ran.stdout.lines().count(), ran.code), (300, 0));
 }

@@ -153,6 +153,6 @@ impl Cmd {
         if matches!(self, Self::Mock(_)) {
             return true;
         }
-        matches!(self, Self::Pets(Pets::Import(_)))
+        matches!(self, Self::Pets(Pets::Import(_) | Pets::Export(_)))
     }
 }

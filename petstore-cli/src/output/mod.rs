@@ -95,6 +95,21 @@ impl Output {
         })
     }
 
+    /// Continues a list that was interrupted, which has these columns.
+    pub(crate) fn continued(self, columns: Vec<String>) -> Self {
+        Self {
+            columns,
+            has_columns: true,
+            is_empty: false,
+            ..self
+        }
+    }
+
+    /// Returns the columns of the list.
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
     /// Adds records to a list. Streamed formats write them immediately.
     pub(crate) fn rows<T: Serialize>(&mut self, records: &[T]) -> Result<(), CliError> {
         let mut rows = Vec::with_capacity(records.len());

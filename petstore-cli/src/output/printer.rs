@@ -1,5 +1,6 @@
 //! Standard output: the options that say how results are written, and the handle that commands get.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -144,6 +145,21 @@ impl Printer {
         Output::new(self.stdout.clone(), &options, shape)
     }
 
+    /// Starts a result in a file, in a format of rows.
+    pub(crate) fn start_in(
+        &self,
+        file: File,
+        format: OutputFormat,
+        shape: Shape,
+    ) -> Result<Output, CliError> {
+        let options = OutputOptions {
+            screen: Screen::file(),
+            format: Some(format),
+            ..self.options.clone()
+        };
+        Output::new(Stdout::new(Box::new(file)), &options, shape)
+    }
+
     /// Like `start`, with the columns of nested fields in formats of rows and cells.
     pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output, CliError> {
         let mut options = self.options.clone();
@@ -180,6 +196,21 @@ impl Printer {
 
     pub(crate) fn screen(&self) -> &Screen {
         self.options.screen()
+    }
+
+    /// Returns the format that the user set.
+    pub(crate) fn requested_format(&self) -> Option<OutputFormat> {
+        self.options.format
+    }
+
+    /// Returns the fields that the user selected.
+    pub(crate) fn fields(&self) -> Option<&[String]> {
+        self.options.fields()
+    }
+
+    /// Returns whether the user filters the result.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.options.jq.is_some()
     }
 
     /// Returns whether the user set how the result is written.

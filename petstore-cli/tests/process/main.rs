@@ -5,6 +5,7 @@
 
 mod commands;
 mod completions;
+mod export;
 mod killed;
 mod limits;
 mod manual;

@@ -1,47 +1,258 @@
 //! `petstore pets export`.
 
-use petstore_client::More;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use clap::{ValueEnum as _, ValueHint};
+use futures_util::StreamExt as _;
+use petstore_client::{Client, More, PetStatus, Url};
+use tokio::time::Instant;
+
+use super::part_file::{Mark, PartFile, Selection};
 use super::{MAX_PAGE, PETS, StatusFilter, select};
+use crate::context::Context;
 use crate::error::{CliError, Kind};
-use crate::output::{OutputFormat, Printer};
-use crate::session::{Connector, Purpose};
-use crate::ui::Ui;
+use crate::output::{Output, OutputFormat, Printer};
+use crate::session::Purpose;
+use crate::status::Progress;
+use crate::time::{count, plural};
+
+/// How often the file's mark is written.
+const MARK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Write all pets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
+    /// the file to write [default: standard output]
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
     #[command(flatten)]
     status: StatusFilter,
 }
 
+/// An export in progress.
+struct ExportJob<'a> {
+    context: &'a Context,
+    output: Output,
+    file: Option<(PartFile, Selection)>,
+    /// The next page, unless it is the first one.
+    next: Option<Url>,
+    pets: usize,
+    pages: usize,
+    /// The pages of an earlier run.
+    resumed: usize,
+    marked: Instant,
+}
+
 impl Export {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        printer: &Printer,
-        ui: &Ui,
-    ) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+        let mut signals = context.take_signals();
         let status = self.status.one()?;
-        let mut output = printer.start_or(OutputFormat::Ndjson, PETS)?;
-        let client = connector.connect(Purpose::Read).await?;
-        let list = select(&client, Some(MAX_PAGE), status);
+        let format = match &self.file {
+            Some(file) => file_format(file, context.printer())?,
+            None => OutputFormat::Ndjson,
+        };
+        // This checks `--jq` before anything is sent.
+        let output = context.printer().start_or(OutputFormat::Ndjson, PETS)?;
+        let client = tokio::select! {
+            biased;
+            Some(signal) = signals.next() => return Err(signal.into()),
+            client = context.connector().connect(Purpose::Read) => client?,
+        };
+        let mut job = ExportJob::new(context, output);
+        if let Some(file) = &self.file {
+            job.open(file, format, &client, status.clone())?;
+        }
+        let result = tokio::select! {
+            biased;
+            Some(signal) = signals.next() => Err(signal.into()),
+            result = job.write(&client, status) => result,
+        };
+        job.finish(result)
+    }
+}
+
+/// Returns the format of a file: the one that the user set, or that of its name.
+fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat, CliError> {
+    if printer.is_filtered() {
+        let problem = "`--jq` needs all pets at once, and cannot write a file";
+        return Err(CliError::usage(problem)
+            .hint("redirect the output: `petstore pets export --jq EXPRESSION > FILE`"));
+    }
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    let format = printer.requested_format().unwrap_or(match extension {
+        Some("csv") => OutputFormat::Csv,
+        Some("tsv") => OutputFormat::Tsv,
+        Some("json") => OutputFormat::Json,
+        _ => OutputFormat::Ndjson,
+    });
+    match format {
+        OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::Id => {
+            Ok(format)
+        }
+        OutputFormat::Json | OutputFormat::Table => {
+            let name = name(format);
+            let problem = format!("an export into a file is ndjson, csv, tsv or id, not {name}");
+            let hint = format!("`petstore pets export -o {name} > FILE` writes {name}");
+            Err(CliError::usage(problem).hint(hint))
+        }
+    }
+}
+
+fn name(format: OutputFormat) -> String {
+    let value = format.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+impl<'a> ExportJob<'a> {
+    fn new(context: &'a Context, output: Output) -> Self {
+        Self {
+            context,
+            output,
+            file: None,
+            next: None,
+            pets: 0,
+            pages: 0,
+            resumed: 0,
+            marked: Instant::now(),
+        }
+    }
+
+    /// Opens a file in place of standard output, and continues where an earlier run was interrupted.
+    fn open(
+        &mut self,
+        path: &Path,
+        format: OutputFormat,
+        client: &Client,
+        status: Option<PetStatus>,
+    ) -> Result<(), CliError> {
+        let (system, printer) = (self.context.system(), self.context.printer());
+        let selection = Selection {
+            base_url: client.base_url().to_string(),
+            status,
+            format: name(format),
+            fields: printer.fields().map(<[String]>::to_vec),
+        };
+        let mut file = PartFile::open(path, system)?;
+        let mark = file.resume(&selection, client.base_url(), system)?;
+        let output = printer.start_in(file.writer(system)?, format, PETS)?;
+        self.file = Some((file, selection));
+        let Some(mark) = mark else {
+            self.output = output;
+            return Ok(());
+        };
+        self.next = mark.next_page(client.base_url());
+        self.output = output.continued(mark.columns);
+        (self.pets, self.pages, self.resumed) = (mark.pets, mark.pages, mark.pages);
+        let pets = plural(self.pets, "pet", "pets");
+        let text = format!("continuing after {pets} of an interrupted export");
+        self.context.ui().note_now(&text);
+        Ok(())
+    }
+
+    /// Writes all pages that are left.
+    async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<(), CliError> {
+        let list = select(client, Some(MAX_PAGE), status);
         let first = list.clone().limit(1);
-        let mut pages = list.pages();
+        let mut pages = match self.next.clone() {
+            Some(next) => list.from_page(next).pages(),
+            None => list.pages(),
+        };
         let mut more = More::No;
-        let mut count = 0;
         while let Some(page) = pages.try_next().await? {
             more = page.more();
-            count += 1;
-            output.rows(&page)?;
+            self.output.rows(&page)?;
+            self.pets += page.len();
+            self.pages += 1;
+            self.next = page.next_url().cloned();
+            if self.marked.elapsed() >= MARK_INTERVAL {
+                self.save()?;
+            }
+            let text = format!("exporting pets: {} so far", count(self.pets));
+            let progress = Progress::Text(text);
+            self.context.ui().set_progress(Some(progress));
         }
-        ui.late_field(output.finish()?);
+        self.context.ui().set_progress(None);
         // The last page is full, and has no link to a next page. It is the end if the service sends
         // such links at all: for an earlier page, or for a page of one pet.
-        if more == More::No || count > 1 || first.send().await?.more() == More::Yes {
+        if more == More::No || self.pages > 1 || first.send().await?.more() == More::Yes {
             return Ok(());
         }
         let problem = "there may be more pets: the last page is full";
         Err(CliError::new(Kind::Partial, problem))
+    }
+
+    /// Records where to continue.
+    fn save(&mut self) -> Result<(), CliError> {
+        let (Some((file, selection)), Some(next)) = (&mut self.file, &self.next) else {
+            return Ok(());
+        };
+        let mark = Mark {
+            selection: selection.clone(),
+            next: next.to_string(),
+            columns: self.output.columns().to_vec(),
+            pets: self.pets,
+            pages: self.pages,
+            size: 0,
+        };
+        self.marked = Instant::now();
+        file.save(mark, self.context.system())
+    }
+
+    /// Completes the file, or describes what an interrupted export has written.
+    fn finish(self, result: Result<(), CliError>) -> Result<(), CliError> {
+        self.context.ui().set_progress(None);
+        match result {
+            Ok(()) => self.complete(),
+            // All that the service lists.
+            Err(CliError::Failure(failure)) if failure.kind == Kind::Partial => {
+                self.complete()?;
+                Err(CliError::Failure(failure))
+            }
+            Err(error) => Err(self.stopped(error)),
+        }
+    }
+
+    fn complete(self) -> Result<(), CliError> {
+        let (ui, system) = (self.context.ui(), self.context.system());
+        ui.late_field(self.output.finish()?);
+        if let Some((file, _)) = self.file {
+            file.complete(system)?;
+            ui.note(&format!("wrote {}", plural(self.pets, "pet", "pets")));
+        }
+        Ok(())
+    }
+
+    /// Returns the error of an export that ended early.
+    fn stopped(mut self, error: CliError) -> CliError {
+        let mut failure = match self.context.connector().explain(error) {
+            Ok(failure) => failure,
+            Err(code) => return CliError::Silent(code),
+        };
+        if self.pets == 0 {
+            if let Some((file, _)) = self.file {
+                file.discard();
+            }
+            return failure.into();
+        }
+        let pets = plural(self.pets, "pet", "pets");
+        failure.message = match failure.kind {
+            Kind::Interrupted | Kind::Terminated => format!("{} after {pets}", failure.message),
+            _ => format!("stopped after {pets}: {}", failure.message),
+        };
+        let is_saved = self.save().is_ok();
+        let Some((file, _)) = &self.file else {
+            return failure.into();
+        };
+        let part = file.shown(self.context.system());
+        let is_first = self.pages == self.resumed;
+        if is_first && matches!(failure.kind, Kind::Refused | Kind::NotFound) {
+            // The link to a page may be too old.
+            failure.hint = Some(format!("`rm {part}` lets the same command start over"));
+        } else if is_saved {
+            failure.list.push("the same command continues".to_owned());
+        }
+        failure.into()
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod create;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod list;
+mod part_file;
 mod search;
 
 use clap::Subcommand;
@@ -51,7 +52,7 @@ impl Pets {
             }
             Self::Get(get) => get.run(&connector, &printer).await,
             Self::Import(import) => import.run(context).await,
-            Self::Export(export) => export.run(&connector, &printer, &ui).await,
+            Self::Export(export) => export.run(context).await,
         }
     }
 }

@@ -1,0 +1,187 @@
+//! The unfinished file of an export: the rows so far, and beside them a mark that says where to continue.
+//! The file gets its name when it is complete.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use petstore_client::{PetStatus, Url};
+use serde::{Deserialize, Serialize};
+
+use crate::env::System;
+use crate::error::{CliError, Kind};
+use crate::files;
+
+/// What an export writes. The same command continues only the same export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Selection {
+    pub(super) base_url: String,
+    pub(super) status: Option<PetStatus>,
+    pub(super) format: String,
+    pub(super) fields: Option<Vec<String>>,
+}
+
+/// Where an export continues.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) selection: Selection,
+    /// The URL of the next page.
+    pub(super) next: String,
+    pub(super) columns: Vec<String>,
+    pub(super) pets: usize,
+    pub(super) pages: usize,
+    /// The size of the file up to this page.
+    pub(super) size: u64,
+}
+
+impl Mark {
+    /// Returns the next page. The key must not go to another host, whatever is in the file.
+    pub(super) fn next_page(&self, base_url: &Url) -> Option<Url> {
+        let next = Url::parse(&self.next).ok()?;
+        (next.origin() == base_url.origin()).then_some(next)
+    }
+}
+
+/// The unfinished file, which no other process may write.
+pub(super) struct PartFile {
+    target: PathBuf,
+    part: PathBuf,
+    mark: PathBuf,
+    file: File,
+}
+
+impl PartFile {
+    /// Opens the unfinished file of a target, or creates it.
+    pub(super) fn open(target: &Path, system: &System) -> Result<Self, CliError> {
+        if target.metadata().is_ok_and(|data| !data.is_file()) {
+            let problem = format!("{} is not a file", system.shown(target));
+            let hint = "leave it out, and redirect the output: `petstore pets export > FILE`";
+            return Err(CliError::usage(problem).hint(hint));
+        }
+        // A link stays a link.
+        let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
+        let (part, mark) = (beside(&target, "part"), beside(&target, "mark"));
+        let failed = |problem: io::Error| unwritable(&part, system, &problem);
+        loop {
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&part)
+                .map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let target = system.shown(&target);
+                    let problem = format!("another command is exporting to {target}");
+                    return Err(CliError::usage(problem).hint("wait until it has ended"));
+                }
+                Err(TryLockError::Error(problem)) => return Err(failed(problem)),
+            }
+            // The other command may just have completed the file that was opened here.
+            if is_at(&file, &part).map_err(failed)? {
+                return Ok(Self {
+                    target,
+                    part,
+                    mark,
+                    file,
+                });
+            }
+        }
+    }
+
+    /// Returns the file's name, for messages.
+    pub(super) fn shown(&self, system: &System) -> String {
+        system.shown(&self.part)
+    }
+
+    /// Returns a handle for writing, which continues at the end.
+    pub(super) fn writer(&self, system: &System) -> Result<File, CliError> {
+        let writer = self.file.try_clone();
+        writer.map_err(|problem| unwritable(&self.part, system, &problem))
+    }
+
+    /// Returns where an interrupted export continues, and removes what was written after that place. Without
+    /// a mark, empties the file.
+    pub(super) fn resume(
+        &mut self,
+        selection: &Selection,
+        base_url: &Url,
+        system: &System,
+    ) -> Result<Option<Mark>, CliError> {
+        let text = files::read(&self.mark, Kind::Input, system)?;
+        let mark: Option<Mark> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
+        let size = self.file.metadata().map_err(failed)?.len();
+        let is_usable = |mark: &Mark| mark.size <= size && mark.next_page(base_url).is_some();
+        let mark = mark.filter(is_usable);
+        if let Some(mark) = &mark
+            && mark.selection != *selection
+        {
+            let part = system.shown(&self.part);
+            let problem = format!("{part} is the beginning of another export");
+            let hint = format!("`rm {part}` lets this one start");
+            return Err(CliError::usage(problem).hint(hint));
+        }
+        let size = mark.as_ref().map_or(0, |mark| mark.size);
+        self.file.set_len(size).map_err(failed)?;
+        self.file.seek(SeekFrom::Start(size)).map_err(failed)?;
+        Ok(mark)
+    }
+
+    /// Records where to continue. The rows before are on the disk first.
+    pub(super) fn save(&mut self, mut mark: Mark, system: &System) -> Result<(), CliError> {
+        let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
+        mark.size = self.file.stream_position().map_err(failed)?;
+        self.file.sync_data().map_err(failed)?;
+        let text = serde_json::to_string(&mark).map_err(CliError::internal)?;
+        files::write(&self.mark, text, system)
+    }
+
+    /// Gives the complete file its name.
+    pub(super) fn complete(self, system: &System) -> Result<(), CliError> {
+        let failed = |problem: io::Error| unwritable(&self.target, system, &problem);
+        self.file.sync_all().map_err(failed)?;
+        files::remove(&self.mark).map_err(failed)?;
+        std::fs::rename(&self.part, &self.target).map_err(failed)
+    }
+
+    /// Removes the file if no row is in it.
+    pub(super) fn discard(self) {
+        let _ = files::remove(&self.mark);
+        let _ = files::remove(&self.part);
+    }
+}
+
+/// Returns the path of a file next to a target: `pets.csv.petstore-part`.
+fn beside(target: &Path, what: &str) -> PathBuf {
+    let mut path = target.as_os_str().to_owned();
+    path.push(".petstore-");
+    path.push(what);
+    path.into()
+}
+
+fn unwritable(path: &Path, system: &System, problem: &io::Error) -> CliError {
+    let action = format!("cannot write {}", system.shown(path));
+    CliError::io(Kind::Internal, action, problem)
+}
+
+/// Returns whether an open file still has this path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let open = file.metadata()?;
+    match path.metadata() {
+        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// On other systems, an open file keeps its path.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}

@@ -1,0 +1,170 @@
+//! Tests of an export into a file that is killed, and continued by the same command.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use petstore_mock::{MockServer, Operation, Plan, Seed, SeedPet};
+
+use super::support::{KEY, Signal, petstore, signal};
+
+/// The pets of the service: seven pages, of which the last one is not full.
+const PETS: usize = 650;
+
+struct Scene {
+    server: MockServer,
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let pets = (0..PETS).map(|number| SeedPet::new(format!("pet {number}"), 7));
+        let seed = pets.fold(Seed::new(), Seed::pet);
+        let plan = Plan::enterprise(1_000_000, 100_000_000);
+        let builder = MockServer::builder().key(KEY, plan).seed(seed);
+        Self {
+            server: builder.start_blocking().unwrap(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn export(&self, arguments: &str) -> Command {
+        let mut command = petstore();
+        command
+            .env("PETSTORE_BASE_URL", self.server.url())
+            .args(["pets", "export"])
+            .args(arguments.split(' '))
+            .current_dir(self.folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn listed(&self) -> usize {
+        self.server.requests(Operation::ListPets).len()
+    }
+
+    /// Starts an export, and sends it a signal once so many more pages were asked for.
+    fn interrupt(&self, arguments: &str, pages: usize, sent: Signal) -> std::process::Output {
+        let enough = self.listed() + pages;
+        let mut child = self.export(arguments).spawn().unwrap();
+        while self.listed() < enough && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        signal(&child, sent);
+        child.wait_with_output().unwrap()
+    }
+}
+
+/// Returns the numbers in the names of a file's pets.
+fn numbers(file: &Path) -> Vec<usize> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let names = text.lines().filter_map(|line| line.split("pet ").nth(1));
+    let digits = names.map(|name| name.split(|c: char| !c.is_ascii_digit()).next().unwrap());
+    digits.map(|digits| digits.parse().unwrap()).collect()
+}
+
+#[test]
+fn an_export_that_is_killed_continues_and_has_each_row_once() {
+    for (name, format) in [
+        ("pets.ndjson", ""),
+        ("pets.csv", " --fields id,name"),
+        ("pets.txt", " -o tsv"),
+    ] {
+        let scene = Scene::new();
+        let arguments = format!("{name}{format}");
+        let slow = scene
+            .server
+            .faults()
+            .on(Operation::ListPets)
+            .delay(Duration::from_millis(120));
+        let mut sent = 0;
+        for pages in [1, 3, 2] {
+            scene.interrupt(&arguments, pages, Signal::KILL);
+            sent += pages;
+            assert!(!scene.path(name).exists(), "{name} is not complete");
+        }
+        drop(slow);
+        let ended = scene.export(&arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains("of an interrupted export\n"),
+            "{name}: {said}"
+        );
+        let expected: Vec<_> = (0..PETS).collect();
+        assert_eq!(numbers(&scene.path(name)), expected, "{name}");
+        // It did not begin anew: a kill costs the pages since the last mark.
+        let all = scene.listed();
+        assert!(all < sent + 7, "{name}: {all} pages");
+        let left = std::fs::read_dir(scene.folder.path()).unwrap().count();
+        assert_eq!(left, 1, "{name}: only the file is left");
+    }
+}
+
+#[test]
+fn ctrl_c_says_how_far_an_export_is_and_that_the_same_command_continues() {
+    let scene = Scene::new();
+    let slow = scene
+        .server
+        .faults()
+        .on(Operation::ListPets)
+        .nth(4)
+        .delay(Duration::from_secs(600));
+    let output = scene.interrupt("pets.csv", 4, Signal::INT);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "error: interrupted after 300 pets\n  the same command continues\n"
+    );
+    assert_eq!(output.status.code(), Some(130));
+    drop(slow);
+    let other = scene.export("pets.csv --status sold").output().unwrap();
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert_eq!(
+        said,
+        "error: pets.csv.petstore-part is the beginning of another export\n\
+         hint: `rm pets.csv.petstore-part` lets this one start\n"
+    );
+    assert_eq!(other.status.code(), Some(2));
+    let ended = scene.export("pets.csv").output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(
+        said,
+        "note: continuing after 300 pets of an interrupted export\nnote: wrote 650 pets\n"
+    );
+    assert_eq!(scene.listed(), 4 + 4);
+    assert_eq!(numbers(&scene.path("pets.csv")).len(), PETS);
+    let text = std::fs::read_to_string(scene.path("pets.csv")).unwrap();
+    assert_eq!(text.matches("id,name").count(), 1, "one header");
+}
+
+#[test]
+fn a_second_export_to_the_same_file_waits_for_the_first() {
+    let scene = Scene::new();
+    let slow = scene
+        .server
+        .faults()
+        .on(Operation::ListPets)
+        .delay(Duration::from_secs(600));
+    let mut first = scene.export("pets.csv").spawn().unwrap();
+    while scene.listed() == 0 {
+        assert!(first.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let second = scene.export("pets.csv").output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        said.starts_with("error: another command is exporting to "),
+        "{said}"
+    );
+    assert_eq!(second.status.code(), Some(2));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    drop(slow);
+    assert_eq!(scene.export("pets.csv").status().unwrap().code(), Some(0));
+}
