@@ -63,6 +63,8 @@ struct CacheState {
     /// When the request for a new key began that is in progress, or was the last.
     asked_at: Option<Instant>,
     is_failing: bool,
+    /// How often the key was invalidated.
+    invalidations: u64,
 }
 
 #[derive(Clone)]
@@ -114,7 +116,10 @@ impl<P: ApiKeyProvider> CachingProvider<P> {
 
     /// Drops the cached key. The next request asks the provider, and fails if that fails.
     pub fn invalidate(&self) {
-        self.0.state().known = None;
+        let mut state = self.0.state();
+        state.known = None;
+        // A request that is in progress may return the old key.
+        state.invalidations += 1;
     }
 }
 
@@ -189,10 +194,12 @@ impl<P: ApiKeyProvider> Cache<P> {
         rejected: Option<&ApiKey>,
         _turn: &OwnedMutexGuard<()>,
     ) -> Result<ApiKey, BoxError> {
+        let invalidations = self.state().invalidations;
         let result = self.provider.api_key(rejected).await;
         let now = clock::now();
         let mut state = self.state();
         match &result {
+            Ok(_) if state.invalidations != invalidations => {}
             Ok(key) => {
                 state.known = Some(Known {
                     key: key.clone(),
@@ -356,7 +363,25 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(keys.api_key(None).await.unwrap(), key(3));
         }
+        assert_eq!(asked.load(Ordering::Relaxed), 3, "once after each");
         *down.lock().unwrap() = true;
         assert!(keys.api_key(Some(&key(3))).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_was_asked_for_before_it_was_invalidated_is_not_kept() {
+        let (down, asked) = (Arc::default(), Arc::default());
+        let keys = vault(&down, &asked);
+        keys.api_key(None).await.unwrap();
+        advance(TTL / 5 * 4).await;
+        assert_eq!(keys.api_key(None).await.unwrap(), key(1));
+        sleep(Duration::from_millis(500)).await;
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "the vault is asked");
+        keys.invalidate();
+        let calls = (0..8).map(|_| keys.api_key(None));
+        for result in futures_util::future::join_all(calls).await {
+            assert_eq!(result.unwrap(), key(3));
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
     }
 }
