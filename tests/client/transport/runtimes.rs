@@ -193,6 +193,8 @@ fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
         let took = others(&server.base, &key(), calls, secs(10));
         blocked.join().unwrap();
         assert!(took < LEASE + SLACK, "{calls} other calls took {took:?}");
+        // The attempt's limit alone proves nothing: its runtime may report the end a little later.
+        assert!(took > LEASE - SLACK, "{calls} other calls took {took:?}");
     }
 }
 
