@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::limits::CallLimits;
 use super::observer::Observer;
+use super::record::CallRecord;
 use super::retry_loop::Sender;
 use super::spans::AttemptSpan;
 use crate::auth::Credential;
@@ -15,29 +16,28 @@ use crate::error::{Error, ErrorResponse};
 use crate::http::redact::Redactor;
 use crate::rate_limit::{BlockReason, Blocked, Limiter, Permit};
 use crate::request::Request;
-use crate::transport::{SendMark, read};
+use crate::transport::read;
 
 /// Sends a call's request through its client's transport.
 pub(super) struct NetworkSender<'c> {
     core: &'c Core,
     request: &'c Request,
     limits: &'c CallLimits,
-    mark: &'c SendMark,
+    record: &'c CallRecord,
 }
 
 impl<'c> NetworkSender<'c> {
-    /// `mark` is set before the service can receive a request.
     pub(super) fn new(
         core: &'c Core,
         request: &'c Request,
         limits: &'c CallLimits,
-        mark: &'c SendMark,
+        record: &'c CallRecord,
     ) -> Self {
         Self {
             core,
             request,
             limits,
-            mark,
+            record,
         }
     }
 }
@@ -98,9 +98,8 @@ impl NetworkSender<'_> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let limits = self.limits.attempt(began);
         let network = &self.core.network;
-        let sent = network
-            .send(self.request, headers, &limits, self.mark)
-            .await;
+        let mark = self.record.begin_attempt();
+        let sent = network.send(self.request, headers, &limits, &mark).await;
         let mut pending = match sent {
             Ok(pending) => pending,
             Err(error) => {

@@ -39,7 +39,7 @@ async fn run(
         retries: &core.retries,
         policy: core.policy,
     };
-    let mut sender = NetworkSender::new(&core, &request, &limits, record.mark());
+    let mut sender = NetworkSender::new(&core, &request, &limits, &record);
     let mut observer = Observer::new(&core.events, &request, &record);
     let in_flight = core.retries.begin_call();
     let result = retry_loop(

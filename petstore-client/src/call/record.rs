@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -29,7 +30,7 @@ pub(super) struct CallRecord {
     /// Whether the service may have acted in an attempt that has ended.
     has_acted: AtomicBool,
     /// Whether the request of the current attempt was sent.
-    mark: SendMark,
+    mark: Mutex<Option<SendMark>>,
 }
 
 impl CallRecord {
@@ -42,7 +43,7 @@ impl CallRecord {
             attempts: AtomicU32::new(0),
             waited_micros: AtomicU64::new(0),
             has_acted: AtomicBool::new(false),
-            mark: SendMark::not_sent(),
+            mark: Mutex::default(),
         }
     }
 
@@ -59,15 +60,18 @@ impl CallRecord {
         clock::now().saturating_duration_since(self.began)
     }
 
-    /// Returns the mark that the transport sets before the service can receive the request.
-    pub(super) fn mark(&self) -> &SendMark {
-        &self.mark
+    /// Begins an attempt. Returns the mark that the transport sets before the service can receive the
+    /// request.
+    pub(super) fn begin_attempt(&self) -> SendMark {
+        let mark = SendMark::not_sent();
+        *self.mark() = Some(mark.clone());
+        mark
     }
 
     /// Records the end of an attempt. `may_have_acted` is about all attempts so far.
     pub(super) fn end_attempt(&self, may_have_acted: bool) {
         self.has_acted.store(may_have_acted, Ordering::Release);
-        self.mark.reset();
+        *self.mark() = None;
     }
 
     pub(super) fn update(&self, stats: CallStats) {
@@ -77,18 +81,27 @@ impl CallRecord {
     }
 
     pub(super) fn stats(&self) -> CallStats {
+        let mark = self.mark();
+        let may_be_sent = mark.as_ref().is_some_and(SendMark::may_be_sent);
         CallStats {
             attempts: self.attempts.load(Ordering::Relaxed),
             waited: Duration::from_micros(self.waited_micros.load(Ordering::Relaxed)),
-            may_have_acted: self.has_acted.load(Ordering::Acquire) || self.mark.may_be_sent(),
+            may_have_acted: may_be_sent || self.has_acted.load(Ordering::Acquire),
             idempotent: self.idempotent,
         }
     }
 
-    /// Completes the error of a call that did not run to its end.
+    /// Completes the error of a call that did not run to its end. Its request is not sent any more.
     pub(super) fn complete(&self, error: Error) -> Error {
+        if let Some(mark) = &*self.mark() {
+            mark.revoke();
+        }
         error
             .with_operation(self.operation.clone())
             .with_stats(self.stats())
+    }
+
+    fn mark(&self) -> MutexGuard<'_, Option<SendMark>> {
+        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

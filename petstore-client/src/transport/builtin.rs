@@ -1,6 +1,5 @@
 //! The built-in transport: an HTTP client with a connection pool.
 
-use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -179,6 +178,9 @@ fn is_invalid_data(error: &io::Error) -> bool {
 
 /// The body of a request. It records when a connection starts to write the request, because the
 /// connection calls `is_end_stream` first. Before that, nothing can have reached the service.
+///
+/// The attempt may end at that moment in another thread. Then the body is without end, and fails: the
+/// connection closes before it has written anything.
 struct OutgoingBody {
     data: Bytes,
     mark: SendMark,
@@ -186,22 +188,89 @@ struct OutgoingBody {
 
 impl Body for OutgoingBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = AttemptEnded;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, AttemptEnded>>> {
+        if !self.mark.try_send() {
+            return Poll::Ready(Some(Err(AttemptEnded)));
+        }
         let data = std::mem::take(&mut self.data);
         Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.mark.sent();
-        self.data.is_empty()
+        self.mark.try_send() && self.data.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.mark.is_revoked() {
+            return SizeHint::default();
+        }
         SizeHint::with_exact(self.data.len() as u64)
+    }
+}
+
+/// The attempt ended before its request was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the attempt has ended")]
+struct AttemptEnded;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Returns what a server receives of a request whose attempt ended before it was sent.
+    async fn received(method: Method, data: &'static str) -> Vec<u8> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1/pets", listener.local_addr().unwrap());
+        let builtin = Builtin::new(reqwest::Client::new(), Duration::from_secs(10));
+        let mark = SendMark::not_sent();
+        assert!(!mark.revoke());
+        let sending = builtin.start(
+            method,
+            url.parse().unwrap(),
+            HeaderMap::new(),
+            Bytes::from_static(data.as_bytes()),
+            mark.clone(),
+        );
+        let receiving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut received = vec![0; 1_000];
+            let length = stream.read(&mut received).await.unwrap();
+            received.truncate(length);
+            received
+        };
+        let (sent, received) = tokio::join!(sending, receiving);
+        assert!(sent.is_err());
+        assert!(!mark.may_be_sent());
+        received
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_attempt_has_ended_does_not_leave() {
+        for (method, data) in [(Method::POST, r#"{"name":"Rex"}"#), (Method::DELETE, "")] {
+            let received = received(method.clone(), data).await;
+            assert_eq!(String::from_utf8_lossy(&received), "", "{method}");
+        }
+    }
+
+    #[test]
+    fn an_attempt_that_ends_after_its_request_was_sent_says_so() {
+        let body = OutgoingBody {
+            data: Bytes::from_static(b"{}"),
+            mark: SendMark::not_sent(),
+        };
+        assert!(!body.is_end_stream());
+        assert_eq!(body.size_hint().exact(), Some(2));
+        assert!(body.mark.revoke());
+        assert_eq!(body.size_hint().exact(), Some(2), "it is sent to its end");
     }
 }

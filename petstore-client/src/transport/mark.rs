@@ -49,6 +49,8 @@ const NOT_SENT: u8 = 0;
 const SENT: u8 = 1;
 /// Handed to a transport that has not taken the mark.
 const UNKNOWN: u8 = 2;
+/// The attempt has ended before it was sent, and must not be sent any more.
+const REVOKED: u8 = 3;
 
 impl SendMark {
     pub(crate) fn not_sent() -> Self {
@@ -61,10 +63,7 @@ impl SendMark {
     pub fn take<B>(request: &mut http::Request<B>) -> Self {
         match request.extensions_mut().remove::<Self>() {
             Some(mark) => {
-                // A request of an earlier attempt may have been sent.
-                let _ =
-                    mark.0
-                        .compare_exchange(UNKNOWN, NOT_SENT, Ordering::AcqRel, Ordering::Acquire);
+                mark.replace(UNKNOWN, NOT_SENT);
                 mark
             }
             None => Self::not_sent(),
@@ -73,20 +72,32 @@ impl SendMark {
 
     /// Records that the service may receive the request from now on.
     pub fn sent(&self) {
-        self.0.store(SENT, Ordering::Release);
+        self.try_send();
+    }
+
+    /// Records that the request is sent now. Returns false if it must not be sent any more.
+    pub(super) fn try_send(&self) -> bool {
+        self.replace(UNKNOWN, SENT);
+        self.replace(NOT_SENT, SENT);
+        !self.is_revoked()
     }
 
     /// Hands the mark to a transport that may ignore it.
     pub(super) fn hand_out(&self) -> Self {
-        let _ = self
-            .0
-            .compare_exchange(NOT_SENT, UNKNOWN, Ordering::AcqRel, Ordering::Acquire);
+        self.replace(NOT_SENT, UNKNOWN);
         self.clone()
+    }
+
+    /// Ends the attempt. The built-in transport does not send the request any more. Returns whether the
+    /// service may have received it.
+    pub(crate) fn revoke(&self) -> bool {
+        self.replace(NOT_SENT, REVOKED);
+        self.may_be_sent()
     }
 
     /// Returns whether the service may have received the request.
     pub(crate) fn may_be_sent(&self) -> bool {
-        self.0.load(Ordering::Acquire) != NOT_SENT
+        matches!(self.0.load(Ordering::Acquire), SENT | UNKNOWN)
     }
 
     /// Returns whether a transport has recorded that it sent the request.
@@ -94,8 +105,13 @@ impl SendMark {
         self.0.load(Ordering::Acquire) == SENT
     }
 
-    /// Prepares the mark for the next attempt.
-    pub(crate) fn reset(&self) {
-        self.0.store(NOT_SENT, Ordering::Release);
+    pub(super) fn is_revoked(&self) -> bool {
+        self.0.load(Ordering::Acquire) == REVOKED
+    }
+
+    fn replace(&self, old: u8, new: u8) {
+        let _ = self
+            .0
+            .compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
     }
 }

@@ -100,11 +100,7 @@ impl Network {
                     error
                 })
             }
-            Err(_) => {
-                // A connection that just took the request marks it now.
-                tokio::task::yield_now().await;
-                Err(limits.timed_out(mark.may_be_sent()))
-            }
+            Err(_) => Err(limits.timed_out(mark.revoke())),
         }
     }
 }

@@ -10,4 +10,5 @@ mod responses;
 mod retries;
 mod retry_after;
 mod routes;
+mod services;
 mod timeouts;

@@ -3,22 +3,19 @@
 
 #![cfg(target_os = "linux")]
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_client::auth::provider_fn;
-use petstore_client::transport::{Builtin, Proxy, Transport};
+use petstore_client::transport::{Builtin, Transport};
 use petstore_client::{
     Client, ClientBuilder, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind,
 };
-use petstore_mock::MockServer;
-use tokio::io::AsyncWriteExt as _;
 
-use super::not_sent::full;
 use super::routes::{HttpRequest, HttpResult, ROUTES, Route};
+use super::services::Service;
 use crate::client::kit::{REX, answer, builder, secs};
-use crate::client::wire::{Act, Wire, listen};
+use crate::client::wire::{Act, Wire};
 
 type Settings = Box<dyn Fn(ClientBuilder) -> ClientBuilder>;
 
@@ -34,81 +31,6 @@ struct Case {
     needs_mark: bool,
     /// Whether only the built-in transport has the setting that the case needs.
     is_for_builtin: bool,
-}
-
-/// What is at the base URL.
-enum Service {
-    /// Nothing.
-    Gone,
-    /// A name that no resolver knows.
-    Unknown,
-    /// A server that accepts no connection.
-    Full,
-    /// A server without TLS, called with TLS. It writes these bytes, and closes the connection.
-    WithoutTls(&'static [u8]),
-    /// A server with a certificate that nobody trusts.
-    Untrusted,
-    /// A server that does the same with each request.
-    Acts(Act),
-    /// A service behind a proxy that does this.
-    Proxied(Act),
-}
-
-/// A running service, and what keeps it running.
-struct Running {
-    base: String,
-    proxy: Option<Proxy>,
-    _service: Box<dyn Any>,
-}
-
-impl Running {
-    fn new(base: impl Into<String>, service: impl Any) -> Self {
-        Self {
-            base: base.into(),
-            proxy: None,
-            _service: Box::new(service),
-        }
-    }
-}
-
-impl Service {
-    /// Starts the service.
-    async fn start(&self) -> Running {
-        match self {
-            Self::Gone => Running::new(format!("http://{}/v1", listen().local_addr().unwrap()), ()),
-            // A label of a name has at most 63 characters, so no server is asked for this one.
-            Self::Unknown => Running::new(format!("http://{}.test:1/v1", "x".repeat(64)), ()),
-            Self::Full => {
-                let full = full().await;
-                Running::new(full.base.clone(), full)
-            }
-            Self::WithoutTls(bytes) => {
-                let (listener, bytes) = (listen(), *bytes);
-                let base = format!("https://{}/v1", listener.local_addr().unwrap());
-                let serving = tokio::spawn(async move {
-                    while let Ok((mut stream, _)) = listener.accept().await {
-                        let _ = stream.write_all(bytes).await;
-                    }
-                });
-                Running::new(base, serving)
-            }
-            Self::Untrusted => {
-                let server = MockServer::builder().tls().start().await.unwrap();
-                Running::new(server.url().to_owned(), server)
-            }
-            Self::Acts(act) => {
-                let server = Wire::of(vec![act.clone()]);
-                Running::new(server.base(), server)
-            }
-            Self::Proxied(act) => {
-                let server = Wire::of(vec![act.clone()]);
-                Running {
-                    proxy: Some(Proxy::all(server.origin())),
-                    ..Running::new("https://petstore.test/v1", server)
-                }
-            }
-        }
-    }
 }
 
 impl Case {
@@ -350,5 +272,33 @@ async fn a_wrapper_that_sends_twice_may_have_been_processed_the_first_time() {
         assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
         assert_eq!(error.may_have_been_processed(), processed, "{error}");
         assert_eq!(error.attempts(), if processed { 1 } else { 3 }, "{error}");
+    }
+}
+
+/// Attempts end at about the time at which a connection in another thread takes their request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_request_that_arrives_is_never_called_unprocessed() {
+    let server = Wire::start(|_| answer(201, &[], REX));
+    let client = builder(&server.base()).max_attempts(1).build().unwrap();
+    let mut unprocessed = Vec::new();
+    for round in 0..40 {
+        let limit = Duration::from_micros(20 * round);
+        let names = (0..16).map(|number| format!("pet {round}-{number}"));
+        let calls = names.map(|name| {
+            let call = client.pets().create(&NewPet::new(&name, 7));
+            let call = call.attempt_timeout(limit).send();
+            tokio::spawn(async move { (name, call.await) })
+        });
+        for call in calls.collect::<Vec<_>>() {
+            match call.await.unwrap() {
+                (name, Err(error)) if !error.may_have_been_processed() => unprocessed.push(name),
+                _ => {}
+            }
+        }
+    }
+    for seen in server.seen() {
+        let body = String::from_utf8(seen.body).unwrap();
+        let name = body.split('"').nth(3).unwrap().to_owned();
+        assert!(!unprocessed.contains(&name), "{name} arrived");
     }
 }

@@ -1,6 +1,8 @@
 //! The ways a request takes to the service: the built-in transport, wrappers around it, and transports
 //! of a program's own, with and without the mark that says whether a request was sent.
 
+#![cfg(target_os = "linux")]
+
 use ::http as http_types;
 use http_types::header::CONTENT_LENGTH;
 use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
