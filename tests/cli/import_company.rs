@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use tokio::time::{Duration, Instant};
 
 use super::harness::{Petstore, Ran};
-use super::shop::{Fate, Shop};
+use super::shop::{Fate, Paging, Shop};
 
 /// A service, and a folder with files to import.
 struct Scene {
@@ -41,7 +41,7 @@ impl Scene {
 #[tokio::test(start_paused = true)]
 async fn a_list_without_links_proves_nothing() {
     let scene = Scene::new();
-    scene.shop.state().has_links = false;
+    scene.shop.state().paging = Paging::Unlinked;
     let names: Vec<_> = (0..99).map(|pet| format!("other {pet}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     scene.shop.add(&names);
@@ -117,7 +117,7 @@ async fn a_row_that_may_be_anothers_is_named_and_can_be_accepted() {
     note: checking 1 unknown row: listing all pets, about 1 request
     note: the unknown row stays unknown
     note: nothing to send
-    note: 2 of 3 rows created, 1 unknown
+    note: 2 of 3 rows created, 1 uncertain
     error: 1 row is uncertain
       line 3: may be pet 4
     hint: look at these pets; `petstore pets import HOME/a.csv --concurrency 1 --accept-uncertain` takes them as created
@@ -130,6 +130,96 @@ async fn a_row_that_may_be_anothers_is_named_and_can_be_accepted() {
     assert_eq!((&summary["complete"], ran.code), (&true.into(), 0));
     assert_eq!(summary["run"]["found"], 1);
     assert_eq!(scene.shop.count("Same"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn programs_and_people_get_the_pets_of_an_uncertain_row() {
+    let scene = Scene::new();
+    scene.shop.state().fates = [Fate::Created, Fate::Lost].into();
+    let names = ["A1", "Same", "A3"];
+    scene.import("a.csv", &names, "").await;
+    scene
+        .import("b.csv", &["B1", "Same", "B2", "Same", "B3"], "")
+        .await;
+    let ran = scene
+        .import("a.csv", &names, "--unknown check -o json")
+        .await;
+    let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let pets = serde_json::json!([{ "line": 3, "pets": [4, 6] }]);
+    assert_eq!(summary["uncertain"], pets, "{}", ran.stdout);
+    assert_eq!(summary["total"]["uncertain"], 1);
+    assert_eq!(summary["complete"], false);
+    let note = "note: 2 of 3 rows created, 1 uncertain\n";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let ran = scene
+        .import("a.csv", &names, "--unknown check -o table")
+        .await;
+    assert!(
+        ran.stdout
+            .contains("\nunknown           0      0\nuncertain                1\n"),
+        "{}",
+        ran.stdout
+    );
+    let line = "\n  line 3: may be pet 4 or 6\n";
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
+}
+
+/// Loses the responses of an import, whose list of pets is then as it is asked for here.
+async fn checked(paging: Paging, others: usize) -> (Scene, Ran) {
+    let scene = Scene::new();
+    let others: Vec<_> = (0..others).map(|pet| format!("other {pet}")).collect();
+    let others: Vec<_> = others.iter().map(String::as_str).collect();
+    scene.shop.add(&others);
+    scene.shop.state().fates = [Fate::Created, Fate::Unanswered, Fate::Lost].into();
+    let names = ["One", "Two", "Three", "Four", "Five"];
+    let first = scene.import("a.csv", &names, "").await;
+    assert_eq!((first.summary(), first.code), ([5, 3, 0, 2, 0], 8));
+    scene.shop.state().paging = paging;
+    let ran = scene.import("a.csv", &names, "--unknown check").await;
+    for name in names {
+        assert!(
+            scene.shop.count(name) <= 1,
+            "{name} {paging:?}: {}",
+            ran.stderr
+        );
+    }
+    (scene, ran)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_another_order_or_with_a_pet_twice_finds_out_all() {
+    for paging in [Paging::Linked, Paging::Reversed, Paging::Overlapping] {
+        let (scene, ran) = checked(paging, 230).await;
+        let what = format!("{paging:?}: {}", ran.stderr);
+        assert_eq!((ran.summary(), ran.code), ([5, 5, 0, 0, 0], 0), "{what}");
+        assert_eq!(scene.shop.state().pets.len(), 235, "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_ends_or_ends_too_early_proves_nothing() {
+    for (paging, why) in [
+        (
+            Paging::Repeated,
+            "the service sends the same page again under another URL",
+        ),
+        (Paging::Empty, "the service sends empty pages without end"),
+        (
+            Paging::Cut(232),
+            "pet 233 of this import is not in the list",
+        ),
+    ] {
+        let (scene, ran) = checked(paging, 230).await;
+        let what = format!("{paging:?}: {}", ran.stderr);
+        assert_eq!(ran.code, 8, "{what}");
+        assert!(ran.stderr.contains(why), "{what}");
+        assert_eq!(scene.shop.count("Three"), 0, "{what}");
+        // Once the list is whole, the same command finds out all.
+        scene.shop.state().paging = Paging::Linked;
+        let names = ["One", "Two", "Three", "Four", "Five"];
+        let ran = scene.import("a.csv", &names, "--unknown check").await;
+        assert_eq!((ran.summary(), ran.code), ([5, 5, 0, 0, 0], 0), "{what}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,6 +23,25 @@ pub(super) enum Fate {
     Late(usize),
 }
 
+/// How the service lists its pets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paging {
+    /// In the order of their creation, with a link to each next page.
+    Linked,
+    /// Without links.
+    Unlinked,
+    /// The pet that was created last comes first.
+    Reversed,
+    /// The list ends after this number of pets, as if there were no more.
+    Cut(usize),
+    /// Each page has a link to another one, with the same pets.
+    Repeated,
+    /// Each page has a link to another one, without pets.
+    Empty,
+    /// Each page begins with the last pets of the one before.
+    Overlapping,
+}
+
 /// The state of the service.
 pub(super) struct State {
     /// The pets, in the order of their creation.
@@ -33,10 +52,7 @@ pub(super) struct State {
     pub(super) fates: VecDeque<Fate>,
     /// The name of a pet that the service always answers with 500, and does not create.
     pub(super) broken: &'static str,
-    /// Whether a page has a link to the next one.
-    pub(super) has_links: bool,
-    /// Whether lists begin with the pet that was created last.
-    pub(super) is_reversed: bool,
+    pub(super) paging: Paging,
     /// Requests that are processed later, and after how many other requests.
     late: Vec<(usize, Value)>,
 }
@@ -71,14 +87,22 @@ impl State {
         };
         let (limit, from) = (number("limit").unwrap_or(20), number("from").unwrap_or(0));
         let mut pets = self.pets.clone();
-        if self.is_reversed {
-            pets.reverse();
+        let mut next = from + limit;
+        match self.paging {
+            Paging::Linked | Paging::Unlinked | Paging::Repeated => {}
+            Paging::Reversed => pets.reverse(),
+            Paging::Cut(end) => pets.truncate(end),
+            Paging::Empty => pets.clear(),
+            Paging::Overlapping => next -= limit / 2,
         }
-        let until = pets.len().min(from + limit);
-        let page = serde_json::to_vec(&pets[from.min(until)..until]).unwrap();
-        let link = format!("<{base}/pets?limit={limit}&from={until}>; rel=\"next\"");
+        let is_endless = matches!(self.paging, Paging::Repeated | Paging::Empty);
+        let start = if is_endless { 0 } else { from.min(pets.len()) };
+        let end = pets.len().min(start + limit);
+        let page = serde_json::to_vec(&pets[start..end]).unwrap();
+        let has_more = is_endless || end < pets.len();
+        let link = format!("<{base}/pets?limit={limit}&from={next}>; rel=\"next\"");
         let headers: &[(&str, &str)] = &[("Link", &link)];
-        let has_link = self.has_links && until < pets.len();
+        let has_link = has_more && self.paging != Paging::Unlinked;
         crate::client::answer(200, if has_link { headers } else { &[] }, page)
     }
 
@@ -125,8 +149,7 @@ impl Shop {
             ids: VecDeque::new(),
             fates: VecDeque::new(),
             broken: "",
-            has_links: true,
-            is_reversed: false,
+            paging: Paging::Linked,
             late: Vec::new(),
         };
         let state = Arc::new(Mutex::new(state));

@@ -138,7 +138,7 @@ impl<'a> Summary<'a> {
             created,
             rejected,
             unknown,
-            uncertain: _,
+            uncertain,
             left,
         } = self.state.totals();
         let all = plural(self.input.rows().len(), "row", "rows");
@@ -146,7 +146,8 @@ impl<'a> Summary<'a> {
         for (rows, what) in [
             (self.state.run().found, "found"),
             (rejected, "rejected"),
-            (unknown, "unknown"),
+            (unknown - uncertain, "unknown"),
+            (uncertain, "uncertain"),
             (left, "left"),
         ] {
             if rows > 0 {
@@ -177,7 +178,8 @@ impl<'a> Summary<'a> {
         }
         let rejected = (amount(rejected, RED), amount(total.rejected, RED));
         rows.push(row("rejected", rejected.0, rejected.1));
-        let unknown = (amount(unknown, YELLOW), amount(total.unknown, YELLOW));
+        let total_unknown = amount(total.unknown - total.uncertain, YELLOW);
+        let unknown = (amount(unknown, YELLOW), total_unknown);
         rows.push(row("unknown", unknown.0, unknown.1));
         if total.uncertain > 0 {
             rows.push(row("uncertain", none(), amount(total.uncertain, YELLOW)));
