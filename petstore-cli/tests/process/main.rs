@@ -9,6 +9,8 @@ mod export;
 mod killed;
 mod limits;
 mod manual;
+#[cfg(feature = "mock")]
+mod restarts;
 mod support;
 #[cfg(feature = "mock")]
 mod terminal;

@@ -1,0 +1,228 @@
+//! Tests of an import whose server is killed and started again, and of one that is killed at each step.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use petstore_mock::{Effect, FaultGuard, MockServer, Operation, Plan, Seed};
+use serde_json::Value;
+
+use super::support::{KEY, PETSTORE, petstore, rows};
+
+/// A mock server as a process, which keeps its pets in a file.
+struct Server {
+    child: Child,
+    /// The number of requests that it has logged.
+    logged: Arc<AtomicUsize>,
+}
+
+impl Server {
+    /// Starts the server at a port; 0 for any. Returns when it answers.
+    fn start(folder: &Path, port: u16) -> (Self, u16) {
+        let file = folder.join("port");
+        let _ = std::fs::remove_file(&file);
+        let mut command = Command::new(PETSTORE);
+        command
+            .env_clear()
+            .args([
+                "mock",
+                "serve",
+                "-v",
+                "--seed",
+                "none",
+                "--data",
+                "pets.data",
+            ])
+            .args(["--key", &format!("{KEY}=enterprise:1000000/100000000")])
+            .args(["--port", &port.to_string(), "--port-file", "port"])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let logged = Arc::new(AtomicUsize::new(0));
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let counter = Arc::clone(&logged);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if line.contains("POST") {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        let port = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!("the server ended: {status}");
+            }
+            let written = std::fs::read_to_string(&file).unwrap_or_default();
+            if let Ok(port) = written.trim().parse() {
+                break port;
+            }
+            std::thread::yield_now();
+        };
+        (Self { child, logged }, port)
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// An import of a file against a server.
+struct Import {
+    folder: PathBuf,
+    url: String,
+}
+
+impl Import {
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = petstore();
+        command
+            .env("PETSTORE_BASE_URL", &self.url)
+            // So that the check does not wait for half a minute.
+            .args(["pets", "import", "pets.ndjson", "--timeout", "3"])
+            .args(more)
+            .current_dir(&self.folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        self.command(more).output().unwrap()
+    }
+
+    /// Returns the names of all pets, sorted.
+    fn names(&self) -> Vec<String> {
+        let mut command = petstore();
+        let list = command
+            .env("PETSTORE_BASE_URL", &self.url)
+            .args(["pets", "list", "--all", "--jq", ".[].name"]);
+        let text = String::from_utf8(list.output().unwrap().stdout).unwrap();
+        let mut names: Vec<_> = text.lines().map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+}
+
+fn expected(count: usize) -> Vec<String> {
+    let mut names: Vec<_> = (0..count).map(|row| format!("pet {row}")).collect();
+    names.sort();
+    names
+}
+
+/// Finds out about all unknown rows, and sends those that were not created.
+fn check(import: &Import) {
+    let output = import.run(&["--unknown", "check"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn an_import_goes_on_while_its_server_is_killed_and_started_again() {
+    const ROWS: usize = 600;
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pets.ndjson"), rows(ROWS)).unwrap();
+    let (mut server, port) = Server::start(folder.path(), 0);
+    let import = Import {
+        folder: folder.path().to_owned(),
+        url: format!("http://127.0.0.1:{port}/v1"),
+    };
+    let mut running = import.command(&["--concurrency", "4"]).spawn().unwrap();
+    for enough in [30, 150, 1] {
+        while server.logged.load(Ordering::Relaxed) < enough
+            && running.try_wait().unwrap().is_none()
+        {
+            std::thread::yield_now();
+        }
+        server.kill();
+        server = Server::start(folder.path(), port).0;
+    }
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Rows whose response was lost are unknown, and no others.
+    assert!(matches!(output.status.code(), Some(0 | 8)), "{said}");
+    let names = import.names();
+    assert!(names.len() >= ROWS - 3 * 4, "{}: {said}", names.len());
+    check(&import);
+    assert_eq!(import.names(), expected(ROWS));
+    server.kill();
+}
+
+/// What is in flight when the command is killed.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// A row, which the service does not process.
+    Send,
+    /// A row, which the service has processed.
+    Answer,
+    /// A page of the check.
+    Check,
+    /// A row that the check has sent again.
+    SendAgain,
+}
+
+/// Starts an import, and kills it while the server holds back a response.
+fn kill_at(held: &FaultGuard, import: &Import, arguments: &[&str]) {
+    let mut child = import.command(arguments).spawn().unwrap();
+    while held.hits() == 0 {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it waits for a response");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn killed_at(step: Step) {
+    const ROWS: usize = 12;
+
+    let plan = Plan::enterprise(100_000, 1_000_000);
+    let builder = MockServer::builder().key(KEY, plan).seed(Seed::none());
+    let server = builder.start_blocking().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pets.ndjson"), rows(ROWS)).unwrap();
+    let import = Import {
+        folder: folder.path().to_owned(),
+        url: server.url().to_owned(),
+    };
+    let forever = Duration::from_secs(600);
+    let create = || server.faults().on(Operation::CreatePet);
+    let one: &[&str] = &["--concurrency", "1"];
+    let again: &[&str] = &["--unknown", "check"];
+    if let Step::Check | Step::SendAgain = step {
+        let _lost = create().nth(4).status(500);
+        assert_eq!(import.run(one).status.code(), Some(8));
+    }
+    let (held, arguments) = match step {
+        Step::Send => {
+            let effects = vec![Effect::status(500), Effect::Hang];
+            (create().nth(1).apply(Effect::All(effects)), one)
+        }
+        Step::Answer => (create().nth(1).delay(forever), one),
+        Step::Check => {
+            let list = server.faults().on(Operation::ListPets);
+            (list.nth(1).delay(forever), again)
+        }
+        Step::SendAgain => (create().nth(1).delay(forever), again),
+    };
+    kill_at(&held, &import, arguments);
+    drop(held);
+    check(&import);
+    assert_eq!(import.names(), expected(ROWS), "{step:?}");
+    let again = import.run(&["-o", "json"]);
+    let summary: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(summary["complete"], true, "{step:?}");
+}
+
+#[test]
+fn an_import_that_is_killed_at_any_step_creates_each_row_once() {
+    for step in [Step::Send, Step::Answer, Step::Check, Step::SendAgain] {
+        killed_at(step);
+    }
+}
