@@ -295,3 +295,27 @@ pub struct QuotaUsage {
     #[serde(serialize_with = "serialize_seconds")]
     pub reset: SystemTime,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_12_characters_is_found_in_longer_texts() {
+        let settings = Settings::default();
+        let mut accounts = Accounts::default();
+        for key in ["abcdefghijkl", "bcdefghijkm"] {
+            accounts
+                .add(Some(key), None, Plan::Free, &settings)
+                .unwrap();
+        }
+        for (text, is_found) in [
+            ("abcdefghijkl", true),
+            ("-abcdefghijkl", true),
+            ("bcdefghijkm", true),
+            ("--bcdefghijkm", false),
+        ] {
+            assert_eq!(accounts.is_in(text), is_found, "{text}");
+        }
+    }
+}

@@ -194,6 +194,27 @@ fn a_ban_is_named_by_the_breach_that_caused_it() {
 }
 
 #[test]
+fn a_ban_names_only_the_early_requests_that_count() {
+    let line = |n: u32| match n {
+        0 => "1+0.001 1 GET /v1/pets 429 wait=59 remaining=0 reset=60".to_owned(),
+        // Only the last 3 of the 5 early requests came within the period of the ban's policy.
+        5 => "6+0.001 1 GET /v1/pets 429 banned wait=300 strikes=3".to_owned(),
+        _ => format!(
+            "{}+0.001 1 GET /v1/pets 429 wait=50 remaining=0 reset=60 strikes={}",
+            n + 1,
+            n.min(2)
+        ),
+    };
+    let evidence = evidence_of(&(0..=5).map(line).collect::<Vec<_>>());
+    check(&evidence);
+    let ban = evidence.ban.unwrap();
+    assert!(
+        ban.ends_with("3 requests arrived before Retry-After had elapsed (#4, #5, #6)"),
+        "{ban}"
+    );
+}
+
+#[test]
 fn a_ban_by_two_clients_names_the_requests_of_both() {
     let line = |n: u32| {
         let agent = if n < 6 { "one/1" } else { "two/1" };

@@ -281,6 +281,10 @@ fn back_off() {
             "half of the waits are short",
             &[0.001, 0.05, 0.001, 0.05, 0.001, 0.05],
         ),
+        (
+            "60 % of the waits are short",
+            &[0.001, 0.05, 0.001, 0.05, 0.001],
+        ),
     ] {
         expect(name, "", &row(waits, FAILS));
     }
@@ -294,6 +298,10 @@ fn back_off() {
         (
             "7 repeats at once, then a long wait",
             &[0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 5.0],
+        ),
+        (
+            "more than 60 % of the waits are short",
+            &[0.001, 0.05, 0.001, 0.05, 0.001, 0.001],
         ),
         (
             "7 repeats at once in a row of slower ones",
@@ -439,6 +447,12 @@ fn repeated_post() {
         ),
         ("the list held the very pet", "500 added=7", shows_it, 1.0),
         ("503 although it was added", "503 added=7", "", 1.0),
+        (
+            "list asked for before the answer to the POST",
+            "500",
+            "1.005+0.1 2 GET /v1/pets 200 lists=1",
+            1.0,
+        ),
         (
             "list answered after the repeat",
             "500",
