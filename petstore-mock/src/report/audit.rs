@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{
+    breach::Ruling,
     client::Client,
     facts::Facts,
     finding::{Report, ReportedClient},
@@ -46,6 +47,8 @@ pub(crate) struct Audit {
     scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
     findings: Findings,
+    /// Empty between exchanges. Kept for its memory.
+    ruling: Ruling,
 }
 
 impl Audit {
@@ -126,16 +129,17 @@ impl Audit {
         let (scope, requests) = &mut self.scopes[client.scope()];
         *requests += 1;
         self.remembered -= client.remembered();
-        let earlier = client.pass_boundary(boundary);
-        self.findings.add(id, client, scope, earlier);
+        let found = &mut self.ruling;
+        client.pass_boundary(boundary, found);
+        self.findings.add(id, client, scope, found);
         if facts.is_error() || client.compares_requests() {
             facts.identify(record);
         }
         let facts = Arc::new(facts);
         let ban = caused_ban(&mut self.strikes, record, &facts);
-        let ruling = client.ended(record, &facts, ban.as_ref());
+        client.ended(record, &facts, ban.as_ref(), found);
         self.findings.show_after(id, &facts);
-        self.findings.add(id, client, scope, ruling);
+        self.findings.add(id, client, scope, found);
         client.remember(facts);
         self.remembered += client.remembered();
         while self.remembered > MAX_REMEMBERED && self.drop_idle_client() {}
@@ -147,7 +151,7 @@ impl Audit {
         let mut findings = self.findings.clone();
         for (id, client) in &self.clients {
             let (scope, _) = &self.scopes[client.scope()];
-            findings.add(*id, client, scope, client.open_breaches());
+            findings.add(*id, client, scope, &mut client.open_breaches());
         }
         let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
         Report {
@@ -190,7 +194,7 @@ impl Audit {
         if let Some(client) = self.clients.remove(&id) {
             let (scope, _) = &self.scopes[client.scope()];
             self.findings
-                .add(id, &client, scope, client.open_breaches());
+                .add(id, &client, scope, &mut client.open_breaches());
             self.remembered -= client.remembered();
         }
         true

@@ -1,6 +1,6 @@
 //! Breaches of rules while they are being found: the requests and the sentence about them.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration, vec::Drain};
 
 use super::{facts::Facts, rule::Rule};
 
@@ -188,6 +188,11 @@ impl Breach {
         &self.series
     }
 
+    /// Continues the breach with one more request.
+    pub(super) fn push(&mut self, request: &Arc<Facts>) {
+        self.series.push(request);
+    }
+
     /// Continues the breach.
     pub(super) fn extend(&mut self, later: Self) {
         self.series.append(&later.series);
@@ -198,21 +203,65 @@ impl Breach {
     }
 }
 
-/// The breaches that the rules find in one exchange.
+/// A request that belongs to the only breach of a rule by its client. Its sentence is written only if
+/// it is the first one.
+#[derive(Debug)]
+pub(super) struct Note {
+    rule: Rule,
+    request: Arc<Facts>,
+    describe: fn(&Facts) -> String,
+}
+
+impl Note {
+    pub(super) const fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    pub(super) const fn request(&self) -> &Arc<Facts> {
+        &self.request
+    }
+
+    /// Returns the breach that begins with the request.
+    pub(super) fn breach(&self) -> Breach {
+        Breach::brief(0, (self.describe)(&self.request), &self.request)
+    }
+}
+
+/// What the rules find in one exchange.
 #[derive(Debug, Default)]
-pub(super) struct Ruling(Vec<(Rule, Breach)>);
+pub(super) struct Ruling {
+    breaches: Vec<(Rule, Breach)>,
+    notes: Vec<Note>,
+}
 
 impl Ruling {
     pub(super) fn add(&mut self, rule: Rule, breach: Breach) {
-        self.0.push((rule, breach));
+        self.breaches.push((rule, breach));
     }
 
-    /// Adds a request to the only breach of a client.
-    pub(super) fn note(&mut self, rule: Rule, request: &Arc<Facts>, text: &str) {
-        self.add(rule, Breach::brief(0, text.to_owned(), request));
+    /// Adds a request to the only breach of a rule by its client. `describe` returns the sentence
+    /// about the first such request.
+    pub(super) fn note(
+        &mut self,
+        rule: Rule,
+        request: &Arc<Facts>,
+        describe: fn(&Facts) -> String,
+    ) {
+        let request = Arc::clone(request);
+        self.notes.push(Note {
+            rule,
+            request,
+            describe,
+        });
     }
 
-    pub(super) fn into_breaches(self) -> Vec<(Rule, Breach)> {
-        self.0
+    /// Takes the breaches out. The memory of the list is kept for the next exchange.
+    pub(super) fn take_breaches(&mut self) -> Drain<'_, (Rule, Breach)> {
+        self.breaches.drain(..)
+    }
+
+    /// Takes the notes out. The memory of the list is kept for the next exchange.
+    pub(super) fn take_notes(&mut self) -> Drain<'_, Note> {
+        self.notes.drain(..)
     }
 }

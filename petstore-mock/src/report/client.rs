@@ -91,30 +91,29 @@ impl Client {
         seen.is_some_and(|seen| now.gap_since(&seen) < SEVERAL_MEMORY)
     }
 
-    /// Lets the rules judge a completed exchange. `ban` is the one that it caused. An earlier
-    /// boundary completes what is open.
+    /// Lets the rules judge a completed exchange. `ban` is the one that it caused.
     pub(super) fn ended(
         &mut self,
         record: &Record,
         request: &Arc<Facts>,
         ban: Option<&Ban>,
-    ) -> Ruling {
-        let mut found = Ruling::default();
+        found: &mut Ruling,
+    ) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if closes_connection(record) {
             self.connection = None;
         }
         let rules = &mut self.rules;
-        let timing = rules.waits.judge(request, ban.map(Ban::text), &mut found);
-        rules.quota.judge(request, timing, ban, &mut found);
-        rules.retries.judge(request, &mut found);
-        rules.posts.judge(record, request, &mut found);
-        rules.refusals.judge(request, &mut found);
-        rules.hygiene.judge(record, request, &mut found);
+        let timing = rules.waits.judge(request, ban.map(Ban::text), found);
+        rules.quota.judge(request, timing, ban, found);
+        rules.retries.judge(request, found);
+        rules.posts.judge(record, request, found);
+        rules.refusals.judge(request, found);
+        rules.hygiene.judge(record, request, found);
         if self.reported.user_agent.is_none() {
-            found.note(Rule::UserAgent, request, "sent without a User-Agent");
+            let text = |_: &Facts| "sent without a User-Agent".to_owned();
+            found.note(Rule::UserAgent, request, text);
         }
-        found
     }
 
     /// Adds a judged request to the context of later breaches.
@@ -136,15 +135,13 @@ impl Client {
         self.remembered() > 0 || !self.rules.refusals.is_empty()
     }
 
-    /// Ends the state of the rules at a boundary. Returns what they find in it.
-    pub(super) fn pass_boundary(&mut self, boundary: u64) -> Ruling {
-        let mut found = Ruling::default();
+    /// Ends the state of the rules at a boundary, and completes what is open.
+    pub(super) fn pass_boundary(&mut self, boundary: u64, found: &mut Ruling) {
         if self.boundary != boundary {
             self.boundary = boundary;
-            self.rules.retries.complete(&mut found);
+            self.rules.retries.complete(found);
             self.rules = Rules::default();
         }
-        found
     }
 
     /// Returns what the rules find if nothing follows.

@@ -92,25 +92,43 @@ impl Findings {
         }
     }
 
-    /// Adds what the rules found in the requests of a client.
-    pub(super) fn add(&mut self, id: u64, client: &Client, scope: &Arc<str>, ruling: Ruling) {
-        for (rule, breach) in ruling.into_breaches() {
-            let Some(severity) = rule.severity(&self.severities) else {
-                continue;
-            };
-            let is_full = self.listed.len() >= MAX_FINDINGS;
-            if is_full && !self.listed.contains_key(&(id, rule)) {
-                self.unlisted[severity as usize] += 1;
-                continue;
+    /// Adds what the rules found in the requests of a client, and empties it.
+    pub(super) fn add(&mut self, id: u64, client: &Client, scope: &Arc<str>, found: &mut Ruling) {
+        for (rule, breach) in found.take_breaches() {
+            self.add_breach(id, client, scope, rule, breach);
+        }
+        for note in found.take_notes() {
+            let known = self.listed.get_mut(&(id, note.rule()));
+            match known.and_then(Breaches::only_shown) {
+                Some(breach) => breach.push(note.request()),
+                None => self.add_breach(id, client, scope, note.rule(), note.breach()),
             }
-            let new = || Breaches::new(severity, scope, client.reported());
-            let breaches = self.listed.entry((id, rule)).or_insert_with(new);
-            let before = breaches.shown.len();
-            let may_show = before == 0 || self.shown < MAX_SHOWN_TOGETHER;
-            breaches.add(breach, client.recent(), may_show);
-            if before > 0 {
-                self.shown += breaches.shown.len() - before;
-            }
+        }
+    }
+
+    fn add_breach(
+        &mut self,
+        id: u64,
+        client: &Client,
+        scope: &Arc<str>,
+        rule: Rule,
+        breach: Breach,
+    ) {
+        let Some(severity) = rule.severity(&self.severities) else {
+            return;
+        };
+        let is_full = self.listed.len() >= MAX_FINDINGS;
+        if is_full && !self.listed.contains_key(&(id, rule)) {
+            self.unlisted[severity as usize] += 1;
+            return;
+        }
+        let new = || Breaches::new(severity, scope, client.reported());
+        let breaches = self.listed.entry((id, rule)).or_insert_with(new);
+        let before = breaches.shown.len();
+        let may_show = before == 0 || self.shown < MAX_SHOWN_TOGETHER;
+        breaches.add(breach, client.recent(), may_show);
+        if before > 0 {
+            self.shown += breaches.shown.len() - before;
         }
     }
 
@@ -157,6 +175,14 @@ impl Breaches {
                 after: Vec::new(),
                 breach,
             });
+        }
+    }
+
+    /// Returns the breach of a rule that counts once per client.
+    fn only_shown(&mut self) -> Option<&mut Breach> {
+        match &mut *self.shown {
+            [only] => Some(&mut only.breach),
+            _ => None,
         }
     }
 

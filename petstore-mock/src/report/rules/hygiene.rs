@@ -38,7 +38,9 @@ impl Hygiene {
     ) {
         judge_key(record, request, found);
         if record.arrival.operation == Some(Operation::GetPet) {
-            found.note(Rule::Deprecated, request, &days_left(request.arrived().at));
+            found.note(Rule::Deprecated, request, |request| {
+                days_left(request.arrived().at)
+            });
         }
         self.judge_connection(record, request, found);
     }
@@ -76,8 +78,9 @@ fn judge_key(record: &Record, request: &Arc<Facts>, found: &mut Ruling) {
             found.add(Rule::KeyInUrl, Breach::brief(id, text, request));
         }
         Some(KeyFlaw::OtherScheme) if request.status() == Some(401) => {
-            let text = "a valid key was not sent as a bearer token";
-            found.note(Rule::KeyScheme, request, text);
+            found.note(Rule::KeyScheme, request, |_| {
+                "a valid key was not sent as a bearer token".to_owned()
+            });
         }
         Some(KeyFlaw::OtherScheme) | None => {}
     }
