@@ -54,9 +54,8 @@ impl Server {
             }
         });
         let port = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                panic!("the server ended: {status}");
-            }
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "the server ended: {ended:?}");
             let written = std::fs::read_to_string(&file).unwrap_or_default();
             if let Ok(port) = written.trim().parse() {
                 break port;
