@@ -24,6 +24,7 @@ enum Refusal {
     /// A file or folder of another user, which this user must get to use the place.
     Foreign(PathBuf),
     /// Other users can write in it, or it is a link.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix systems are asked"))]
     Unsafe,
     Unusable(io::Error),
 }

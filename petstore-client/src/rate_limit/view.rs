@@ -296,6 +296,13 @@ fn optional_seconds<S: Serializer>(
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
+#[cfg_attr(
+    windows,
+    expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )
+)]
 fn unix_seconds<S: Serializer>(instant: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     since_epoch(*instant).serialize(serializer)
 }

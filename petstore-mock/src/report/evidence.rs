@@ -235,6 +235,13 @@ fn real_time(now: &Moment, begin: &Moment) -> Option<Duration> {
     (clock.abs_diff(real) > CLOCK_MOVED).then_some(real)
 }
 
+#[cfg_attr(
+    windows,
+    expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )
+)]
 fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&humantime::format_rfc3339_millis(*at))
 }

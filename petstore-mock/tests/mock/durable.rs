@@ -6,7 +6,6 @@ use std::{
     fs,
     net::SocketAddr,
     path::Path,
-    process::Command,
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -16,7 +15,9 @@ use std::{
 
 use serde_json::Value;
 
-use super::process::{BINARY, Running, ask, run, scratch};
+#[cfg(target_os = "linux")]
+use super::process::BINARY;
+use super::process::{Running, ask, run, scratch};
 
 const KEY: &str = "enterprise-key";
 
@@ -186,6 +187,7 @@ fn where_no_file_can_be_made_the_operating_system_is_quoted() {
 }
 
 /// The status of an answer, which must have the Error shape if it is an error.
+#[cfg(target_os = "linux")]
 fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap()
 }
@@ -194,6 +196,7 @@ fn status(answer: &str) -> &str {
 #[test]
 fn a_full_disk_is_507_and_not_ready_until_it_has_space() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    use std::process::Command;
     let data = scratch("full");
     // A limit of the file's size simulates a full disk.
     let script = "trap '' XFSZ; ulimit -S -f 16; exec \"$0\" --port 0 --data \"$1\"";

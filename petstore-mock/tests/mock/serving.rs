@@ -1,7 +1,8 @@
 //! Tests of `serve` from the ready line to the end on a signal.
 
+use std::fs;
+#[cfg(unix)]
 use std::{
-    fs,
     io::{Read, Write},
     net::TcpStream,
     process::Command,
@@ -13,6 +14,7 @@ use super::process::{Running, scratch};
 #[cfg(unix)]
 use super::support::post_head;
 
+#[cfg(unix)]
 #[test]
 fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
     for (args, signal) in [
