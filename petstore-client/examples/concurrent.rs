@@ -1,6 +1,8 @@
 //! Creates 100 pets, 16 at a time. The client keeps within the quotas, so no request is refused.
 //!
 //! `cargo run -p petstore-client --example concurrent`
+//!
+//! In a program of your own: `cargo add futures-util`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use futures_util::{StreamExt as _, stream};

@@ -1,6 +1,8 @@
 //! Configures TLS, time limits and retries, and then replaces the built-in HTTP client.
 //!
 //! `cargo run -p petstore-client --example network`
+//!
+//! In a program of your own: `cargo add http reqwest`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::time::Duration;

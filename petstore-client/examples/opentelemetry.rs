@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p petstore-client --example opentelemetry`
 //!
-//! In a program of your own: `cargo add opentelemetry opentelemetry_sdk tracing-opentelemetry
+//! In a program of your own: `cargo add opentelemetry opentelemetry_sdk tracing tracing-opentelemetry
 //! tracing-subscriber`, and an exporter such as `opentelemetry-otlp` in place of those in memory.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 

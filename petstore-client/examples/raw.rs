@@ -1,6 +1,8 @@
 //! Sends raw requests, for operations that have no typed method: decoded, paged, and built without sending.
 //!
 //! `cargo run -p petstore-client --example raw`
+//!
+//! In a program of your own: `cargo add serde_json`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use petstore_client::{Client, Method, Pet};

@@ -1,6 +1,8 @@
 //! Prints the client's spans and logs, and counts bytes from its events.
 //!
 //! `cargo run -p petstore-client --example tracing`
+//!
+//! In a program of your own: `cargo add tracing tracing-subscriber`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::sync::Arc;

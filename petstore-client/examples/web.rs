@@ -1,6 +1,8 @@
 //! Uses the client in an axum service, and turns its errors into responses.
 //!
 //! `cargo run -p petstore-client --example web`
+//!
+//! In a program of your own: `cargo add axum reqwest serde_json`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use axum::extract::State;

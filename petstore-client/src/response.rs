@@ -34,6 +34,18 @@ pub struct Response<T> {
 }
 
 /// The metadata of a successful call: status, headers and attempts.
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> petstore_client::Result<()> {
+/// let page = client.pets().list().await?;
+/// let meta = page.meta();
+/// println!("{} after {} requests and {:?} of waiting", meta.status(), meta.attempts(), meta.waited());
+/// if let Some(id) = meta.headers().get("x-request-id") {
+///     println!("the service calls it {id:?}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ResponseMeta {
     pub(crate) operation: Cow<'static, str>,

@@ -2,6 +2,7 @@
 //! workflows, and the commands of the READMEs.
 
 mod citations;
+mod examples;
 mod files;
 mod layers;
 mod limiter;

@@ -44,6 +44,22 @@ use crate::logging::TARGET;
 use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 
 /// Something that happened.
+///
+/// ```
+/// use petstore_client::Client;
+/// use petstore_client::events::Event;
+///
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .on_event(|event| match event {
+///         Event::Waiting(wait) => eprintln!("{} waits: {:?}", wait.operation, wait.reason),
+///         Event::Retrying(retry) => eprintln!("again in {:?}: {}", retry.delay, retry.error),
+///         _ => {}
+///     })
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -108,6 +124,19 @@ pub struct Finished<'a> {
 }
 
 /// A complete response with any status.
+///
+/// ```
+/// use petstore_client::events::Event;
+///
+/// fn log(event: &Event<'_>) {
+///     if let Event::Finished(finished) = event
+///         && let Ok(received) = finished.outcome
+///     {
+///         let left = received.quota().map(|quota| quota.remaining);
+///         println!("{} after {:?}, {left:?} requests left", received.status, finished.elapsed);
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Received<'a> {

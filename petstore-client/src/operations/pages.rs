@@ -23,6 +23,16 @@ const MAX_EMPTY_PAGES: usize = 100;
 /// [`RawRequest::pages`](crate::operations::RawRequest::pages). It ends after its first error.
 ///
 /// `P` is `Page<Pet>`, or `Bytes` for raw requests. The stream can be stored, moved and spawned.
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> petstore_client::Result<()> {
+/// let mut pages = client.pets().list().limit(100).pages();
+/// while let Some(page) = pages.try_next().await? {
+///     println!("{} pets, after {:?} of waiting", page.len(), page.meta().waited());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Pages<P> {
     /// The request for the next page; `None` at the end.
@@ -142,6 +152,16 @@ impl<T: Unpin + 'static> Pages<Page<T>> {
 
 /// A stream of items, from [`ListPets::items`](crate::operations::ListPets::items). It ends after
 /// its first error.
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> petstore_client::Result<()> {
+/// let mut pets = client.pets().list().limit(100).items();
+/// while let Some(pet) = pets.try_next().await? {
+///     println!("{}", pet.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Items<T> {
     pages: Pages<Page<T>>,

@@ -51,6 +51,16 @@ impl fmt::Display for Quota {
 }
 
 /// The current window of a quota, as the service describes it (specification, section 8).
+///
+/// ```
+/// # async fn show(client: petstore_client::Client) -> petstore_client::Result<()> {
+/// let page = client.pets().list().await?;
+/// if let Some(window) = page.meta().quota() {
+///     println!("{} of {} left until {:?}", window.remaining, window.limit, window.reset);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QuotaWindow {
@@ -164,6 +174,21 @@ impl fmt::Display for BlockReason {
 }
 
 /// A block: no request with the key may be sent until an instant.
+///
+/// ```
+/// use petstore_client::Error;
+/// use petstore_client::rate_limit::BlockReason;
+///
+/// /// Returns what to show to a user whose call failed.
+/// fn advice(error: &Error) -> Option<String> {
+///     let blocked = error.blocked()?;
+///     let seconds = blocked.remaining.as_secs() + 1;
+///     Some(match blocked.reason {
+///         BlockReason::Ban => format!("the key is banned for {seconds} s"),
+///         _ => format!("try again in {seconds} s"),
+///     })
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Blocked {

@@ -140,6 +140,19 @@ impl fmt::Debug for BoxTransport {
 pub struct ResponseLimit(pub usize);
 
 /// The error of a transport. It says whether the service may have received the request.
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+/// use petstore_client::transport::TransportError;
+///
+/// /// Converts the error of an HTTP client of the program's own.
+/// fn converted(error: Error) -> TransportError {
+///     match error.kind() {
+///         ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable => TransportError::connect(error),
+///         _ => TransportError::interrupted(error),
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("{}", summary(*.kind))]
 pub struct TransportError {

@@ -47,6 +47,17 @@ impl Faults {
 }
 
 /// Builds a fault. The method for the effect comes last, and sets the fault.
+///
+/// ```
+/// use petstore_mock::{MockServer, Operation};
+///
+/// # async fn show() {
+/// let server = MockServer::start().await;
+/// // The first request that creates a pet adds it, and its connection breaks before the response.
+/// let lost = server.faults().on(Operation::CreatePet).first(1).processed(true).reset();
+/// # drop(lost);
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "the fault is set by the method that names its effect"]
 pub struct FaultBuilder<'a> {

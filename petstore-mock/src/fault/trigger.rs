@@ -41,6 +41,16 @@ impl Serialize for MatchedKey {
 /// A header field: its name, and its value if one is given.
 ///
 /// In JSON, it is `{"name": "x-mock-fault", "value": "lost"}`.
+///
+/// ```
+/// use http::{HeaderName, HeaderValue};
+/// use petstore_mock::HeaderField;
+///
+/// let name = HeaderName::from_static("x-mock-fault");
+/// let any_value = HeaderField::new(name.clone(), None);
+/// let this_value = HeaderField::new(name, HeaderValue::from_static("lost"));
+/// assert_ne!(any_value, this_value);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderField {

@@ -35,6 +35,14 @@ pub(crate) const MAX_HEAD_BYTES: u32 = 256 * 1024;
 ///
 /// The specification does not show them, so all of them are assumptions. A client must not rely on
 /// them.
+///
+/// ```
+/// use petstore_mock::ErrorCode;
+///
+/// assert_eq!(ErrorCode::KeyBanned.status(), 429);
+/// assert_eq!(serde_json::to_string(&ErrorCode::KeyBanned)?, r#""key_banned""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -11,6 +11,16 @@ use crate::rate_limit::quota::outstanding::MAX_COUNT;
 const USE_UNIT: u64 = 1_024;
 
 /// Identifies a process that shares a key's limits with others through a store.
+///
+/// ```
+/// use std::path::PathBuf;
+/// use petstore_client::rate_limit::MemberId;
+///
+/// /// Returns a file that shows that a member runs.
+/// fn marker(member: MemberId) -> PathBuf {
+///     format!("member-{:016x}", member.get()).into()
+/// }
+/// ```
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]

@@ -136,6 +136,15 @@ impl<S: LimitStore> LimitStore for Arc<S> {
 
 /// The name of a key's record: a keyed hash of the API key and the service's origin, in 32
 /// hexadecimal digits.
+///
+/// ```
+/// use std::path::{Path, PathBuf};
+/// use petstore_client::rate_limit::RecordKey;
+///
+/// fn path_of(key: &RecordKey, folder: &Path) -> PathBuf {
+///     folder.join(key.as_str())
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordKey(pub(crate) String);
 
@@ -164,6 +173,17 @@ impl RecordKey {
 type Apply<'c> = dyn FnMut(Option<&[u8]>, StoreTime) -> Vec<u8> + Send + 'c;
 
 /// A change of a record by a member.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_client::rate_limit::{Change, StoreTime};
+///
+/// /// Updates a record that is kept in this process.
+/// fn update(record: &mut Option<Vec<u8>>, mut change: Change<'_>, now: Duration) {
+///     let now = StoreTime::new(0, now);
+///     *record = Some(change.apply(record.as_deref(), now));
+/// }
+/// ```
 pub struct Change<'c> {
     member: MemberId,
     apply: &'c mut Apply<'c>,
@@ -196,6 +216,17 @@ impl fmt::Debug for Change<'_> {
 }
 
 /// An instant on a clock that all members share.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use petstore_client::rate_limit::StoreTime;
+///
+/// // For members on one machine. With a store on another machine, use that one's clock.
+/// let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+/// let now = StoreTime::new(0, since_1970);
+/// assert_ne!(now, StoreTime::new(1, since_1970));
+/// # Ok::<(), std::time::SystemTimeError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreTime {
     epoch: u64,
@@ -223,6 +254,15 @@ impl StoreTime {
 }
 
 /// Why a record could not be updated.
+///
+/// ```
+/// use std::fs;
+/// use petstore_client::rate_limit::{RecordKey, StoreError};
+///
+/// fn read(key: &RecordKey) -> Result<Vec<u8>, StoreError> {
+///     fs::read(key.as_str()).map_err(StoreError::new)
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StoreError(Box<dyn Error + Send + Sync>);
