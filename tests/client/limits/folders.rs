@@ -18,10 +18,6 @@ use crate::client::kit::{KEY, millis, mock, secs};
 const LIMIT: u32 = 300;
 const WINDOWS: u32 = 4;
 const TASKS: usize = 8;
-/// Who writes a record again does not know what others were granted since its last update. In the first
-/// second of a minute, that may be a request of each task of a member.
-const LAST_MOMENTS: u64 = 8;
-
 /// The members of a fleet, and how many requests each has sent.
 struct Fleet {
     home: TempDir,
@@ -126,6 +122,17 @@ async fn three() -> Fleet {
     fleet
 }
 
+/// Returns the file of the only record in a folder.
+fn record(folder: &Path) -> PathBuf {
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    files
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|it| it == "limits"))
+        .unwrap()
+}
+
 fn aside(folder: &Path) -> PathBuf {
     folder.with_extension("aside")
 }
@@ -146,8 +153,7 @@ async fn a_deleted_folder_does_not_split_the_members() {
 
 #[tokio::test(start_paused = true)]
 async fn a_folder_that_is_deleted_again_and_again_does_not_split_the_members() {
-    let mut fleet = three().await;
-    fleet.may_be_refused = LAST_MOMENTS;
+    let fleet = three().await;
     for tenth in 0..200 {
         tokio::time::sleep_until(fleet.start + millis(61_000 + 100 * tenth)).await;
         let _ = fs::remove_dir_all(fleet.folder());
@@ -157,8 +163,7 @@ async fn a_folder_that_is_deleted_again_and_again_does_not_split_the_members() {
 
 #[tokio::test(start_paused = true)]
 async fn a_folder_that_another_one_replaces_does_not_split_the_members() {
-    let mut old = three().await;
-    old.may_be_refused = LAST_MOMENTS;
+    let old = three().await;
     old.at(1).await;
     fs::create_dir(aside(&old.folder())).unwrap();
     old.at(61).await;
@@ -166,4 +171,32 @@ async fn a_folder_that_another_one_replaces_does_not_split_the_members() {
     fs::rename(old.folder(), other).unwrap();
     fs::rename(aside(&old.folder()), old.folder()).unwrap();
     old.finish(3, "replaced").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_moved_away_and_back_says_nothing_new() {
+    for (away, back) in [(1, 3), (2, 40), (20, 50), (61, 62), (65, 100), (90, 170)] {
+        let fleet = three().await;
+        fleet.at(away).await;
+        let record = record(&fleet.folder());
+        fs::rename(&record, aside(&record)).unwrap();
+        fleet.at(back).await;
+        fs::rename(aside(&record), &record).unwrap();
+        let what = format!("away after {away} s, back after {back} s");
+        fleet.finish(3, &what).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_that_is_moved_away_and_back_says_nothing_new() {
+    for (away, back) in [(2, 40), (61, 62), (90, 170)] {
+        let fleet = three().await;
+        fleet.at(away).await;
+        fs::rename(fleet.folder(), aside(&fleet.folder())).unwrap();
+        fleet.at(back).await;
+        fs::remove_dir_all(fleet.folder()).unwrap();
+        fs::rename(aside(&fleet.folder()), fleet.folder()).unwrap();
+        let what = format!("away after {away} s, back after {back} s");
+        fleet.finish(3, &what).await;
+    }
 }

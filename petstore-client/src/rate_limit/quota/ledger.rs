@@ -256,6 +256,11 @@ impl Ledger {
         self.seen_at.map(|at| now.since(at))
     }
 
+    /// Returns when the service wrote the last reading, at the latest.
+    pub(crate) fn seen_at(&self) -> Option<LocalTime> {
+        self.seen_at
+    }
+
     /// Returns the earliest time that the service's clock may show.
     pub(crate) fn service_time(&self, now: LocalTime) -> ServiceTime {
         self.clock.earliest(now)

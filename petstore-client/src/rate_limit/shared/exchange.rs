@@ -23,6 +23,9 @@ use crate::rate_limit::view::SharedStatus;
 
 /// The tolerance when clocks are compared, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
+/// The time that may pass between reading the store's clock and this process's, in microseconds, if the
+/// process has to wait for a processor.
+const MAX_DELAY: u64 = 100_000;
 /// An update that is older than this many times its limit is abandoned: its runtime is blocked.
 const STALE_FACTOR: u32 = 2;
 /// How often a process that may end checks whether another update has ended.
@@ -215,8 +218,11 @@ impl Exchange {
             let shift = shift_to(at, now);
             let now = now.moved(shift);
             let report = report.moved(shift);
-            // After a jump of the store's clock, the copy's times are wrong.
-            let copy = || host.access(|member, _, _| member.copy().filter(|_| shift == 0));
+            let copy = || {
+                // After a jump of the store's clock, the copy's times are wrong.
+                let is_jump = shift.unsigned_abs() > MAX_DELAY;
+                host.access(|member, _, _| member.copy().filter(|_| !is_jump))
+            };
             let is_alive = |other| self.store.is_alive(&self.key, other).unwrap_or(true);
             let wall = ServiceTime::from(clock::wall());
             let update = Update::new(me, &report, &policy, now);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::alone::Alone;
 use super::members::Members;
 use super::record::Record;
-use super::slot::MemberId;
-use super::update::{Granted, MEMBER_LEASE, Report};
+use super::slot::{MEMBER_LEASE, MemberId};
+use super::update::{Granted, Report};
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::{self, Decision, InFlight};
 use crate::rate_limit::quota::ledger::Ledger;
@@ -442,6 +442,7 @@ impl Member {
             outcomes: self.reporting.clone(),
             reserved: kept + in_flight,
             given_back: self.given_back,
+            seen_updates: self.members.updates(),
             want: waiting,
             prefetch,
             blocked: self.ledger().last_block(),

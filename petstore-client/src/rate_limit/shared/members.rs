@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::slot::{MemberId, Slot};
+use super::slot::{MEMBER_LEASE, MemberId, Slot};
 use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
 /// The most members in a record.
 const MAX_MEMBERS: usize = 64;
@@ -21,12 +22,42 @@ pub(crate) struct Members {
     /// Oldest first.
     slots: Vec<Slot>,
     probe: Option<Probe>,
+    /// How often the record was updated.
+    updates: u64,
 }
 
 impl Members {
     /// Returns whether members can have written it: a store may hold anything.
     pub(crate) fn is_plausible(&self) -> bool {
-        self.slots.len() <= MAX_MEMBERS && self.slots.iter().all(Slot::is_plausible)
+        self.slots.len() <= MAX_MEMBERS
+            && self.slots.iter().all(Slot::is_plausible)
+            && self.updates < MAX_COUNT
+    }
+
+    /// Returns how often the record was updated. A member that knows of more updates than a record has
+    /// knows a later record.
+    pub(crate) fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    pub(crate) fn count_update(&mut self) {
+        self.updates = (self.updates + 1).min(MAX_COUNT - 1);
+    }
+
+    /// Takes over what members have reported to another record later than to this one.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for slot in other.slots {
+            let place = self.slots.iter().position(|known| known.id() == slot.id());
+            match place {
+                Some(place) if self.slots[place].end() < slot.end() => self.slots[place] = slot,
+                None if self.slots.len() < MAX_MEMBERS => self.slots.push(slot),
+                Some(_) | None => {}
+            }
+        }
+        if self.probe_granted() < other.probe.map(|probe| probe.granted) {
+            self.probe = other.probe;
+        }
+        self.updates = self.updates.max(other.updates);
     }
 
     pub(crate) fn slots(&self) -> &[Slot] {
@@ -42,6 +73,26 @@ impl Members {
             self.slots.len() - 1
         });
         &mut self.slots[place]
+    }
+
+    /// Records that the record comes from a member's copy. The others have to report before more is granted.
+    pub(crate) fn await_reports(&mut self, now: LocalTime) {
+        for slot in &mut self.slots {
+            slot.await_report(now.plus(MEMBER_LEASE));
+        }
+    }
+
+    /// Returns whether the member is to report what the record may lack.
+    pub(crate) fn awaits_report_of(&self, id: MemberId) -> bool {
+        let own = self.slots.iter().find(|slot| slot.id() == id);
+        own.is_some_and(Slot::awaits_report)
+    }
+
+    /// Returns whether another member is to report what the record may lack.
+    pub(crate) fn awaits_reports_beside(&self, me: MemberId, now: LocalTime) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| slot.id() != me && slot.awaits_report() && slot.is_alive(now))
     }
 
     /// Returns how many members are alive.

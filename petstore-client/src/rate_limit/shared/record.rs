@@ -14,7 +14,7 @@ use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::view::BlockReason;
 
 /// The version of the format. A record with another version is replaced.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 /// The maximum size of a record. It fits in a page of 4 KiB with the store's own data.
 const MAX_RECORD: usize = 4_000;
 
@@ -80,6 +80,18 @@ impl Record {
             }
             _ => self.ledger.set_block(Some(block)),
         }
+    }
+
+    /// Merges another record of the same key: what was learned and reported later counts.
+    pub(crate) fn merge(&mut self, other: Self, now: LocalTime) {
+        let Self { ledger, members } = other;
+        let other_block = if self.ledger.seen_at() < ledger.seen_at() {
+            std::mem::replace(&mut self.ledger, ledger).last_block()
+        } else {
+            ledger.last_block()
+        };
+        self.record_block(other_block, now);
+        self.members.merge(members);
     }
 
     /// Removes dead members, and ends their probes. What they and silent members had reserved counts as
@@ -287,6 +299,7 @@ mod tests {
             ("/members/slots/63/reserved", most),
             ("/members/slots/0/want", most),
             ("/members/slots/0/weighted_use", most * 1_024 + 1_023),
+            ("/members/updates", most),
             ("/ledger/windows/0/own", most),
             ("/ledger/windows/0/remaining", 100),
             ("/ledger/usage/minute/used", most),

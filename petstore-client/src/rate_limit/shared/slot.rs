@@ -1,12 +1,15 @@
 //! The entry of a member in the record.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
+/// A member without an update for this long is taken for dead.
+pub(crate) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 /// What one request adds to the weighted use, which loses a quarter with each window.
 const USE_UNIT: u64 = 1_024;
 
@@ -55,6 +58,8 @@ pub(crate) struct Slot {
     weighted_use: u64,
     /// When the member is taken for dead.
     until: LocalTime,
+    /// Whether the record was restored, and the member has not reported since.
+    awaits_report: bool,
 }
 
 impl Slot {
@@ -119,6 +124,7 @@ impl Slot {
     /// some back.
     pub(crate) fn report(&mut self, reserved: u64, want: u64, given_back: u64, until: LocalTime) {
         (self.reserved, self.want, self.until) = (reserved, want, until);
+        self.awaits_report = false;
         self.got = self.got.saturating_sub(given_back);
     }
 
@@ -134,6 +140,20 @@ impl Slot {
     /// Records reservations of which the outcome is known.
     pub(crate) fn end_requests(&mut self, requests: u64) {
         self.reserved = self.reserved.saturating_sub(requests);
+    }
+
+    /// Gives the member time to report to a record that was restored.
+    pub(crate) fn await_report(&mut self, until: LocalTime) {
+        (self.awaits_report, self.until) = (true, until);
+    }
+
+    pub(crate) fn awaits_report(&self) -> bool {
+        self.awaits_report
+    }
+
+    /// Returns when the member is taken for dead, unless it reports before.
+    pub(crate) fn end(&self) -> LocalTime {
+        self.until
     }
 
     /// Sets the requests that are reserved or in flight.
@@ -197,10 +217,6 @@ impl Slot {
     /// Returns what it got in this window and the one before.
     pub(crate) fn parts(&self) -> (u64, u64) {
         (self.got, self.previous)
-    }
-
-    pub(crate) fn end(&self) -> LocalTime {
-        self.until
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::division::{Claim, OpenWindow};
 use super::record::Record;
-use super::slot::MemberId;
+use super::slot::{MEMBER_LEASE, MemberId};
 use super::store::StoreTime;
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::{self, Allowance, Decision};
@@ -18,14 +18,14 @@ use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{Quota, WaitReason};
 
-/// A member without an update for this long is taken for dead.
-pub(crate) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 /// A granted probe is in flight by then, and the member's next update says so.
 const PROBE_LEASE: Duration = Duration::from_secs(3);
 /// How soon a member without a grant tries again.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_ASK_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
+/// How soon a member tries again while others have not reported to a restored record.
+const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// How soon a response is expected, at least.
 const MIN_RESPONSE_TIME: Duration = Duration::from_millis(100);
@@ -49,6 +49,8 @@ pub(crate) struct Report {
     /// whose reply was lost does no harm.
     pub(crate) reserved: u64,
     pub(crate) given_back: u64,
+    /// How many updates of the record the member knows of.
+    pub(crate) seen_updates: u64,
     /// Calls that wait, and how many requests the member would reserve in advance.
     pub(crate) want: u64,
     pub(crate) prefetch: u64,
@@ -118,8 +120,8 @@ impl<'u> Update<'u> {
         }
     }
 
-    /// Updates the member's part of a stored record, and restores a lost record from the member's
-    /// `copy`. Returns the new record in both forms, and what the member gets.
+    /// Updates the member's part of a stored record. Restores a record that is lost, or older than the
+    /// member's `copy`, from that. Returns the new record in both forms, and what the member gets.
     pub(crate) fn apply_to_stored(
         self,
         current: Option<&[u8]>,
@@ -128,15 +130,16 @@ impl<'u> Update<'u> {
         is_alive: impl Fn(MemberId) -> bool,
         copy: impl FnOnce() -> Option<Record>,
     ) -> Result<Applied, &'static str> {
-        let known = current.and_then(|current| Record::decode(current, at, wall));
-        let mut record = known
-            .or_else(copy)
+        let stored = current.and_then(|current| Record::decode(current, at, wall));
+        let mut record = self
+            .current(stored, copy)
             .unwrap_or_else(|| Record::new(Ledger::new(self.now, wall), Default::default()));
         record.expire_members(self.now, |other| other == self.me || is_alive(other));
         if !record.members_mut().admits(self.me, self.now) {
             return Err("it has the maximum number of members");
         }
         let granted = self.apply(&mut record);
+        record.members_mut().count_update();
         let bytes = if self.report.leaves {
             record.without(self.me).encode(at, wall)?
         } else {
@@ -147,6 +150,31 @@ impl<'u> Update<'u> {
             record,
             granted,
         })
+    }
+
+    /// Returns the stored record, with what the member knows that it lacks: a store may lose updates, and a
+    /// file may be moved away and back.
+    fn current(
+        self,
+        stored: Option<Record>,
+        copy: impl FnOnce() -> Option<Record>,
+    ) -> Option<Record> {
+        let Some(mut stored) = stored else {
+            let mut copy = copy()?;
+            copy.members_mut().await_reports(self.now);
+            return Some(copy);
+        };
+        let is_old = stored.members().updates() < self.report.seen_updates;
+        if !is_old && !stored.members().awaits_report_of(self.me) {
+            return Some(stored);
+        }
+        if let Some(copy) = copy() {
+            stored.merge(copy, self.now);
+        }
+        if is_old {
+            stored.members_mut().await_reports(self.now);
+        }
+        Some(stored)
     }
 
     /// Records the report, and grants reservations.
@@ -185,6 +213,9 @@ impl<'u> Update<'u> {
             Ok(allowance) => allowance,
             Err(wait) => return Granted::nothing(self.ask_again(record, wait)),
         };
+        if record.members().awaits_reports_beside(self.me, self.now) {
+            return Granted::nothing(self.now.plus(REPORT_INTERVAL));
+        }
         if self.report.want == 0 && (allowance.is_probe() || self.report.prefetch == 0) {
             return Granted::nothing(self.now);
         }
@@ -345,6 +376,7 @@ pub(crate) struct Applied {
 mod tests {
     use super::*;
     use crate::rate_limit::quota::clock::SECOND;
+    use crate::rate_limit::tests::rules::with_window;
 
     const HOUR: i64 = 3_600 * SECOND;
     const NOW: LocalTime = LocalTime(11 * HOUR);
@@ -380,6 +412,74 @@ mod tests {
             assert_eq!((members.reserved(), ledger.lost()), (reserved, lost));
             assert_eq!(members.alive(NOW), 2 - usize::from(is_dead));
         }
+    }
+
+    /// A record that was updated so often, at so many seconds, and what its members have reserved.
+    fn stored(updates: u32, seconds: i64, reserved: &[(u64, u64)]) -> Record {
+        let ledger = with_window(100, 99).ledger().clone();
+        let mut record = Record::new(ledger, Default::default());
+        for (member, reserved) in reserved {
+            let end = LocalTime(NOW.0 + seconds * SECOND).plus(MEMBER_LEASE);
+            let slot = record.members_mut().slot(MemberId(*member));
+            slot.report(*reserved, 0, 0, end);
+        }
+        for _ in 0..updates {
+            record.members_mut().count_update();
+        }
+        record
+    }
+
+    /// Applies a report of a member that wants a request and knows of so many updates.
+    fn ask(me: u64, stored: &Record, seen: u64, copy: &Record, seconds: i64) -> Applied {
+        let report = Report {
+            seen_updates: seen,
+            want: 1,
+            ..Report::default()
+        };
+        let bytes = stored.encode(at(), WALL).unwrap();
+        let now = LocalTime(NOW.0 + seconds * SECOND);
+        Update::new(MemberId(me), &report, &Policy::default(), now)
+            .apply_to_stored(Some(&bytes), at(), WALL, |_| true, || Some(copy.clone()))
+            .unwrap()
+    }
+
+    fn reserved(record: &Record) -> Vec<(u64, u64)> {
+        let slots = record.members().slots().iter();
+        slots.map(|slot| (slot.id().0, slot.reserved())).collect()
+    }
+
+    #[test]
+    fn an_older_record_than_a_member_knows_gives_way_to_the_members_copy() {
+        let old = stored(7, -4, &[(1, 9), (3, 4)]);
+        let copy = stored(8, -1, &[(1, 5), (2, 0)]);
+        for (seen, found, updates) in [
+            (7, vec![(1, 9), (3, 4), (2, 1)], 8),
+            (8, vec![(1, 5), (3, 4), (2, 0)], 9),
+        ] {
+            let applied = ask(2, &old, seen, &copy, 0);
+            assert_eq!(reserved(&applied.record), found, "{seen}");
+            assert_eq!(applied.record.members().updates(), updates, "{seen}");
+        }
+        // A later report to the older record counts.
+        let newer = stored(7, 0, &[(1, 9)]);
+        let applied = ask(2, &newer, 8, &copy, 0);
+        assert_eq!(reserved(&applied.record), [(1, 9), (2, 0)]);
+    }
+
+    #[test]
+    fn a_restored_record_grants_nothing_until_each_member_has_reported_or_its_lease_is_over() {
+        let old = stored(7, -4, &[]);
+        let restored = ask(2, &old, 8, &stored(8, -1, &[(1, 5), (2, 0)]), 0);
+        assert_eq!(restored.granted.requests, 0);
+        assert_eq!(restored.granted.retry_at, NOW.plus(REPORT_INTERVAL));
+        for (seconds, granted) in [(4, 0), (5, 1)] {
+            let later = ask(2, &restored.record, 9, &old, seconds);
+            assert_eq!(later.granted.requests, granted, "{seconds} s");
+        }
+        let reported = ask(1, &restored.record, 9, &old, 1).record;
+        assert_eq!(ask(2, &reported, 10, &old, 1).granted.requests, 1);
+        let alone = ask(2, &old, 8, &stored(8, -1, &[(2, 0)]), 0);
+        assert_eq!(alone.granted.requests, 1, "no other member");
     }
 
     #[test]

@@ -17,9 +17,8 @@ use tokio::time::{Instant, sleep};
 
 use super::folder::{self, PlacedFile, Secret, member_path};
 use crate::clock;
-use crate::rate_limit::shared::slot::MemberId;
+use crate::rate_limit::shared::slot::{MEMBER_LEASE, MemberId};
 use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
-use crate::rate_limit::shared::update::MEMBER_LEASE;
 
 /// The start of a file. The record's length (2 bytes) and CRC (4 bytes) follow.
 const MAGIC: [u8; 4] = *b"PSL1";
