@@ -2,13 +2,15 @@
 
 #![cfg(unix)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::SystemTime;
 
 use petstore_mock::{MockServer, Plan};
 use tempfile::TempDir;
 
-use super::root;
+use super::{CRATES, files, root};
 
 /// The service of the documents.
 const ELSEWHERE: &str = "https://petstore.example/v1";
@@ -24,23 +26,36 @@ pub(super) struct Shell {
     server: MockServer,
 }
 
-/// The folder with the programs of this build, which are built if they are missing.
-fn programs() -> PathBuf {
-    let folder = std::env::current_exe().unwrap();
-    let folder = folder
-        .parent()
-        .and_then(|deps| deps.parent())
-        .unwrap()
-        .to_owned();
-    if ["petstore", "petstore-mock", EXAMPLE]
-        .iter()
-        .any(|name| !folder.join(name).exists())
-    {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--workspace", "--bins", "--examples"]);
-        assert!(build.current_dir(root()).status().unwrap().success());
-    }
-    folder
+/// The folder with the programs of this build, which are built if they are missing, or older than
+/// their source.
+fn programs() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let test = std::env::current_exe().unwrap();
+        let folder = test.parent().and_then(Path::parent).unwrap();
+        let built = ["petstore", "petstore-mock", EXAMPLE].map(|name| written(&folder.join(name)));
+        if built.into_iter().min().flatten() < newest_source() {
+            let mut build = Command::new(env!("CARGO"));
+            build.args(["build", "--quiet", "--workspace", "--bins", "--examples"]);
+            assert!(build.current_dir(root()).status().unwrap().success());
+        }
+        folder.to_owned()
+    });
+    &FOLDER
+}
+
+/// Returns when a file was written; `None` if it is missing.
+fn written(file: &Path) -> Option<SystemTime> {
+    file.metadata().and_then(|found| found.modified()).ok()
+}
+
+/// Returns when a file that the programs are built from was written last.
+fn newest_source() -> Option<SystemTime> {
+    const KINDS: &[&str] = &["css", "html", "js", "md", "rs", "txt", "yaml"];
+    CRATES
+        .into_iter()
+        .flat_map(|name| files(&format!("{name}/src"), KINDS))
+        .filter_map(|file| written(&root().join(file)))
+        .max()
 }
 
 impl Shell {
