@@ -394,8 +394,15 @@ impl Limiter {
     }
 
     fn lock(&self) -> (LocalTime, StateGuard<'_>) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.clock.now(), state)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        if let Some(exchange) = &self.exchange {
+            let State {
+                engine, progress, ..
+            } = &mut *state;
+            exchange.notice_fork(engine, progress, now);
+        }
+        (now, state)
     }
 
     /// Locks the state, and notices whether the machine was suspended: now if it `must`.

@@ -62,6 +62,10 @@ impl NoStore {
         match *self {}
     }
 
+    pub(crate) fn notice_fork(&self, _: &mut Local, _: &mut NoState, _: LocalTime) {
+        match *self {}
+    }
+
     pub(crate) fn plan(&self, _: &Local, _: &mut NoState, _: u64, _: LocalTime) -> NoState {
         match *self {}
     }

@@ -228,6 +228,11 @@ impl Local {
         expired.iter().map(|lease| ended(lease, now)).collect()
     }
 
+    /// Forgets the requests, which another process reports.
+    pub(crate) fn forget_requests(&mut self) {
+        self.requests.forget_all();
+    }
+
     /// Moves the times of requests to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.requests.shift(by);

@@ -170,6 +170,14 @@ impl Requests {
         self.probe.map(|(_, end)| end)
     }
 
+    /// Forgets all requests. Reservations of them that are still held end nothing.
+    pub(crate) fn forget_all(&mut self) {
+        *self = Self {
+            last_id: self.last_id,
+            ..Self::default()
+        };
+    }
+
     /// Lets another probe go while one is in flight.
     pub(crate) fn forget_probe(&mut self) {
         self.probe = None;

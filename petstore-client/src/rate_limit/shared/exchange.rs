@@ -55,14 +55,36 @@ pub(crate) struct Exchange {
 }
 
 /// How far the exchange is. The limiter keeps it beside the member.
-#[derive(Default)]
 pub(crate) struct ExchangeState {
+    /// The process of the member. A fork has a copy of it.
+    process: u32,
     /// When the update in progress began, and when the next one is planned.
     updating: Option<LocalTime>,
     planned: Option<LocalTime>,
     /// The store's problem, and how often it has changed.
     problem: Option<String>,
     changes: u64,
+}
+
+impl Default for ExchangeState {
+    fn default() -> Self {
+        Self {
+            process: std::process::id(),
+            updating: None,
+            planned: None,
+            problem: None,
+            changes: 0,
+        }
+    }
+}
+
+/// For tests: what a fork leads to.
+#[cfg(test)]
+impl ExchangeState {
+    /// Makes this process look like a fork of the one that has used it.
+    pub(crate) fn set_forked(&mut self) {
+        self.process = 0;
+    }
 }
 
 /// When the next update is due.
@@ -77,6 +99,22 @@ pub(crate) enum Due {
 impl Exchange {
     pub(crate) fn new(store: SharedStore, key: RecordKey) -> Arc<Self> {
         Arc::new(Self { store, key })
+    }
+
+    /// Makes another member of a process that was forked. Updates of its parent do not go on in it.
+    pub(crate) fn notice_fork(
+        &self,
+        engine: &mut Engine,
+        progress: &mut ExchangeState,
+        now: LocalTime,
+    ) {
+        if progress.process == std::process::id() {
+            return;
+        }
+        *progress = ExchangeState::default();
+        if let Some(member) = engine.member_mut() {
+            member.become_another(now);
+        }
     }
 
     /// Plans the next update, for so many calls that wait.

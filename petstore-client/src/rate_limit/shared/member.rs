@@ -117,6 +117,22 @@ impl Member {
         self.members.slot(self.id).set_reserved(in_flight);
     }
 
+    /// Continues as another member, in a process that was forked: the other process keeps the reservations
+    /// and the requests in flight, and reports them.
+    pub(crate) fn become_another(&mut self, now: LocalTime) {
+        let mut local = std::mem::take(&mut self.local);
+        local.forget_requests();
+        *self = Self {
+            local,
+            members: std::mem::take(&mut self.members),
+            state: self.state,
+            ..Self::new(MemberId::random(), now, ServiceTime(0))
+        };
+        if self.state == Sharing::Alone {
+            self.state = Sharing::New;
+        }
+    }
+
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
         if !self.shares_record() {

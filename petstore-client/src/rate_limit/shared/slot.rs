@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock;
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
@@ -30,8 +31,10 @@ const USE_UNIT: u64 = 1_024;
 pub struct MemberId(pub(crate) u64);
 
 impl MemberId {
+    /// Draws the number of a member. After a fork, both processes have the same random state.
     pub(crate) fn random() -> Self {
-        Self(RandomState::new().hash_one("member"))
+        let process = (std::process::id(), clock::wall());
+        Self(RandomState::new().hash_one(process))
     }
 
     /// Returns the random number of the member.

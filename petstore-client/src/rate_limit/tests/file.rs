@@ -2,14 +2,23 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::{Instant, advance, sleep};
 
+use super::waiting::acquire;
+
 use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::shared::host;
 use crate::rate_limit::shared::slot::MemberId;
-use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
+use crate::rate_limit::shared::store::{
+    Change, LimitStore, RecordKey, SharedStore, StoreError, StoreTime,
+};
 use crate::rate_limit::shared::stores::file::FileStore;
+use crate::rate_limit::time::TimeSource;
 
 const PAGE: usize = 4_096;
 /// Longer than the files, and whether a member runs, are taken to be as they were.
@@ -446,4 +455,25 @@ async fn to_forget_all_empties_the_folder_and_to_forget_a_key_removes_its_record
         .forget(None)
         .await
         .unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_shares_the_limits_under_a_number_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: SharedStore = Arc::new(FileStore::new(folder.path()));
+    let key = HeaderValue::from_static("Bearer key");
+    let origin = "https://petstore.example";
+    let limiter = host::limiter(TimeSource::default(), &store, origin, &key);
+    let send = async || {
+        let permit = limiter.acquire(acquire(), |_| {}).await.unwrap();
+        permit.observe(StatusCode::OK, &HeaderMap::new());
+    };
+    let member = || limiter.with_engine(|engine, _, _| engine.member().unwrap().id());
+    send().await;
+    let parent = member();
+    limiter.with_engine(|_, progress, _| progress.set_forked());
+    send().await;
+    assert_ne!(member(), parent);
+    let shared = limiter.view(&Policy::default()).shared.unwrap();
+    assert_eq!(shared.problem, None);
 }

@@ -334,3 +334,28 @@ fn a_member_sends_what_it_holds_within_its_own_settings() {
         Decision::WaitForResponse(WaitReason::Members)
     );
 }
+
+#[test]
+fn a_fork_is_another_member_that_has_nothing_reserved_and_reports_nothing_of_its_parent() {
+    for (updates, is_known) in [(1, true), (0, false)] {
+        let mut parent = Shared::new(900);
+        for _ in 0..updates {
+            parent.update(at(10), 20, 0);
+            parent.send(at(10), 5, 2);
+        }
+        let reserved = parent.record.members().reserved();
+        let mut child = parent.clone();
+        child.member.become_another(at(10));
+        assert_ne!(child.member.id(), parent.member.id());
+        assert_eq!(child.member.copy().is_some(), is_known);
+        assert_eq!(child.member.local().in_flight(), 0);
+        assert!(!matches!(child.decide(at(10)), Decision::Send { .. }));
+        let report = child.member.report(at(11), 1, 0.0);
+        assert_eq!((report.reserved, report.given_back), (0, 0));
+        assert!(report.outcomes.is_empty());
+        let policy = Policy::default();
+        let update = Update::new(child.member.id(), &report, &policy, at(11));
+        assert_eq!(update.apply(&mut child.record).requests, 1);
+        assert_eq!(child.record.members().reserved(), reserved + 1);
+    }
+}

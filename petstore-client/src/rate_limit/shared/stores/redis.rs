@@ -73,8 +73,14 @@ pub struct RedisStore {
     client: Client,
     location: String,
     prefix: String,
-    connection: Mutex<Option<MultiplexedConnection>>,
+    connection: Mutex<Option<OpenConnection>>,
     records: std::sync::Mutex<HashMap<RecordKey, Arc<Mutex<LastRecord>>>>,
+}
+
+/// A connection, and the process that opened it: a fork cannot use it.
+struct OpenConnection {
+    process: u32,
+    connection: MultiplexedConnection,
 }
 
 /// The result of the last update.
@@ -135,9 +141,12 @@ impl RedisStore {
 
     /// Returns the connection. Connects if there is none.
     async fn connection(&self) -> Result<MultiplexedConnection, StoreError> {
-        let mut connection = self.connection.lock().await;
-        if let Some(connection) = &*connection {
-            return Ok(connection.clone());
+        let process = std::process::id();
+        let mut open = self.connection.lock().await;
+        if let Some(open) = &*open
+            && open.process == process
+        {
+            return Ok(open.connection.clone());
         }
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECTION_TIMEOUT))
@@ -147,7 +156,10 @@ impl RedisStore {
             .get_multiplexed_async_connection_with_config(&config)
             .await;
         let new = new.map_err(StoreError::new)?;
-        *connection = Some(new.clone());
+        *open = Some(OpenConnection {
+            process,
+            connection: new.clone(),
+        });
         Ok(new)
     }
 
