@@ -18,13 +18,11 @@ mod fault;
 #[cfg(feature = "proxy")]
 mod proxy;
 
-mod pattern;
 mod report;
 
 mod journal;
 
 mod state;
-mod verify;
 
 mod handle;
 mod http;
@@ -49,11 +47,10 @@ pub use crate::{
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
-    journal::JournalUsage,
+    journal::{Expectation, JournalUsage, Pattern, Times},
     model::{Pet, PetStatus, SeedPet},
     openapi::OpenApi,
     operation::Operation,
-    pattern::Pattern,
     quota::{ParsePlanError, Plan, RateHeaders, Window},
     report::{
         About, Evidence, Finding, JudgedRequest, Predecessor, Report, ReportedClient, Role, Rule,
@@ -64,5 +61,4 @@ pub use crate::{
         BanPolicy, ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError,
         Snapshot,
     },
-    verify::{Expectation, Times},
 };

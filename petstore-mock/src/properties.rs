@@ -20,8 +20,8 @@ use crate::{
         new_pet,
         params::{ListQuery, Query, cursor, normalize_path, pet_id},
     },
+    journal::differences,
     model::{PetStatus, SeedPet},
-    pattern::differences,
     state::{Change, Store, persistence},
 };
 

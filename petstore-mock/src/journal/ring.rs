@@ -12,12 +12,12 @@ use std::{
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::Pattern;
 use crate::{
     changes::Changes,
     clock::Clock,
     clock::real_time,
     exchange::{Admission, Exchange, KeyLabel, Masker, Moment, Record, Sender},
-    pattern::Pattern,
     report::{Audit, Facts, Report, Severities},
 };
 

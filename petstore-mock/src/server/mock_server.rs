@@ -24,12 +24,10 @@ use crate::{
     exchange::Exchange,
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
-    journal::JournalUsage,
-    pattern::Pattern,
+    journal::{Expectation, JournalUsage, Pattern, Times, check_order, check_times},
     quota::Plan,
     report::Report,
     state::{AppState, ChangeError, Snapshot, block_on},
-    verify::{Expectation, Times, check_order, check_times},
 };
 
 /// A running mock of the Pet Store service.

@@ -9,11 +9,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use super::{Journal, Pattern};
 use crate::{
     clock::{Clock, real_time},
     exchange::{Masker, Record},
-    journal::Journal,
-    pattern::Pattern,
     text::printable,
 };
 
