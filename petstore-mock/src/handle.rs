@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     model::{Pet, SeedPet},
-    quota::Plan,
+    plan::Plan,
     state::{
         Account, AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot, StoredPet, block_on,
     },

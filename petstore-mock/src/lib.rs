@@ -10,7 +10,7 @@ mod cors;
 mod model;
 mod openapi;
 mod operation;
-mod quota;
+mod plan;
 mod text;
 
 mod exchange;
@@ -51,14 +51,14 @@ pub use crate::{
     model::{Pet, PetStatus, SeedPet},
     openapi::OpenApi,
     operation::Operation,
-    quota::{ParsePlanError, Plan, RateHeaders, Window},
+    plan::{ParsePlanError, Plan},
     report::{
         About, Evidence, Finding, JudgedRequest, Predecessor, Report, ReportedClient, Role, Rule,
         Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{
-        BanPolicy, ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, Seed, SeedError,
-        Snapshot,
+        BanPolicy, ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, RateHeaders, Seed,
+        SeedError, Snapshot, Window,
     },
 };

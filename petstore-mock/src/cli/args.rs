@@ -8,7 +8,7 @@ use super::{
     flags::{ServeArgs, seconds},
     gate::GateArgs,
 };
-use crate::quota::Plan;
+use crate::plan::Plan;
 
 /// The arguments of the mock: a command, or the flags of `serve`.
 ///

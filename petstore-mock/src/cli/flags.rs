@@ -24,9 +24,9 @@ use crate::{
     clock::{self, Clock},
     cors::Cors,
     model::PetStatus,
-    quota::{Plan, RateHeaders, Window},
+    plan::Plan,
     server::{Builder, Limits, MockServer},
-    state::BanPolicy,
+    state::{BanPolicy, RateHeaders, Window},
 };
 
 /// The flags of `serve`.

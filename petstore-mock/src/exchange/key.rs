@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::quota::Plan;
+use crate::plan::Plan;
 
 /// Shorter keys are not shown at all.
 const LONG_ENOUGH: usize = 16;

@@ -146,7 +146,7 @@ impl fmt::Debug for Masker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quota::Plan;
+    use crate::plan::Plan;
 
     fn keys() -> Masker {
         let mut keys = Masker::default();

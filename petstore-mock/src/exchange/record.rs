@@ -21,7 +21,7 @@ use super::{
     KeyLabel,
     masking::{MASK, is_credential},
 };
-use crate::{operation::Operation, quota::Rate};
+use crate::operation::Operation;
 
 /// When something happened at the mock.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,15 @@ pub enum Admission {
     Rejected,
     /// Its path is outside the service, and needs no key.
     Outside,
+}
+
+/// The values of the `X-RateLimit-*` headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    /// In seconds since the Unix epoch, always later than `now`.
+    pub(crate) reset: u64,
 }
 
 /// The connection of a request.

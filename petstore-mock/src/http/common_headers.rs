@@ -12,7 +12,7 @@ use http::{
 };
 use httpdate::HttpDate;
 
-use crate::{operation::Operation, quota::Rate};
+use crate::{exchange::Rate, operation::Operation};
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::Clock,
-        quota::Plan,
+        plan::Plan,
         state::{InitialKey, Settings, Store},
     };
 

@@ -15,8 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    quota::Exhausted,
-    state::ChangeError,
+    state::{ChangeError, Exhausted},
     text::{nearest, printable},
 };
 

@@ -15,10 +15,7 @@ use super::{
     Journal,
     tee::{Observed, Tee},
 };
-use crate::{
-    exchange::{Admission, Arrival, Caller, Captured, Fields, Record, Sender},
-    quota::Rate,
-};
+use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Rate, Record, Sender};
 
 /// The id of the pet that this request created.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use super::{
     evidence::Evidence,
     rule::{Rule, Severities, Severity},
 };
-use crate::quota::Plan;
+use crate::plan::Plan;
 
 /// The client of a finding: the requests with one key and one `User-Agent` in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

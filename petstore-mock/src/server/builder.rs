@@ -23,11 +23,11 @@ use crate::{
     fault::Fault,
     http::Service,
     model::PetStatus,
-    quota::{Plan, RateHeaders, Window},
+    plan::Plan,
     report::{Rule, Severity},
     state::{
-        AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, Seed, SeedError,
-        Settings, block_on, is_sendable,
+        AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, RateHeaders, Seed,
+        SeedError, Settings, Window, block_on, is_sendable,
     },
 };
 

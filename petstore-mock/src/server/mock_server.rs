@@ -25,7 +25,7 @@ use crate::{
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
     journal::{Expectation, JournalUsage, Pattern, Times, check_order, check_times},
-    quota::Plan,
+    plan::Plan,
     report::Report,
     state::{AppState, ChangeError, Snapshot, block_on},
 };

@@ -15,6 +15,7 @@ use super::{
     key_stores::KeyStores,
     keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
     persistence::{DataError, DataFile},
+    quota::{Period, Quota},
     settings::Settings,
     snapshot::Snapshot,
     store::{Change, ChangeError, Store},
@@ -22,10 +23,11 @@ use super::{
 use crate::{
     changes::{ChangeKind, Changes},
     clock::Clock,
+    exchange::Rate,
     fault::{Fault, Faults},
     journal::Journal,
     model::SeedPet,
-    quota::{Period, Plan, Quota, Rate},
+    plan::Plan,
 };
 
 /// Freeing more pets would delay requests noticeably.

@@ -10,12 +10,13 @@ use serde::Serialize;
 
 use super::{
     ban::BanRecord,
+    quota::{Allowance, Exhausted},
     settings::{DEFAULT_KEYS, Settings},
 };
 use crate::{
     clock::{instant, serialize_seconds},
-    exchange::KeyLabel,
-    quota::{Allowance, Exhausted, Plan, Rate},
+    exchange::{KeyLabel, Rate},
+    plan::Plan,
 };
 
 /// The error of adding a key. The message does not contain the key.

@@ -8,6 +8,7 @@ mod key_stores;
 mod keys;
 pub(crate) mod persistence;
 mod pet_list;
+mod quota;
 mod seed;
 mod settings;
 mod snapshot;
@@ -18,6 +19,7 @@ pub(crate) use self::{
     block_on::block_on,
     keys::{Account, InitialKey, Verdict, is_sendable},
     pet_list::StoredPet,
+    quota::Exhausted,
     settings::{DEFAULT_KEYS, Settings},
     store::{Change, Store},
 };
@@ -25,6 +27,7 @@ pub use self::{
     ban::BanPolicy,
     keys::{KeyError, KeyUsage, QuotaUsage},
     persistence::DataError,
+    quota::{RateHeaders, Window},
     seed::{Seed, SeedError},
     snapshot::Snapshot,
     store::ChangeError,

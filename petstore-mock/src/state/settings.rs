@@ -1,13 +1,10 @@
 //! The settings of the service. Most of them choose what its specification leaves open.
 
-use super::ban::BanPolicy;
-use crate::{
-    cors::Cors,
-    journal,
-    model::PetStatus,
-    quota::{Plan, RateHeaders, Window},
-    report::Severities,
+use super::{
+    ban::BanPolicy,
+    quota::{RateHeaders, Window},
 };
+use crate::{cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities};
 
 /// The default keys and their plans.
 pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [

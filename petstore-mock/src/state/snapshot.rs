@@ -9,12 +9,10 @@ use super::{
     ban::BanRecord,
     keys::{Account, Accounts},
     pet_list::{PetList, StoredPet},
+    quota::Used,
     store::{ChangeError, Order, Store},
 };
-use crate::{
-    clock,
-    quota::{Plan, Used},
-};
+use crate::{clock, plan::Plan};
 
 /// The version of the JSON. Others are refused.
 const VERSION: u32 = 1;

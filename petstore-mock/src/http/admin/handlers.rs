@@ -29,7 +29,7 @@ use crate::{
     journal::Pattern,
     model::PetStatus,
     operation::Operation,
-    quota::Plan,
+    plan::Plan,
     report::Report,
     state::{AppState, Change, KeyError, Seed, SeedError, Snapshot},
 };

@@ -25,7 +25,7 @@ use crate::{
         Admission, Arrival, Caller, Captured, Fields, KeyFlaw, KeyLabel, Moment, Record, Sender,
     },
     operation::Operation,
-    quota::Plan,
+    plan::Plan,
     report::{Audit, Facts, Report, Severity},
 };
 

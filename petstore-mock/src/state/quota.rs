@@ -4,6 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use strum::{Display, EnumString, VariantNames};
 
+use crate::exchange::Rate;
+
 /// The quota that the `X-RateLimit-*` headers describe.
 ///
 /// The specification does not show this. Assumption: [`RateHeaders::Tightest`] by default.
@@ -54,15 +56,6 @@ impl Period {
             Self::Day => 86_400,
         }
     }
-}
-
-/// The values of the `X-RateLimit-*` headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate {
-    pub(crate) limit: u32,
-    pub(crate) remaining: u32,
-    /// In seconds since the Unix epoch, always later than `now`.
-    pub(crate) reset: u64,
 }
 
 /// The exhausted quota for which a request is refused. If both are, the one that resets later.
