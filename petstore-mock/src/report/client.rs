@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
     breach::Ruling,
-    facts::Facts,
+    facts::{Facts, is_close},
     finding::ReportedClient,
     rule::Rule,
     rules::{Ban, Hygiene, KnownQuota, Posts, Refusals, Retries, Waits},
@@ -100,7 +100,7 @@ impl Client {
         found: &mut Ruling,
     ) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        if closes_connection(record) {
+        if request.closes_connection() || is_close(record.fields.get("connection")) {
             self.connection = None;
         }
         let rules = &mut self.rules;
@@ -166,12 +166,4 @@ impl Client {
         self.recent.clear();
         self.rules = Rules::default();
     }
-}
-
-/// Whether a connection is closed after an exchange.
-fn closes_connection(record: &Record) -> bool {
-    let is_close = |value: Option<&[u8]>| {
-        value.is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"close"))
-    };
-    is_close(record.fields.get("connection")) || is_close(record.reply_fields.get("connection"))
 }

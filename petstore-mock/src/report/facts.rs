@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     strikes: u32,
     /// Whether its connection can carry several requests at once (HTTP/2).
     is_multiplexed: bool,
+    /// Whether the server closes the connection after its response.
+    closes_connection: bool,
     may_be_several: bool,
     identity: Option<u64>,
 }
@@ -75,7 +77,7 @@ impl Facts {
     pub(crate) fn new(record: &Record, ended: Moment) -> Self {
         let is_lost = record.is_lost() || record.status.is_none();
         let status = if is_lost { None } else { record.status };
-        let fields = LimitFields::of(record);
+        let fields = ReplyFields::of(record);
         let used_up_until = fields.used_up_until();
         let is_banned = record.arrival.admission == Admission::Banned;
         let asked_wait = match status {
@@ -106,6 +108,7 @@ impl Facts {
             admission: record.arrival.admission,
             strikes: record.arrival.strikes,
             is_multiplexed: record.version >= Version::HTTP_2,
+            closes_connection: is_close(fields.connection),
             may_be_several: record.sender.may_be_several,
             identity: None,
         }
@@ -236,6 +239,11 @@ impl Facts {
         self.is_multiplexed
     }
 
+    /// Whether the server closes the connection after its response.
+    pub(super) const fn closes_connection(&self) -> bool {
+        self.closes_connection
+    }
+
     /// Whether its client may be several senders.
     pub(super) const fn may_be_several(&self) -> bool {
         self.may_be_several
@@ -262,34 +270,35 @@ fn cause_of_loss(record: &Record) -> Cow<'static, str> {
     fault.unwrap_or(Cow::Borrowed("the client left"))
 }
 
-/// The fields of a response that describe limits.
+/// The fields of a response that the rules read, as they were sent. All are found in one pass, and
+/// parsed only where they matter, because each request pays for it.
 #[derive(Default)]
-struct LimitFields<'a> {
-    retry_after: Option<&'a str>,
-    remaining: Option<u64>,
-    reset: Option<u64>,
+struct ReplyFields<'a> {
+    retry_after: Option<&'a [u8]>,
+    remaining: Option<&'a [u8]>,
+    reset: Option<&'a [u8]>,
+    connection: Option<&'a [u8]>,
 }
 
-impl<'a> LimitFields<'a> {
+impl<'a> ReplyFields<'a> {
     fn of(record: &'a Record) -> Self {
         let mut fields = Self::default();
         for (name, value) in record.reply_fields.iter() {
-            let text = || str::from_utf8(value).ok().map(str::trim);
             match name {
-                b"retry-after" => fields.retry_after = text(),
-                b"x-ratelimit-remaining" => {
-                    fields.remaining = text().and_then(|it| it.parse().ok());
-                }
-                b"x-ratelimit-reset" => fields.reset = text().and_then(|it| it.parse().ok()),
+                b"retry-after" => fields.retry_after = Some(value),
+                b"x-ratelimit-remaining" => fields.remaining = Some(value),
+                b"x-ratelimit-reset" => fields.reset = Some(value),
+                b"connection" => fields.connection = Some(value),
                 _ => {}
             }
         }
         fields
     }
 
+    /// Returns when the quota resets, if none is left.
     fn used_up_until(&self) -> Option<Duration> {
-        match self.remaining {
-            Some(0) => self.reset.map(Duration::from_secs),
+        match number(self.remaining?)? {
+            0 => number(self.reset?).map(Duration::from_secs),
             _ => None,
         }
     }
@@ -297,7 +306,7 @@ impl<'a> LimitFields<'a> {
     /// Reads the `Retry-After` of a response to a request that arrived at `now`. `reset` is that of
     /// an exhausted quota, at which a wait in seconds ends at the latest.
     fn asked_wait(&self, now: Duration, reset: Option<Duration>) -> Option<AskedWait> {
-        let retry_after = self.retry_after?;
+        let retry_after = str::from_utf8(self.retry_after?).ok()?.trim();
         let (until, tolerance) = match retry_after.parse() {
             Ok(seconds) => {
                 let until = now.saturating_add(Duration::from_secs(seconds));
@@ -314,6 +323,15 @@ impl<'a> LimitFields<'a> {
             tolerance,
         })
     }
+}
+
+fn number(value: &[u8]) -> Option<u64> {
+    str::from_utf8(value.trim_ascii()).ok()?.parse().ok()
+}
+
+/// Whether the value of a `Connection` field is `close`.
+pub(super) fn is_close(value: Option<&[u8]>) -> bool {
+    value.is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"close"))
 }
 
 /// Returns a number that is equal for requests with the same method, target, media type and body.
@@ -371,9 +389,9 @@ mod tests {
     fn a_wait_in_seconds_ends_at_the_reset_of_the_quota_and_a_date_is_one() {
         let now = Duration::from_millis(10_700);
         let until = |retry_after, reset| {
-            let fields = LimitFields {
-                retry_after: Some(retry_after),
-                ..LimitFields::default()
+            let fields = ReplyFields {
+                retry_after: Some(str::as_bytes(retry_after)),
+                ..ReplyFields::default()
             };
             let asked = fields.asked_wait(now, reset);
             asked.map(|asked| (asked.until.as_millis(), asked.tolerance.as_millis()))

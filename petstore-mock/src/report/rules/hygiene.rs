@@ -12,7 +12,7 @@ use crate::{
     operation::{Operation, REMOVAL},
     report::{
         breach::{Breach, Ruling, Series},
-        facts::Facts,
+        facts::{Facts, is_close},
         rule::Rule,
     },
 };
@@ -88,11 +88,9 @@ fn judge_key(record: &Record, request: &Arc<Facts>, found: &mut Ruling) {
 
 /// Whether the server closed the connection.
 fn is_cut_off(record: &Record, request: &Facts) -> bool {
-    let asks = record.fields.get("connection").unwrap_or_default();
-    let closes = record.reply_fields.get("connection") == Some(b"close");
     request.status().is_none()
         || !record.faults.is_empty()
-        || closes && !asks.trim_ascii().eq_ignore_ascii_case(b"close")
+        || request.closes_connection() && !is_close(record.fields.get("connection"))
 }
 
 fn days_left(now: Duration) -> String {
