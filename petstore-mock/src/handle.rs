@@ -250,19 +250,8 @@ impl<'a> Pets<'a> {
     ///
     /// If another pet has the id, or no id is left.
     pub fn insert(self, pet: SeedPet) -> Result<Pet, ChangeError> {
-        let SeedPet {
-            name,
-            category_id,
-            status,
-            ..
-        } = pet.clone();
-        let id = block_on(self.app.arrange(self.key, Change::Add(pet)))?;
-        Ok(Pet {
-            id,
-            name,
-            category_id,
-            status,
-        })
+        let id = block_on(self.app.arrange(self.key, Change::Add(pet.clone())))?;
+        Ok(pet.into_pet(id))
     }
 
     /// Removes a pet. Its id is not reused.

@@ -1,6 +1,8 @@
 //! The resources of the service (specification, section 2).
 
 use serde::{Deserialize, Serialize};
+#[cfg(any(test, feature = "proxy"))]
+use serde_json::{Map, Value};
 use strum::{Display, EnumCount, EnumString, VariantNames};
 
 /// The availability of a pet.
@@ -72,6 +74,22 @@ impl SeedPet {
             ..self
         }
     }
+
+    /// Returns the pet that the store has then, with this id instead of its own.
+    pub(crate) fn into_pet(self, id: i64) -> Pet {
+        let Self {
+            id: _,
+            name,
+            category_id,
+            status,
+        } = self;
+        Pet {
+            id,
+            name,
+            category_id,
+            status,
+        }
+    }
 }
 
 /// A pet of the store, as the service returns it.
@@ -88,4 +106,37 @@ pub struct Pet {
     /// The availability; absent from the JSON if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
+}
+
+#[cfg(any(test, feature = "proxy"))]
+impl Pet {
+    /// The names of the fields in JSON, in order.
+    pub(crate) const FIELDS: [&str; 4] = ["id", "name", "categoryId", "status"];
+
+    /// Reads a pet of another service, which may have more fields.
+    pub(crate) fn from_other(mut pet: Map<String, Value>) -> serde_json::Result<Self> {
+        pet.retain(|name, _| Self::FIELDS.contains(&name.as_str()));
+        serde_json::from_value(Value::Object(pet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_field_is_written_and_read_from_another_service() {
+        let seed = SeedPet {
+            id: None,
+            name: "Rex".to_owned(),
+            category_id: 7,
+            status: Some(PetStatus::Sold),
+        };
+        let pet = seed.into_pet(1);
+        let text = serde_json::to_string(&pet).unwrap();
+        assert_eq!(text.matches("\":").count(), Pet::FIELDS.len(), "{text}");
+        let mut fields: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        fields.insert("chip".to_owned(), Value::Null);
+        assert_eq!(Pet::from_other(fields).unwrap(), pet);
+    }
 }

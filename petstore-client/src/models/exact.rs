@@ -6,30 +6,13 @@
 
 use std::fmt;
 
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-use crate::models::{NewPet, Pet, PetStatus};
-
 /// Deeper values are decoded by `serde_json`: each level is read again.
 const MAX_DEPTH: usize = 16;
-
-/// A pet in a response.
-pub(crate) struct ReceivedPet(Pet);
-
-impl ReceivedPet {
-    pub(crate) fn into_pet(self) -> Pet {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for ReceivedPet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PetVisitor)
-    }
-}
 
 /// Any JSON in a response.
 pub(crate) struct ReceivedValue(Value);
@@ -43,59 +26,16 @@ impl ReceivedValue {
 impl<'de> Deserialize<'de> for ReceivedValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = <&RawValue>::deserialize(deserializer)?;
-        Ok(Self(value(json, 0)))
-    }
-}
-
-struct PetVisitor;
-
-impl<'de> Visitor<'de> for PetVisitor {
-    type Value = ReceivedPet;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a pet, a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ReceivedPet, A::Error> {
-        let (mut id, mut name, mut category_id, mut status) = (None, None, None, None);
-        let mut extra = Map::new();
-        while let Some(field) = fields.next_key::<String>()? {
-            match field.as_str() {
-                "id" => read("id", &mut id, &mut fields)?,
-                "name" => read("name", &mut name, &mut fields)?,
-                "categoryId" => read("categoryId", &mut category_id, &mut fields)?,
-                "status" => read("status", &mut status, &mut fields)?,
-                _ => {
-                    let json: &RawValue = fields.next_value()?;
-                    extra.insert(field, value(json, 0));
-                }
-            }
-        }
-        let id = id.ok_or_else(|| A::Error::missing_field("id"))?;
-        let name: String = name.ok_or_else(|| A::Error::missing_field("name"))?;
-        let category_id = category_id.ok_or_else(|| A::Error::missing_field("categoryId"))?;
-        let status: Option<Option<PetStatus>> = status;
-        let mut pet = NewPet::new(name, category_id);
-        pet.status = status.flatten();
-        pet.extra = extra;
-        Ok(ReceivedPet(pet.into_pet(id)))
-    }
-}
-
-/// Reads the value of a field. Fails on a duplicate field.
-fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
-    name: &'static str,
-    field: &mut Option<T>,
-    fields: &mut A,
-) -> Result<(), A::Error> {
-    match field.replace(fields.next_value()?) {
-        Some(_) => Err(A::Error::duplicate_field(name)),
-        None => Ok(()),
+        Ok(Self(value(json)))
     }
 }
 
 /// Decodes a value. What `Value` cannot hold is kept as text.
-fn value(json: &RawValue, depth: usize) -> Value {
+pub(super) fn value(json: &RawValue) -> Value {
+    value_at(json, 0)
+}
+
+fn value_at(json: &RawValue, depth: usize) -> Value {
     let text = json.get();
     let decoded = match text.as_bytes().first() {
         Some(b'{') if depth < MAX_DEPTH => object(text, depth),
@@ -110,7 +50,7 @@ fn object(text: &str, depth: usize) -> Option<Value> {
     let fields: Fields<'_> = serde_json::from_str(text).ok()?;
     let mut object = Map::new();
     for (name, json) in fields.0 {
-        object.insert(name, value(json, depth + 1));
+        object.insert(name, value_at(json, depth + 1));
     }
     Some(Value::Object(object))
 }
@@ -119,7 +59,7 @@ fn array(text: &str, depth: usize) -> Option<Value> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     let mut array = Vec::with_capacity(items.len());
     for json in items {
-        array.push(value(json, depth + 1));
+        array.push(value_at(json, depth + 1));
     }
     Some(Value::Array(array))
 }
@@ -167,6 +107,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::{Pet, ReceivedPet};
 
     fn pet(extra: &str) -> Pet {
         let text = format!(r#"{{"id":1,"name":"a","categoryId":1,"status":null,{extra}}}"#);

@@ -5,7 +5,10 @@ use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Map, Value};
 use strum::{Display, VariantArray};
 
-use crate::{model::PetStatus, operation::Operation};
+use crate::{
+    model::{Pet, PetStatus},
+    operation::Operation,
+};
 
 /// What a response breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, VariantArray)]
@@ -175,10 +178,14 @@ fn problem_of_pet(value: &Value) -> Option<String> {
         }
     }
     match pet.get("status") {
-        None => None,
-        Some(Value::String(status)) if status.parse::<PetStatus>().is_ok() => None,
-        Some(_) => Some("a Pet's `status` is not available, pending or sold".to_owned()),
+        None => {}
+        Some(Value::String(status)) if status.parse::<PetStatus>().is_ok() => {}
+        Some(_) => {
+            return Some("a Pet's `status` is not available, pending or sold".to_owned());
+        }
     }
+    let error = Pet::from_other(pet.clone()).err()?;
+    Some(format!("a Pet has a field of the wrong type: {error}"))
 }
 
 fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {

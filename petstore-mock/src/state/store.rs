@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::pet_list::{PetList, StoredPet};
-use crate::model::{Pet, PetStatus, SeedPet};
+use crate::model::{PetStatus, SeedPet};
 
 /// An order. The specification does not show its fields, so it can have any.
 pub(crate) type Order = Map<String, Value>;
@@ -115,21 +115,7 @@ impl Store {
             .id
             .or_else(|| last_id.checked_add(1))
             .ok_or(ChangeError::OutOfIds)?;
-        let SeedPet {
-            name,
-            category_id,
-            status,
-            ..
-        } = pet.clone();
-        if !self.pets.insert(
-            Pet {
-                id,
-                name,
-                category_id,
-                status,
-            }
-            .into(),
-        ) {
+        if !self.pets.insert(pet.clone().into_pet(id).into()) {
             return Err(ChangeError::IdTaken(id));
         }
         (pet.id, self.last_id) = (Some(id), last_id.max(id));

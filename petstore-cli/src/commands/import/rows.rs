@@ -529,3 +529,16 @@ fn shorten(text: &str) -> String {
         cut
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use petstore_client::Pet;
+
+    use super::*;
+
+    #[test]
+    fn an_import_reads_each_field_of_a_pet_but_the_id() {
+        assert_eq!(Pet::FIELDS[0], "id");
+        assert_eq!(Pet::FIELDS[1..], FIELDS);
+    }
+}

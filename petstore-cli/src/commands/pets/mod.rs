@@ -10,7 +10,7 @@ mod search;
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use petstore_client::operations::ListPets;
-use petstore_client::{Client, PetStatus};
+use petstore_client::{Client, Pet, PetStatus};
 
 use super::import::Import;
 use crate::context::Context;
@@ -19,7 +19,7 @@ use crate::output::Shape;
 
 pub(crate) const PETS: Shape = Shape {
     noun: "pets",
-    fields: &["id", "name", "categoryId", "status"],
+    fields: Pet::FIELDS,
     dropped: &["categoryId", "status"],
     nullable: &["status"],
 };

@@ -1,0 +1,162 @@
+//! Tests of the models, in the containers and formats of programs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{NewPet, Pet, PetStatus, ReceivedPet};
+
+#[test]
+fn leaves_an_absent_status_out_of_the_body() {
+    let body = serde_json::to_string(&NewPet::new("Rex", 7)).unwrap();
+    assert_eq!(body, r#"{"name":"Rex","categoryId":7}"#);
+}
+
+#[test]
+fn reads_the_whole_int64_range() {
+    let pet: Pet = serde_json::from_str(
+        r#"{"id":-9223372036854775808,"name":"","categoryId":9223372036854775807}"#,
+    )
+    .unwrap();
+    assert_eq!((pet.id, pet.category_id), (i64::MIN, i64::MAX));
+    assert_eq!(pet.status, None);
+}
+
+#[test]
+fn fields_that_are_not_known_survive() {
+    let text = r#"{"id":1,"name":"Rex","categoryId":7,"status":"adopted","chip":{"no":[1]}}"#;
+    let pet: Pet = serde_json::from_str(text).unwrap();
+    assert_eq!(pet.extra["chip"]["no"], serde_json::json!([1]));
+    assert_eq!(serde_json::to_string(&pet).unwrap(), text);
+    let new = NewPet::new("Rex", 7).with_field("chip", 9);
+    let text = r#"{"name":"Rex","categoryId":7,"chip":9}"#;
+    assert_eq!(serde_json::to_string(&new).unwrap(), text);
+    assert_eq!(serde_json::from_str::<NewPet>(text).unwrap(), new);
+}
+
+/// The containers and formats of a program around a pet.
+mod containers {
+    use std::fmt::Debug;
+
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Flattened {
+        fetched_at: u64,
+        #[serde(flatten)]
+        pet: Pet,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "kind")]
+    enum InternallyTagged {
+        Pet(Pet),
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Number(u64),
+        Pet(Pet),
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "kind", content = "content")]
+    enum AdjacentlyTagged {
+        Pet(Pet),
+    }
+
+    fn rex() -> Pet {
+        let rex = NewPet::new("Rex", 7).with_status("adopted".into());
+        rex.with_field("chip", serde_json::json!({"no": [9, -1.5, null]}))
+            .into_pet(i64::MIN)
+    }
+
+    fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
+        let json = serde_json::to_vec(value).unwrap();
+        assert_eq!(serde_json::from_slice::<T>(&json).unwrap(), *value);
+        let as_value = serde_json::to_value(value).unwrap();
+        assert_eq!(serde_json::from_value::<T>(as_value).unwrap(), *value);
+        let mut cbor = Vec::new();
+        ciborium::into_writer(value, &mut cbor).unwrap();
+        assert_eq!(ciborium::from_reader::<T, _>(&cbor[..]).unwrap(), *value);
+        let packed = rmp_serde::to_vec_named(value).unwrap();
+        assert_eq!(rmp_serde::from_slice::<T>(&packed).unwrap(), *value);
+    }
+
+    #[test]
+    fn a_pet_survives_each_container_in_each_format_that_describes_itself() {
+        survives(&rex());
+        survives(&vec![Some(rex()), None]);
+        survives(&InternallyTagged::Pet(rex()));
+        survives(&Untagged::Pet(rex()));
+        survives(&AdjacentlyTagged::Pet(rex()));
+        survives(&Flattened {
+            fetched_at: 5,
+            pet: rex(),
+        });
+    }
+
+    #[test]
+    fn the_content_may_come_before_the_tag() {
+        let pet = serde_json::to_string(&rex()).unwrap();
+        let text = format!(r#"{{"content":{pet},"kind":"Pet"}}"#);
+        let read: AdjacentlyTagged = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, AdjacentlyTagged::Pet(rex()));
+    }
+
+    #[test]
+    fn a_format_that_does_not_describe_itself_is_refused_and_loses_nothing() {
+        let error = postcard::to_allocvec(&rex()).unwrap_err();
+        assert_eq!(error, postcard::Error::SerializeSeqLengthUnknown);
+        postcard::from_bytes::<Pet>(&[1, 3, b'R', b'e', b'x', 14]).unwrap_err();
+    }
+}
+
+#[test]
+fn an_array_is_not_a_pet() {
+    let problem = serde_json::from_str::<NewPet>(r#"["Rex",7]"#).unwrap_err();
+    assert!(
+        problem
+            .to_string()
+            .contains("expected a pet, a JSON object"),
+        "{problem}"
+    );
+    assert!(serde_json::from_str::<Pet>(r#"[1,"Rex",7,"sold"]"#).is_err());
+}
+
+#[test]
+fn writes_an_unknown_status_back_unchanged() {
+    let status: PetStatus = serde_json::from_str(r#""on \u0001 loan""#).unwrap();
+    assert_eq!(status, PetStatus::Unknown("on \u{1} loan".into()));
+    assert_eq!(
+        serde_json::to_string(&status).unwrap(),
+        r#""on \u0001 loan""#
+    );
+}
+
+#[test]
+fn a_listed_value_never_becomes_unknown() {
+    for status in PetStatus::KNOWN {
+        assert_eq!(PetStatus::from(status.as_str()), *status);
+        assert_eq!(status.as_str().parse(), Ok(status.clone()));
+    }
+}
+
+#[test]
+fn each_field_is_written_and_read_under_its_name() {
+    let pet = Pet {
+        id: 1,
+        name: "Rex".to_owned(),
+        category_id: 7,
+        status: Some(PetStatus::Sold),
+        extra: serde_json::Map::new(),
+    };
+    let text = serde_json::to_string(&pet).unwrap();
+    let position = |name: &&str| text.find(&format!("\"{name}\":")).unwrap();
+    assert!(Pet::FIELDS.iter().map(position).is_sorted(), "{text}");
+    assert_eq!(text.matches("\":").count(), Pet::FIELDS.len(), "{text}");
+    assert_eq!(serde_json::from_str::<Pet>(&text).unwrap(), pet);
+    let received: ReceivedPet = serde_json::from_str(&text).unwrap();
+    assert_eq!(received.into_pet(), pet);
+}
