@@ -63,7 +63,8 @@ pub(super) enum Command {
 #[derive(Args, Clone)]
 #[command(after_help = "Example:\n  petstore-mock exec --fail-on warnings -- cargo test")]
 pub(super) struct ExecArgs {
-    /// Plan of the command's key: free, pro, business, enterprise, or enterprise:MINUTE/DAY.
+    /// Plan of the command's key: free, pro, business, enterprise, enterprise:MINUTE/DAY or
+    /// enterprise:MINUTE/HOUR/DAY.
     #[arg(
         long,
         env = "PETSTORE_MOCK_PLAN",

@@ -106,7 +106,8 @@ pub(super) struct ServerArgs {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Service")]
 pub(super) struct ServiceArgs {
-    /// Key and its plan: free, pro, business, enterprise, or enterprise:MINUTE/DAY (repeatable).
+    /// Key and its plan: free, pro, business, enterprise, enterprise:MINUTE/DAY or
+    /// enterprise:MINUTE/HOUR/DAY (repeatable).
     ///
     /// NAME:KEY=PLAN gives the key a name for reports and the journal. Write :KEY=PLAN if a key
     /// without a name contains a colon.

@@ -200,9 +200,10 @@ impl ApiError {
     pub(crate) fn exhausted(Exhausted { period, rate }: Exhausted, now: Duration) -> Self {
         let wait = seconds_until(Duration::from_secs(rate.reset), now);
         let limit = rate.limit;
+        let period = period.with_article();
         let plural = if limit == 1 { "" } else { "s" };
         let message = format!(
-            "this key's quota of {limit} request{plural} a {period} is used up: wait {wait} s"
+            "this key's quota of {limit} request{plural} {period} is used up: wait {wait} s"
         );
         Self::new(ErrorCode::RateLimitExceeded, message).with(RETRY_AFTER, wait)
     }

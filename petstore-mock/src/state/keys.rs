@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     ban::BanRecord,
-    quota::{Allowance, Exhausted},
+    quota::{Allowance, Exhausted, PerPeriod},
     settings::{DEFAULT_KEYS, Settings},
 };
 use crate::{
@@ -185,8 +185,7 @@ pub(crate) struct Account {
 
 impl Account {
     pub(super) fn new(label: KeyLabel, settings: &Settings) -> Self {
-        let plan = label.plan();
-        let allowance = Allowance::new(plan.per_minute(), plan.per_day(), settings.window);
+        let allowance = Allowance::new(label.plan(), settings.window);
         Self {
             label: Arc::new(label),
             allowance,
@@ -227,7 +226,7 @@ impl Account {
     /// Changes the plan. Used requests stay counted, and the current `Retry-After` ends.
     pub(crate) fn set_plan(&mut self, plan: Plan) {
         self.label = Arc::new(self.label.with_plan(plan));
-        self.allowance.set_limits(plan.per_minute(), plan.per_day());
+        self.allowance.set_plan(plan);
         self.record.excuse();
     }
 
@@ -245,13 +244,14 @@ impl Account {
             remaining,
             reset: instant(Duration::from_secs(reset)),
         };
-        let [minute, day] = self.allowance.usage(now).map(usage);
+        let PerPeriod { minute, hour, day } = self.allowance.usage(now);
         KeyUsage {
             number: self.label.number(),
             plan: self.label.plan(),
             label: KeyLabel::clone(&self.label),
-            minute,
-            day,
+            minute: usage(minute),
+            hour: hour.map(usage),
+            day: usage(day),
             banned_until: self.record.banned_until(now).map(instant),
             waits_until: self.record.waits_until(now).map(instant),
         }
@@ -272,6 +272,9 @@ pub struct KeyUsage {
     pub plan: Plan,
     /// The quota per minute.
     pub minute: QuotaUsage,
+    /// The quota per hour, if the plan has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hour: Option<QuotaUsage>,
     /// The quota per day.
     pub day: QuotaUsage,
     /// The end of the ban, if the key is banned.

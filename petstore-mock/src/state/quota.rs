@@ -2,9 +2,9 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use strum::{Display, EnumString, VariantNames};
+use strum::{EnumString, VariantNames};
 
-use crate::exchange::Rate;
+use crate::{exchange::Rate, plan::Plan};
 
 /// The quota that the `X-RateLimit-*` headers describe.
 ///
@@ -13,11 +13,13 @@ use crate::exchange::Rate;
 #[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum RateHeaders {
-    /// The quota with the fewest requests left; the quota per minute if both are equal.
+    /// The quota with the fewest requests left; that of the shorter period if two are equal.
     #[default]
     Tightest,
     /// Always the quota per minute.
     Minute,
+    /// Always the quota per hour; the quota per minute if the plan has none.
+    Hour,
     /// Always the quota per day.
     Day,
 }
@@ -29,23 +31,23 @@ pub enum RateHeaders {
 #[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum Window {
-    /// Fixed windows, aligned to the clock's minute and to the UTC day. The quota resets when a new
+    /// Fixed windows, aligned to the clock's minute and hour, and to the UTC day. The quota resets when a new
     /// window begins.
     #[default]
     Fixed,
-    /// Sliding windows: the last 60 and 86,400 seconds.
+    /// Sliding windows: the last 60, 3,600 and 86,400 seconds.
     ///
     /// Requests are counted per second. A request leaves the window at the start of the second 60
-    /// (or 86,400) seconds after its own. `X-RateLimit-Reset` is when the oldest request leaves, or
+    /// (3,600, 86,400) seconds after its own. `X-RateLimit-Reset` is when the oldest request leaves, or
     /// the end of a window that starts now if none is counted.
     Sliding,
 }
 
 /// The period of a quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
-#[strum(serialize_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Period {
     Minute,
+    Hour,
     Day,
 }
 
@@ -53,75 +55,146 @@ impl Period {
     const fn seconds(self) -> u64 {
         match self {
             Self::Minute => 60,
+            Self::Hour => 3_600,
             Self::Day => 86_400,
+        }
+    }
+
+    /// Returns the period with its article, as in "60 requests a minute".
+    pub(crate) const fn with_article(self) -> &'static str {
+        match self {
+            Self::Minute => "a minute",
+            Self::Hour => "an hour",
+            Self::Day => "a day",
         }
     }
 }
 
-/// The exhausted quota for which a request is refused. If both are, the one that resets later.
+/// A value for the quota of each period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PerPeriod<T> {
+    pub(crate) minute: T,
+    /// `None` if the plan has no such quota.
+    pub(crate) hour: Option<T>,
+    pub(crate) day: T,
+}
+
+impl<T> PerPeriod<T> {
+    /// Returns the values, that of the shortest period first.
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let hour = self.hour.as_mut();
+        [&mut self.minute]
+            .into_iter()
+            .chain(hour)
+            .chain([&mut self.day])
+    }
+}
+
+/// The exhausted quota for which a request is refused. If several are, the one that resets last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted {
     pub(crate) period: Period,
     pub(crate) rate: Rate,
 }
 
-/// The quotas of a key, per minute and per day.
+/// The quotas of a key.
 #[derive(Clone, Debug)]
-pub(crate) struct Allowance([Quota; 2]);
+pub(crate) struct Allowance {
+    quotas: PerPeriod<Quota>,
+    window: Window,
+}
 
 impl Allowance {
-    pub(crate) fn new(per_minute: u32, per_day: u32, window: Window) -> Self {
-        let minute = Quota::new(per_minute, Period::Minute, window);
-        Self([minute, Quota::new(per_day, Period::Day, window)])
+    pub(crate) fn new(plan: Plan, window: Window) -> Self {
+        let quota = |limit, period| Quota::new(limit, period, window);
+        let quotas = PerPeriod {
+            minute: quota(plan.per_minute(), Period::Minute),
+            hour: plan.per_hour().map(|limit| quota(limit, Period::Hour)),
+            day: quota(plan.per_day(), Period::Day),
+        };
+        Self { quotas, window }
     }
 
     /// Returns the counted requests and the rate of each quota at `now`.
-    pub(crate) fn usage(&mut self, now: Duration) -> [(u64, Rate); 2] {
-        self.0.each_mut().map(|quota| {
+    pub(crate) fn usage(&mut self, now: Duration) -> PerPeriod<(u64, Rate)> {
+        let usage = |quota: &mut Quota| {
             let rate = quota.rate(now);
             (quota.count, rate)
-        })
+        };
+        PerPeriod {
+            minute: usage(&mut self.quotas.minute),
+            hour: self.quotas.hour.as_mut().map(usage),
+            day: usage(&mut self.quotas.day),
+        }
     }
 
-    /// Sets the limits. Counted requests stay counted.
-    pub(crate) fn set_limits(&mut self, per_minute: u32, per_day: u32) {
-        [self.0[0].limit, self.0[1].limit] = [per_minute, per_day];
+    /// Sets the limits. Counted requests stay counted. A quota that the plan before did not have
+    /// starts unused.
+    pub(crate) fn set_plan(&mut self, plan: Plan) {
+        let mut next = Self::new(plan, self.window).quotas;
+        for (quota, old) in [
+            (Some(&mut next.minute), Some(&self.quotas.minute)),
+            (next.hour.as_mut(), self.quotas.hour.as_ref()),
+            (Some(&mut next.day), Some(&self.quotas.day)),
+        ] {
+            if let (Some(quota), Some(old)) = (quota, old) {
+                quota.take_over(old);
+            }
+        }
+        self.quotas = next;
     }
 
     /// Returns the counted requests of each quota, for a snapshot.
-    pub(crate) fn used(&self) -> [Used; 2] {
-        self.0.each_ref().map(|quota| quota.used.clone())
+    pub(crate) fn used(&self) -> PerPeriod<Used> {
+        let used = |quota: &Quota| quota.used.clone();
+        PerPeriod {
+            minute: used(&self.quotas.minute),
+            hour: self.quotas.hour.as_ref().map(used),
+            day: used(&self.quotas.day),
+        }
     }
 
-    /// Sets the counted requests of each quota. Returns false if they are invalid for the windows.
-    pub(crate) fn set_used(&mut self, used: [Used; 2]) -> bool {
-        self.0
-            .iter_mut()
-            .zip(used)
-            .all(|(quota, used)| quota.set_used(used))
+    /// Sets the counted requests of each quota. Returns false if they are invalid for the windows or
+    /// the plan.
+    pub(crate) fn set_used(&mut self, used: PerPeriod<Used>) -> bool {
+        let is_hour_possible = match (&mut self.quotas.hour, used.hour) {
+            (Some(quota), Some(used)) => quota.set_used(used),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let are_possible =
+            self.quotas.minute.set_used(used.minute) && self.quotas.day.set_used(used.day);
+        is_hour_possible && are_possible
     }
 
-    /// Counts a request in both quotas, or refuses it without counting.
+    /// Counts a request in all quotas, or refuses it without counting.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<(), Exhausted> {
-        let rates = self
-            .0
-            .each_mut()
-            .map(|quota| (quota.period, quota.rate(now)));
-        let exhausted = rates.into_iter().filter(|(_, rate)| rate.remaining == 0);
+        let quotas = self.quotas.iter_mut();
+        let rates = quotas.map(|quota| (quota.period, quota.rate(now)));
+        let exhausted = rates.filter(|(_, rate)| rate.remaining == 0);
         if let Some((period, rate)) = exhausted.max_by_key(|(_, rate)| rate.reset) {
             return Err(Exhausted { period, rate });
         }
-        self.0.iter_mut().for_each(|quota| quota.count(now));
+        self.quotas.iter_mut().for_each(|quota| quota.count(now));
         Ok(())
     }
 
     /// Returns the values of the headers at `now`.
     pub(crate) fn rate(&mut self, now: Duration, headers: RateHeaders) -> Rate {
-        let [minute, day] = self.0.each_mut().map(|quota| quota.rate(now));
+        let PerPeriod { minute, hour, day } = &mut self.quotas;
         match headers {
-            RateHeaders::Day => day,
-            RateHeaders::Tightest if day.remaining < minute.remaining => day,
-            RateHeaders::Tightest | RateHeaders::Minute => minute,
+            RateHeaders::Minute => minute.rate(now),
+            RateHeaders::Hour => hour.as_mut().unwrap_or(minute).rate(now),
+            RateHeaders::Day => day.rate(now),
+            RateHeaders::Tightest => {
+                let mut tightest = minute.rate(now);
+                for rate in hour.iter_mut().chain([day]).map(|quota| quota.rate(now)) {
+                    if rate.remaining < tightest.remaining {
+                        tightest = rate;
+                    }
+                }
+                tightest
+            }
         }
     }
 }
@@ -198,6 +271,12 @@ impl Quota {
         }
     }
 
+    /// Takes over the counted requests of a quota with another limit.
+    fn take_over(&mut self, old: &Self) {
+        self.used.clone_from(&old.used);
+        self.count = old.count;
+    }
+
     fn set_used(&mut self, used: Used) -> bool {
         let is_possible = |at: u64| self.counted_at(Duration::from_secs(at)) == at;
         let fits = used.iter().all(|(at, _)| is_possible(*at))
@@ -226,7 +305,7 @@ mod tests {
     }
 
     fn free() -> Allowance {
-        Allowance::new(60, 1_000, Window::Fixed)
+        Allowance::new(Plan::Free, Window::Fixed)
     }
 
     fn send(allowance: &mut Allowance, now: Duration, times: u32) {
@@ -271,10 +350,10 @@ mod tests {
 
     #[test]
     fn names_the_later_quota_when_both_are_used_up() {
-        let mut allowance = Allowance::new(5, 5, Window::Fixed);
+        let mut allowance = Allowance::new(Plan::enterprise(5, 5), Window::Fixed);
         send(&mut allowance, at(0), 5);
         assert_eq!(allowance.admit(at(0)).unwrap_err().period, Period::Day);
-        let mut last_minute = Allowance::new(5, 5, Window::Fixed);
+        let mut last_minute = Allowance::new(Plan::enterprise(5, 5), Window::Fixed);
         send(&mut last_minute, at(86_399), 5);
         assert_eq!(
             last_minute.admit(at(86_399)).unwrap_err().rate.reset,
@@ -284,7 +363,7 @@ mod tests {
 
     #[test]
     fn describes_the_quota_with_the_fewest_requests_left_and_the_minute_in_a_tie() {
-        let mut allowance = Allowance::new(3, 3, Window::Fixed);
+        let mut allowance = Allowance::new(Plan::enterprise(3, 3), Window::Fixed);
         send(&mut allowance, at(0), 1);
         assert_eq!(
             allowance.rate(at(0), RateHeaders::Tightest).reset,
@@ -300,21 +379,66 @@ mod tests {
     fn what_was_used_is_restored_and_counts_against_other_limits() {
         let mut allowance = free();
         send(&mut allowance, at(61), 3);
-        let used = [Used::from([(START + 60, 3)]), Used::from([(START, 3)])];
+        let used = PerPeriod {
+            minute: Used::from([(START + 60, 3)]),
+            hour: None,
+            day: Used::from([(START, 3)]),
+        };
         assert_eq!(allowance.used(), used);
         let mut restored = free();
         assert!(restored.set_used(used));
-        restored.set_limits(4, 5);
-        let usage = restored
-            .usage(at(62))
-            .map(|(count, rate)| (count, rate.remaining));
-        assert_eq!(usage, [(3, 1), (3, 2)]);
-        assert!(!restored.set_used([Used::from([(START + 1, 3)]), Used::new()]));
+        restored.set_plan(Plan::enterprise(4, 5));
+        let usage = restored.usage(at(62));
+        let [minute, day] = [usage.minute, usage.day].map(|(count, rate)| (count, rate.remaining));
+        assert_eq!((minute, day), ((3, 1), (3, 2)));
+        let mut impossible = restored.used();
+        impossible.minute = Used::from([(START + 1, 3)]);
+        assert!(!restored.set_used(impossible));
+    }
+
+    #[test]
+    fn an_hour_is_counted_beside_the_minute_and_the_day() {
+        let plan = Plan::enterprise(5, 100).with_per_hour(7);
+        let mut allowance = Allowance::new(plan, Window::Fixed);
+        send(&mut allowance, at(59), 5);
+        assert_eq!(allowance.admit(at(59)).unwrap_err().period, Period::Minute);
+        send(&mut allowance, at(60), 2);
+        let tightest = allowance.rate(at(60), RateHeaders::Tightest);
+        assert_eq!((tightest.limit, tightest.remaining), (7, 0));
+        assert_eq!(tightest, allowance.rate(at(60), RateHeaders::Hour));
+        let refusal = allowance.admit(at(60)).unwrap_err();
+        assert_eq!(
+            (refusal.period, refusal.rate.reset),
+            (Period::Hour, START + 3_600)
+        );
+        assert_eq!(allowance.admit(at(3_600)), Ok(()));
+        assert_eq!(free().rate(at(0), RateHeaders::Hour).limit, 60);
+    }
+
+    #[test]
+    fn another_plan_keeps_the_hours_count_and_one_without_drops_it() {
+        let hourly = |limit| Plan::enterprise(50, 100).with_per_hour(limit);
+        let mut allowance = Allowance::new(Plan::enterprise(50, 100), Window::Fixed);
+        send(&mut allowance, at(0), 3);
+        assert_eq!(allowance.usage(at(0)).hour, None);
+        allowance.set_plan(hourly(9));
+        send(&mut allowance, at(0), 4);
+        allowance.set_plan(hourly(5));
+        let usage = allowance.usage(at(0));
+        let hour = usage.hour.map(|(count, rate)| (count, rate.remaining));
+        assert_eq!((usage.minute.0, hour, usage.day.0), (7, Some((4, 1)), 7));
+        let mut used = allowance.used();
+        used.hour = None;
+        assert!(!allowance.set_used(used));
     }
 
     #[test]
     fn a_quota_of_0_refuses_everything() {
-        assert!(Allowance::new(0, 5, Window::Sliding).admit(at(0)).is_err());
+        assert!(
+            Allowance::new(Plan::enterprise(0, 5), Window::Sliding)
+                .admit(at(0))
+                .is_err()
+        );
     }
 }
 

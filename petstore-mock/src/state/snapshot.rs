@@ -9,7 +9,7 @@ use super::{
     ban::BanRecord,
     keys::{Account, Accounts},
     pet_list::{PetList, StoredPet},
-    quota::Used,
+    quota::{PerPeriod, Used},
     store::{ChangeError, Order, Store},
 };
 use crate::{clock, plan::Plan};
@@ -52,6 +52,9 @@ struct KeyState {
     number: u32,
     plan: Plan,
     minute: Used,
+    /// `None` if the plan has no quota per hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hour: Option<Used>,
     day: Used,
     record: BanRecord,
 }
@@ -59,12 +62,13 @@ struct KeyState {
 impl Snapshot {
     pub(super) fn take(store: Store, accounts: &mut Accounts) -> Self {
         let state = |(_, account): (&str, &mut Account)| {
-            let [minute, day] = account.allowance.used();
+            let PerPeriod { minute, hour, day } = account.allowance.used();
             let (number, plan) = (account.label.number(), account.label.plan());
             KeyState {
                 number,
                 plan,
                 minute,
+                hour,
                 day,
                 record: account.record.clone(),
             }
@@ -136,11 +140,12 @@ impl Snapshot {
             number,
             plan,
             minute,
+            hour,
             day,
             record,
         } in &self.keys
         {
-            let mut used = [minute, day].into_iter().flatten();
+            let mut used = [minute, day].into_iter().chain(hour).flatten();
             let is_possible = used.all(|(at, count)| at.max(count) <= &clock::END.as_secs());
             if !(is_possible && record.is_possible()) {
                 return Err(ChangeError::Snapshot("a key's record is out of order"));
@@ -149,7 +154,12 @@ impl Snapshot {
                 continue;
             };
             account.set_plan(*plan);
-            if !account.allowance.set_used([minute.clone(), day.clone()]) {
+            let used = PerPeriod {
+                minute: minute.clone(),
+                hour: hour.clone(),
+                day: day.clone(),
+            };
+            if !account.allowance.set_used(used) {
                 let message =
                     "its keys use another kind of window than this server, or are out of order";
                 return Err(ChangeError::Snapshot(message));

@@ -2,6 +2,7 @@
 
 use petstore_mock::{Plan, RateHeaders};
 use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::support::{DAY_ENDS, MINUTE_ENDS, Mock, NOW, reply, start, start_with};
 
@@ -117,6 +118,55 @@ async fn the_days_quota_holds_at_the_same_time_and_bites_until_midnight() {
     );
     mock.advance(86_400);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
+}
+
+#[tokio::test]
+async fn an_hours_quota_holds_beside_the_others_wherever_a_key_is_shown() {
+    let plan = Plan::enterprise(5, 100).with_per_hour(7);
+    let mock = start_with(|builder| builder.named_key("hourly", "hourly-key", plan)).await;
+    let hour_ends = NOW - NOW % 3_600 + 3_600;
+    use_up(&mock, "hourly-key", 5).await;
+    mock.advance(60);
+    let rate = mock.get_as("hourly-key", "/v1/pets").await.rate();
+    assert_eq!(rate, (7, 1, hour_ends));
+    use_up(&mock, "hourly-key", 1).await;
+    let refused = mock.get_as("hourly-key", "/v1/pets").await;
+    refused.expect_error(429, "rate_limit_exceeded");
+    assert_eq!(refused.rate(), (7, 0, hour_ends));
+    assert_eq!(
+        refused.header("retry-after"),
+        (hour_ends - NOW - 60).to_string()
+    );
+    let message = refused.message();
+    assert!(
+        message.contains("7 requests an hour is used up"),
+        "{message}"
+    );
+
+    let keys = mock.get("/_mock/keys").await.json();
+    let find = |name: &str| {
+        let keys = keys.as_array().unwrap();
+        let has_name = |key: &&Value| key["label"].as_str().unwrap().contains(name);
+        keys.iter().find(has_name).unwrap()
+    };
+    assert_eq!(find("hourly")["plan"], "enterprise:5/7/100");
+    assert_eq!(
+        find("hourly")["hour"],
+        json!({"limit": 7, "used": 7, "remaining": 0, "reset": hour_ends as f64})
+    );
+    assert_eq!(find("hourly")["day"]["used"], 7);
+
+    // A snapshot keeps the count, even if the key got another plan in between.
+    let snapshot = mock.server.snapshot();
+    let key = mock.server.keys().get("hourly-key").unwrap();
+    key.set_plan(Plan::enterprise(5, 100));
+    assert_eq!(mock.get_as("hourly-key", "/v1/pets").await.status, 200);
+    assert_eq!(key.usage().unwrap().hour, None);
+    mock.server.restore(&snapshot).unwrap();
+    assert_eq!(key.usage().unwrap().hour.map(|hour| hour.used), Some(7));
+    assert_eq!(mock.get_as("hourly-key", "/v1/pets").await.status, 429);
+    mock.advance(hour_ends - NOW - 60);
+    assert_eq!(mock.get_as("hourly-key", "/v1/pets").await.rate().1, 4);
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ function card(key) {
     banned ? make("p", { class: "bad" }, `banned for ${time.length(key.bannedUntil - now)}`) : "",
     told ? make("p", { class: "wrong" }, `told to wait ${time.length(key.retryAfterUntil - now)}`) : "",
     gauge("minute", key.minute, now),
+    key.hour ? gauge("hour", key.hour, now) : "",
     gauge("day", key.day, now));
 }
 
@@ -58,10 +59,11 @@ export function nameOf(label) {
   return name === "" || name.startsWith("…") ? `key ${number} ${name}`.trim() : name;
 }
 
-/** Writes a plan: `enterprise:9/99` is `enterprise 9/min 99/day`, each part without a break. */
+/** Writes a plan: `enterprise:9/50/99` is `enterprise 9/min 50/hour 99/day`, each part without a break. */
 export function partsOf(plan) {
   const [name, quotas] = plan.split(":");
   if (quotas === undefined) return [name];
-  const [minute, day] = quotas.split("/").map((quota) => Number(quota).toLocaleString("en"));
-  return [name, `${minute}/min`, `${day}/day`];
+  const limits = quotas.split("/").map((quota) => Number(quota).toLocaleString("en"));
+  const periods = limits.length === 3 ? ["min", "hour", "day"] : ["min", "day"];
+  return [name, ...limits.map((limit, place) => `${limit}/${periods[place]}`)];
 }
