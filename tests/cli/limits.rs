@@ -301,6 +301,48 @@ async fn all_windows_of_a_quota_are_shown() {
     );
 }
 
+#[tokio::test]
+async fn an_hours_quota_has_its_name_everywhere() {
+    // 2027-01-15, 07:20:00 and 08:00:00 UTC.
+    let headers = [
+        ("Date", "Fri, 15 Jan 2027 07:20:00 GMT"),
+        ("X-RateLimit-Limit", "300"),
+        ("X-RateLimit-Remaining", "0"),
+        ("X-RateLimit-Reset", "1800000000"),
+    ];
+    let server = crate::client::Wire::reading(move |_| crate::client::answer(200, &headers, "[]"));
+    let home = tempfile::tempdir().unwrap();
+    let petstore = || Petstore::with(&server.base(), "hour-key").home(home.path());
+    assert_eq!(petstore().run("pets list").await.code, 0);
+    let ran = petstore().terminal().run("limits --color never").await;
+    let row = "hour       0    300  ░░░░░░░░░░░░░░░░░░░░  in 40 min";
+    assert!(ran.stdout.contains(row), "{}", ran.stdout);
+    let ran = petstore().run("limits --jq .[].quota").await;
+    assert_eq!(ran.stdout, "hour\n");
+    let ran = petstore().run("pets list").await;
+    let error = "error: hour quota used up, resets in 40 min";
+    assert!(ran.stderr.starts_with(error), "{}", ran.stderr);
+    let pets = home.path().join("pets.csv");
+    std::fs::write(&pets, "name,categoryId\nRex,7\n").unwrap();
+    let line = format!("pets import {} --dry-run -o table", pets.display());
+    let ran = petstore().run(&line).await;
+    let quotas = "quotas    0 of 300 left this hour; day quota not reported yet\n";
+    assert!(ran.stdout.contains(quotas), "{}", ran.stdout);
+    let forecast = "forecast  0 rows by ";
+    assert!(ran.stdout.contains(forecast), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(", the rest 300 an hour: "),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stderr
+            .contains("with the hour quota\nhint: `--max-wait 1h`"),
+        "{}",
+        ran.stderr
+    );
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the server of the test sends the machine's time"

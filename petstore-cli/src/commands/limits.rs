@@ -46,11 +46,13 @@ const LIMITS: Shape = Shape {
     ..ANY
 };
 
-/// The quotas in their order, and their names.
-const NAMES: [(Quota, &str); 3] = [
-    (Quota::Minute, "minute"),
-    (Quota::Day, "day"),
-    (Quota::Unknown, "other"),
+/// The quotas in their order, and their names. Those of the specification are shown before they are
+/// reported.
+const NAMES: [(Quota, &str, bool); 4] = [
+    (Quota::Minute, "minute", true),
+    (Quota::Hour, "hour", false),
+    (Quota::Day, "day", true),
+    (Quota::Unknown, "other", false),
 ];
 
 impl Limits {
@@ -217,7 +219,7 @@ fn amounts(name: &str, window: &QuotaWindow, resets: &str, screen: &Screen) -> V
 fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) -> String {
     let is_narrow = screen.width().is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
-    for (quota, name) in NAMES {
+    for (quota, name, is_specified) in NAMES {
         let before = rows.len();
         for window in limits.windows.iter().filter(|it| it.quota == quota) {
             let left = window.reset.duration_since(now).unwrap_or_default();
@@ -230,7 +232,7 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
         for window in limits.ended.iter().filter(|it| it.quota == quota) {
             rows.push(amounts(name, window, "has reset", screen));
         }
-        if rows.len() == before && quota != Quota::Unknown {
+        if rows.len() == before && is_specified {
             let mut row = vec![Cell::new(name), Cell::none(), Cell::none()];
             row.extend([Cell::new(""), Cell::new("not reported yet")]);
             rows.push(row);

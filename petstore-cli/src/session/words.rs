@@ -23,6 +23,7 @@ pub(crate) fn exhausted(reason: BlockReason) -> String {
 pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
     match reason {
         BlockReason::Quota(Quota::Minute) => "minute quota",
+        BlockReason::Quota(Quota::Hour) => "hour quota",
         BlockReason::Quota(Quota::Day) => "day quota",
         BlockReason::Ban => "end of the ban",
         _ => "rate limit",
@@ -33,6 +34,7 @@ pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
 pub(crate) fn quota_left(window: &QuotaWindow) -> String {
     let period = match window.quota {
         Quota::Minute => " this minute",
+        Quota::Hour => " this hour",
         Quota::Day => " today",
         _ => "",
     };

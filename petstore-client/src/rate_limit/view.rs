@@ -15,6 +15,8 @@ static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// A reset that is further away does not belong to the quota per minute. Servers round.
 const MAX_MINUTE: Duration = Duration::from_secs(90);
+/// The same for an hour's quota, if the clocks differ a little.
+const MAX_HOUR: Duration = Duration::from_secs(3_630);
 
 /// A quota (specification, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,19 +27,31 @@ pub enum Quota {
     Minute,
     /// Requests per day.
     Day,
+    /// Requests per hour, which the specification does not list.
+    Hour,
     /// The service does not say which quota.
     Unknown,
 }
 
 impl Quota {
-    /// Returns the quota for the time to its reset, because the service does not name it.
-    pub(super) fn by_reset(left: Duration) -> Self {
+    /// Returns the quota for its reset and the time until then, because the service does not name it. In
+    /// its last hour, a day's quota differs from an hour's only by the time of its reset: midnight (UTC).
+    pub(super) fn by_reset(left: Duration, reset: SystemTime) -> Self {
         if left <= MAX_MINUTE {
             Self::Minute
+        } else if left <= MAX_HOUR && ends_an_hour(reset) {
+            Self::Hour
         } else {
             Self::Day
         }
     }
+}
+
+/// Returns whether an instant is a full hour within a day (UTC), to the second.
+fn ends_an_hour(at: SystemTime) -> bool {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH);
+    let seconds = (since.unwrap_or_default() + Duration::from_millis(500)).as_secs();
+    seconds.is_multiple_of(3_600) && !seconds.is_multiple_of(86_400)
 }
 
 impl fmt::Display for Quota {
@@ -45,6 +59,7 @@ impl fmt::Display for Quota {
         f.pad(match self {
             Self::Minute => "the minute's quota",
             Self::Day => "the day's quota",
+            Self::Hour => "the hour's quota",
             Self::Unknown => "a rate limit",
         })
     }
@@ -89,7 +104,7 @@ impl QuotaWindow {
         let reset = numbers(headers, &RESET)
             .filter_map(|number| instant(number, now))
             .max()?;
-        let quota = Quota::by_reset(reset.duration_since(now).unwrap_or_default());
+        let quota = Quota::by_reset(reset.duration_since(now).unwrap_or_default(), reset);
         Some(Self {
             quota,
             limit,
@@ -366,6 +381,23 @@ mod tests {
             headers.insert("date", "Fri, 15 Jan 2027 08:00:00 GMT".parse().unwrap());
             assert_eq!(QuotaWindow::read(&headers).unwrap().quota, quota, "{reset}");
         }
+    }
+
+    #[test]
+    fn an_hours_quota_resets_at_a_full_hour_and_a_days_at_midnight() {
+        let at = |hour: u64, minute: u64| {
+            let minutes = (20_000 * 24 + hour) * 60 + minute;
+            SystemTime::UNIX_EPOCH + Duration::from_secs(minutes * 60)
+        };
+        let quota = |now: SystemTime, reset: SystemTime| {
+            Quota::by_reset(reset.duration_since(now).unwrap(), reset)
+        };
+        assert_eq!(quota(at(7, 0), at(8, 0)), Quota::Hour);
+        assert_eq!(quota(at(7, 57), at(8, 0)), Quota::Hour);
+        assert_eq!(quota(at(7, 59), at(8, 0)), Quota::Minute);
+        assert_eq!(quota(at(23, 10), at(24, 0)), Quota::Day);
+        assert_eq!(quota(at(7, 0), at(7, 40)), Quota::Day, "a sliding window");
+        assert_eq!(quota(at(7, 0), at(9, 0)), Quota::Day);
     }
 
     const NOW: u64 = 1_800_000_000;

@@ -1,4 +1,4 @@
-//! Estimates the duration of an import from the quotas per minute and per day.
+//! Estimates the duration of an import from the quotas per minute, hour and day.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,11 +9,13 @@ use crate::session::words::limit_name;
 use crate::time::{Clock, count, duration, instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// What is left of a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Window {
+    quota: Quota,
     limit: u64,
     remaining: u64,
     /// The time until its reset.
@@ -55,6 +57,7 @@ impl Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quotas {
     minute: Option<Window>,
+    hour: Option<Window>,
     day: Option<Window>,
 }
 
@@ -64,6 +67,7 @@ impl Quotas {
             let window = limits.windows.iter().find(|window| window.quota == quota)?;
             let reset = window.reset.duration_since(now).unwrap_or_default();
             Some(Window {
+                quota,
                 limit: window.limit,
                 remaining: window.remaining,
                 reset,
@@ -72,6 +76,7 @@ impl Quotas {
         };
         Self {
             minute: window(Quota::Minute, MINUTE),
+            hour: window(Quota::Hour, HOUR),
             day: window(Quota::Day, DAY),
         }
     }
@@ -85,44 +90,62 @@ impl Quotas {
                 count(window.limit)
             )
         };
-        let minute = self.minute.map(|window| text(window, "this minute"));
-        let day = self.day.map(|window| text(window, "today"));
-        match (minute, day) {
-            (None, None) => "not known".to_owned(),
-            (Some(minute), None) => minute + "; day quota not reported yet",
-            (None, Some(day)) => day,
-            (Some(minute), Some(day)) => format!("{minute}, {day}"),
+        let mut parts = Vec::new();
+        for (window, period) in [
+            (self.minute, "this minute"),
+            (self.hour, "this hour"),
+            (self.day, "today"),
+        ] {
+            parts.extend(window.map(|window| text(window, period)));
         }
+        match (parts.is_empty(), self.day) {
+            (true, _) => "not known".to_owned(),
+            (false, None) => parts.join(", ") + "; day quota not reported yet",
+            (false, Some(_)) => parts.join(", "),
+        }
+    }
+
+    /// Returns the quota of more than a minute for which a number of requests waits longest, if any.
+    fn slowest(&self, requests: u64) -> Option<Window> {
+        let windows = [self.hour, self.day].into_iter().flatten();
+        let slow = windows.filter(|window| !window.wait(requests).is_zero());
+        slow.max_by_key(|window| window.wait(requests))
+    }
+
+    /// Returns the wait of a number of requests for the quota per minute.
+    fn minutes(&self, requests: u64) -> Duration {
+        self.minute
+            .map_or(Duration::ZERO, |window| window.wait(requests))
     }
 
     /// Estimates the time of a number of requests, if a quota is known.
     pub(super) fn forecast(self, rows: usize) -> Option<Forecast> {
         let rows = rows as u64;
-        let Self { minute, day } = self;
-        minute.or(day)?;
-        let by_minute = |rows| minute.map_or(Duration::ZERO, |window| window.wait(rows));
-        let by_day = day.map_or(Duration::ZERO, |window| window.wait(rows));
-        let today = day.map_or(rows, |window| window.remaining.min(rows));
-        let (length, limited_by) = match day {
-            Some(day) if !by_day.is_zero() => {
-                // The rows of the last day also take minutes.
-                let last = (rows - today).saturating_sub(1) % day.limit.max(1);
-                let minutes = last / minute.map_or(u64::MAX, |window| window.limit.max(1));
-                let minutes = u32::try_from(minutes).unwrap_or(0);
-                (by_day.saturating_add(MINUTE * minutes), Some(Quota::Day))
+        self.minute.or(self.hour).or(self.day)?;
+        let slow = self.slowest(rows);
+        let first = slow.map_or(rows, |window| window.remaining.min(rows));
+        let (length, limited_by) = match slow {
+            Some(slow) => {
+                // The rows of the last hour or day also take minutes.
+                let last = (rows - first).saturating_sub(1) % slow.limit.max(1);
+                let limit = self.minute.map_or(u64::MAX, |window| window.limit.max(1));
+                let minutes = u32::try_from(last / limit).unwrap_or(0);
+                let wait = slow.wait(rows);
+                (wait.saturating_add(MINUTE * minutes), Some(slow.quota))
             }
-            _ => match by_minute(rows) {
+            None => match self.minutes(rows) {
                 Duration::ZERO => (Duration::ZERO, None),
                 length => (length, Some(Quota::Minute)),
             },
         };
-        let today = (today, by_minute(today));
+        let today = self.day.map_or(rows, |day| day.remaining.min(rows));
         Some(Forecast {
             quotas: self,
             rows,
             length,
             limited_by,
             today,
+            first: (first, self.minutes(first)),
         })
     }
 }
@@ -136,26 +159,30 @@ pub(super) struct Forecast {
     length: Duration,
     /// The quota that limits the import, if any.
     limited_by: Option<Quota>,
-    /// The rows that the quota per day allows today, and their time.
-    today: (u64, Duration),
+    /// The rows that the quota per day allows today.
+    today: u64,
+    /// The rows until the first wait for an hour's or a day's reset, and their time.
+    first: (u64, Duration),
 }
 
 impl Forecast {
     /// Returns when the run ends, and with which quota, because a wait exceeds `--max-wait`.
     pub(super) fn early_end(&self, max_wait: Duration) -> Option<(Quota, Duration)> {
-        let Quotas { minute, day } = self.quotas;
-        let (today, length) = self.today;
-        let by_minute = minute.and_then(|minute| minute.end(today, [Duration::ZERO; 2], max_wait));
-        let by_day = || {
-            let day = day?;
+        let Quotas { minute, hour, day } = self.quotas;
+        let (first, length) = self.first;
+        let by_minute = minute.and_then(|minute| minute.end(first, [Duration::ZERO; 2], max_wait));
+        if let Some(end) = by_minute {
+            return Some((Quota::Minute, end));
+        }
+        let ends = [hour, day].into_iter().flatten().filter_map(|window| {
             let minutes = minute.map_or(0, |minute| {
-                day.limit.saturating_sub(1) / minute.limit.max(1)
+                window.limit.saturating_sub(1) / minute.limit.max(1)
             });
             let full = MINUTE.saturating_mul(u32::try_from(minutes).unwrap_or(u32::MAX));
-            day.end(self.rows, [length, full], max_wait)
-        };
-        let by_minute = by_minute.map(|end| (Quota::Minute, end));
-        by_minute.or_else(|| by_day().map(|end| (Quota::Day, end)))
+            let end = window.end(self.rows, [length, full], max_wait)?;
+            Some((window.quota, end))
+        });
+        ends.min_by_key(|(_, end)| *end)
     }
 
     /// Returns the estimate for a dry run.
@@ -163,11 +190,15 @@ impl Forecast {
         let at = |length| clock.minute(clock.now() + length);
         let complete = at(self.length);
         match self.limited_by {
-            Some(Quota::Day) => {
-                let (rows, length) = self.today;
-                let day = count(self.quotas.day.map_or(0, |window| window.limit));
-                let today = format!("{} rows by {}", count(rows), at(length));
-                format!("{today}, the rest {day} a day: complete {complete}")
+            Some(quota @ (Quota::Hour | Quota::Day)) => {
+                let (rows, length) = self.first;
+                let (window, period) = match quota {
+                    Quota::Hour => (self.quotas.hour, "an hour"),
+                    _ => (self.quotas.day, "a day"),
+                };
+                let limit = count(window.map_or(0, |window| window.limit));
+                let first = format!("{} rows by {}", count(rows), at(length));
+                format!("{first}, the rest {limit} {period}: complete {complete}")
             }
             Some(_) => {
                 let minutes = u32::try_from(self.length.as_secs().div_ceil(60)).unwrap_or(u32::MAX);
@@ -204,7 +235,7 @@ impl Forecast {
         json!({
             "completeAt": instant(now + self.length),
             "limitedBy": self.limited_by,
-            "rowsToday": self.today.0,
+            "rowsToday": self.today,
             "runEndsAt": end.map(|(_, end)| instant(now + end)),
             "runEndsBy": end.map(|(quota, _)| quota),
         })
@@ -223,12 +254,21 @@ mod tests {
     }
 
     const MINUTES: Option<Window> = Some(Window {
+        quota: Quota::Minute,
         limit: 60,
         remaining: 57,
         reset: Duration::from_secs(41),
         period: MINUTE,
     });
+    const HOURS: Option<Window> = Some(Window {
+        quota: Quota::Hour,
+        limit: 300,
+        remaining: 240,
+        reset: Duration::from_secs(941),
+        period: HOUR,
+    });
     const DAYS: Option<Window> = Some(Window {
+        quota: Quota::Day,
         limit: 1_000,
         remaining: 940,
         reset: Duration::from_secs(62_141),
@@ -241,6 +281,7 @@ mod tests {
         let (impatient, patient) = (Duration::from_secs(120), DAY);
         let day = Quotas {
             minute: MINUTES,
+            hour: None,
             day: DAYS,
         }
         .forecast(2_980)
@@ -258,6 +299,7 @@ mod tests {
         let end = |rows, max_wait| {
             let forecast = Quotas {
                 minute: MINUTES,
+                hour: None,
                 day: DAYS,
             }
             .forecast(rows)
@@ -282,6 +324,7 @@ mod tests {
 
         let minute = Quotas {
             minute: MINUTES,
+            hour: None,
             day: None,
         };
         assert_eq!(
@@ -296,11 +339,48 @@ mod tests {
 
         let unknown = Quotas {
             minute: None,
+            hour: None,
             day: None,
         };
         assert_eq!(
             (unknown.forecast(10), unknown.text().as_str()),
             (None, "not known")
+        );
+    }
+
+    #[test]
+    fn an_hours_quota_decides_where_it_lasts_longest() {
+        let clock = Clock::new(now).local(TimeZone::fixed(jiff::tz::offset(1)));
+        let quotas = Quotas {
+            minute: MINUTES,
+            hour: HOURS,
+            day: DAYS,
+        };
+        assert_eq!(
+            quotas.text(),
+            "57 of 60 left this minute, 240 of 300 left this hour, 940 of 1,000 left today"
+        );
+        let hour = quotas.forecast(700).unwrap();
+        assert_eq!(
+            hour.text(&clock),
+            "240 rows by 07:48, the rest 300 an hour: complete 09:02"
+        );
+        let max_wait = Duration::from_secs(120);
+        assert_eq!(
+            hour.short(&clock, max_wait),
+            "60 a minute, hour quota ends 07:48"
+        );
+        assert_eq!(hour.short(&clock, HOUR), "60 a minute, until 09:02");
+        let json = hour.json(now(), max_wait);
+        assert_eq!(
+            (&json["limitedBy"], &json["runEndsBy"]),
+            (&json!("hour"), &json!("hour"))
+        );
+        let day = quotas.forecast(2_000).unwrap();
+        assert_eq!(day.json(now(), max_wait)["limitedBy"], "day");
+        assert_eq!(
+            quotas.forecast(100).unwrap().limited_by,
+            Some(Quota::Minute)
         );
     }
 }

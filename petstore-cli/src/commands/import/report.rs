@@ -371,6 +371,7 @@ fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
     );
     let hint = match quota {
         Quota::Minute => "`--max-wait 1m` waits for the next minute",
+        Quota::Hour => "`--max-wait 1h` waits for the next hour",
         _ => "`--max-wait 24h` waits for the next day; or run the command again then",
     };
     let text = format!("at this --max-wait the run ends at {end}, with the {name}");

@@ -486,7 +486,7 @@ impl Ledger {
         let block = Block {
             until: now.plus(wait).plus(extra),
             named: head.date.unwrap_or(earliest).plus(asked),
-            reason: reason(asked, until_reset),
+            reason: reason(asked, spent, until_reset),
         };
         if spent.is_none() {
             self.unforeseen = self.unforeseen.max(Some(block.until));
@@ -502,10 +502,10 @@ impl Ledger {
 
 /// Returns the reason for a 429: a quota only if the headers describe one that is used up, and its
 /// reset is the end of the wait.
-fn reason(wait: Duration, until_reset: Option<Duration>) -> BlockReason {
-    match until_reset {
-        Some(left) if left.abs_diff(wait) <= Duration::from_secs(2) => {
-            BlockReason::Quota(Quota::by_reset(left))
+fn reason(wait: Duration, spent: Option<Reading>, until_reset: Option<Duration>) -> BlockReason {
+    match (spent, until_reset) {
+        (Some(spent), Some(left)) if left.abs_diff(wait) <= Duration::from_secs(2) => {
+            BlockReason::Quota(Quota::by_reset(left, spent.reset.system()))
         }
         _ => BlockReason::Unknown,
     }

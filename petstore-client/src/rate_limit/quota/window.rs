@@ -50,7 +50,7 @@ impl Window {
         let answered = u64::from(answered.max(1));
         let fresh = reading.limit - reading.remaining <= answered + outstanding;
         Self {
-            quota: Quota::by_reset(reading.reset.since(now)),
+            quota: Quota::by_reset(reading.reset.since(now), reading.reset.system()),
             limit: reading.limit,
             remaining: reading.remaining,
             reset: reading.reset,
@@ -118,9 +118,12 @@ impl Window {
     /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a day's
     /// quota in one plan and a minute's in another.
     pub(crate) fn describes(&self, reading: &Reading, now: ServiceTime) -> bool {
-        let quota = Quota::by_reset(reading.reset.since(now));
+        let quota = Quota::by_reset(reading.reset.since(now), reading.reset.system());
+        // The last hour of a day may be named after either.
+        let is_minute = |quota| quota == Quota::Minute;
         self.limit == reading.limit
-            && (self.quota == quota || self.compare(reading) == Ordering::Equal)
+            && (is_minute(self.quota) == is_minute(quota)
+                || self.compare(reading) == Ordering::Equal)
     }
 
     /// Returns whether a reading's window comes before this one, after it, or is this one.
