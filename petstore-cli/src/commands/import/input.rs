@@ -9,7 +9,9 @@ use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
-use super::rows::{Checker, Mapping, Row, ValidRows, json_values};
+use super::cells::{Mapping, json_values};
+use super::checker::{Checker, ValidRows};
+use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Invalid, Kind};

@@ -1,7 +1,9 @@
 //! `petstore pets import`: creates the pets of a file, each once. Checks all rows before it sends
 //! the first. A journal keeps their outcomes, so that the same command continues.
 
+mod cells;
 mod check;
+mod checker;
 mod command;
 mod forecast;
 mod input;
@@ -11,6 +13,7 @@ mod pace;
 #[cfg(test)]
 mod properties;
 mod report;
+mod resume;
 mod row_files;
 mod rows;
 mod send;
@@ -21,10 +24,11 @@ use petstore_client::Client;
 
 pub(super) use self::input::Input;
 use self::input::InputArgs;
-use self::job::{Job, UnknownAction, UnknownArgs};
+use self::job::Job;
 use self::journal::{Record, RowState};
 use self::pace::PaceArgs;
 use self::report::Summary;
+use self::resume::{UnknownAction, UnknownArgs};
 use self::row_files::RowFiles;
 use crate::context::Context;
 use crate::env::Signals;
@@ -70,7 +74,7 @@ impl Import {
         let inputs = self.input.read(context, &mut signals).await?;
         let mut tasks = Vec::new();
         for input in inputs {
-            let journal = job::journal_path(context, &input, self.journal.as_deref())?;
+            let journal = resume::journal_path(context, &input, self.journal.as_deref())?;
             self.files.check_different(journal.as_deref())?;
             tasks.push(Task { input, journal });
         }
@@ -99,12 +103,14 @@ impl Import {
         let client = context.connector().connect(Purpose::CreatePet).await.ok();
         for Task { input, journal } in tasks {
             let mut state = report::read_journal(context, journal.as_deref())?;
-            let base_url = client.as_ref().map(|client| job::address(context, client));
-            let corrected = job::resume(&input, &state, base_url.as_deref())?;
+            let base_url = client
+                .as_ref()
+                .map(|client| resume::address(context, client));
+            let corrected = resume::corrected_rows(&input, &state, base_url.as_deref())?;
             self.files.check_own(&state)?;
             state.resize(input.rows().len());
             let action = self.unknown.action();
-            job::report_journal(context, &input, &state, action)?;
+            resume::report_journal(context, &input, &state, action)?;
             state.apply(Record::Rows(RowState::Announced, corrected));
             if action == UnknownAction::Retry {
                 let unknown = state.unknown();

@@ -1,8 +1,11 @@
 //! `--unknown check`: lists the pets to find out which rows without a response were created.
 
+mod cluster;
 mod matching;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod tests;
 
 use petstore_client::operations::ListPets;
 use petstore_client::{Client, Error, ErrorKind, More};

@@ -1,0 +1,190 @@
+//! Unknown rows whose windows overlap, and which of the pets in these windows may be theirs.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
+
+use petstore_client::NewPet;
+use serde_json::{Map, Value};
+
+use super::super::journal::IdWindow;
+
+/// The most pets that are named for a row.
+const MAX_NAMED: usize = 10;
+
+/// The fields of a pet, except its id, as the service writes them.
+pub(super) type Content = Map<String, Value>;
+
+/// An unknown row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unknown {
+    pub(super) row: usize,
+    pub(super) window: IdWindow,
+    /// The ids among which a stranger's pet makes its match uncertain.
+    pub(super) around: IdWindow,
+    /// The index of its content.
+    pub(super) content: usize,
+}
+
+/// A listed pet with the name and category of an unknown row.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) id: i64,
+    pub(super) content: Content,
+}
+
+/// Rows with one name and category whose windows overlap, and the pets in these windows.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) window: IdWindow,
+    pub(super) around: IdWindow,
+    pub(super) rows: Vec<Unknown>,
+    pub(super) pets: Vec<Listed>,
+    /// The pet of each row that has one.
+    pub(super) pairs: BTreeMap<usize, i64>,
+    /// The pets that no row has.
+    rest: BTreeSet<i64>,
+    /// Whether a pet may belong to rows with different contents.
+    pub(super) is_ambiguous: bool,
+    /// Pets that no row has, and that may belong to the rows although their ids are outside of a window.
+    pub(super) elsewhere: Vec<i64>,
+}
+
+impl Cluster {
+    pub(super) fn new(row: Unknown) -> Self {
+        Self {
+            window: row.window,
+            around: row.around,
+            rows: vec![row],
+            pets: Vec::new(),
+            pairs: BTreeMap::new(),
+            rest: BTreeSet::new(),
+            is_ambiguous: false,
+            elsewhere: Vec::new(),
+        }
+    }
+
+    /// Gives as many rows as possible a pet with their content.
+    pub(super) fn pair(&mut self, contents: &[NewPet], shapes: &HashSet<Vec<String>>) {
+        let sent: Vec<Content> = contents.iter().map(content).collect();
+        let used: BTreeSet<usize> = self.rows.iter().map(|row| row.content).collect();
+        self.rest = self.pets.iter().map(|pet| pet.id).collect();
+        if used.len() > 1 {
+            // A row without a status may have any, but others have theirs for certain.
+            for content in &used {
+                self.pair_content(*content, |pet| pet.content == sent[*content]);
+            }
+        }
+        for content in &used {
+            self.pair_content(*content, |pet| {
+                is_equal(&sent[*content], &pet.content, shapes)
+            });
+        }
+        let is_shared = self.pets.iter().any(|pet| {
+            let fits = |content: &&usize| is_equal(&sent[**content], &pet.content, shapes);
+            used.iter().filter(fits).count() > 1
+        });
+        let is_perfect = self.pairs.len() == self.rows.len() && self.rest.is_empty();
+        self.is_ambiguous = is_shared && !is_perfect;
+    }
+
+    /// Returns the pets that no row has.
+    pub(super) fn take_rest(&mut self) -> Vec<Listed> {
+        let is_rest = |pet: &&mut Listed| self.rest.contains(&pet.id);
+        let mut rest = Vec::new();
+        for pet in self.pets.iter_mut().filter(is_rest) {
+            rest.push(Listed {
+                id: pet.id,
+                content: std::mem::take(&mut pet.content),
+            });
+        }
+        rest
+    }
+
+    /// Records a pet that no row has, if one has its content.
+    pub(super) fn add_elsewhere(
+        &mut self,
+        pet: &Listed,
+        contents: &[NewPet],
+        shapes: &HashSet<Vec<String>>,
+    ) {
+        let used: BTreeSet<usize> = self.rows.iter().map(|row| row.content).collect();
+        let mut sent = used.iter().map(|used| content(&contents[*used]));
+        if sent.any(|sent| is_equal(&sent, &pet.content, shapes)) {
+            self.elsewhere.push(pet.id);
+        }
+    }
+
+    /// Pairs the rows of a content with pets that fit: each pet with the row whose window ends first.
+    fn pair_content(&mut self, content: usize, fits: impl Fn(&Listed) -> bool) {
+        let is_open = |row: &&Unknown| row.content == content && !self.pairs.contains_key(&row.row);
+        let mut rows = self.rows.iter().filter(is_open).peekable();
+        let mut open = BinaryHeap::new();
+        let mut pairs = Vec::new();
+        for pet in &self.pets {
+            if !self.rest.contains(&pet.id) || !fits(pet) {
+                continue;
+            }
+            while let Some(row) = rows.next_if(|row| row.window.first() <= pet.id) {
+                open.push(Reverse((row.window.last(), row.row)));
+            }
+            while let Some(Reverse((last, row))) = open.pop() {
+                if last >= pet.id {
+                    pairs.push((row, pet.id));
+                    break;
+                }
+            }
+        }
+        for (row, id) in pairs {
+            self.rest.remove(&id);
+            self.pairs.insert(row, id);
+        }
+    }
+
+    /// Returns the pets that may belong to a row.
+    pub(super) fn candidates(&self, row: &Unknown) -> Vec<i64> {
+        let first = self.pets.partition_point(|pet| pet.id < row.window.first());
+        let inside = self.pets[first..].iter().map(|pet| pet.id);
+        let inside = inside.take_while(|id| *id <= row.window.last());
+        let all: BTreeSet<_> = inside.chain(self.elsewhere.iter().copied()).collect();
+        all.into_iter().take(MAX_NAMED).collect()
+    }
+
+    /// Returns whether a row without a pet may have been created all the same: as a pet elsewhere, or as
+    /// one that somebody has changed since.
+    pub(super) fn may_be_other(&self, row: &Unknown) -> bool {
+        self.is_ambiguous || !self.elsewhere.is_empty() || has_any(&self.rest, row.window)
+    }
+}
+
+pub(super) fn has_any(ids: &BTreeSet<i64>, window: IdWindow) -> bool {
+    // The range of a window between two neighbours is empty, which `range` refuses.
+    window.first() <= window.last() && ids.range(window.first()..=window.last()).next().is_some()
+}
+
+/// Returns whether a pet has the content that was sent. The service may set a status if none was sent, and
+/// may add fields, if it adds them to the other pets of the import too.
+pub(super) fn is_equal(sent: &Content, listed: &Content, shapes: &HashSet<Vec<String>>) -> bool {
+    let is_same = |(name, value): (&String, &Value)| listed.get(name) == Some(value);
+    if !sent.iter().all(is_same) {
+        return false;
+    }
+    let mut added = listed.keys().filter(|name| !sent.contains_key(*name));
+    added.all(|name| name == "status") || shapes.contains(&names(listed))
+}
+
+/// Returns the fields of a pet, whatever they are, except its id: no field can be forgotten.
+pub(super) fn content(pet: &impl serde::Serialize) -> Content {
+    match serde_json::to_value(pet) {
+        Ok(Value::Object(mut fields)) => {
+            fields.remove("id");
+            fields
+        }
+        _ => Content::new(),
+    }
+}
+
+pub(super) fn names(content: &Content) -> Vec<String> {
+    let mut names: Vec<_> = content.keys().cloned().collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,273 @@
+//! Tests of the verdicts about unknown rows.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use petstore_client::{NewPet, Pet, PetStatus};
+use serde_json::json;
+
+use super::super::journal::{Checked, Record, RowState, Run, State};
+use super::super::rows::{Place, Row};
+use super::cluster::{content, is_equal};
+use super::matching::{Matching, Verdict};
+
+fn rows(names: &[&str]) -> Vec<Row> {
+    let row = |name: &&str| Row::new(Place::Line(1), NewPet::new(*name, 7));
+    names.iter().map(row).collect()
+}
+
+/// A journal whose rows were sent shortly after each other, with these ids in the responses.
+fn journal(ids: &[Option<i64>]) -> State {
+    let mut state = State::default();
+    state.apply(Record::Run(Run {
+        pid: 7,
+        started: SystemTime::UNIX_EPOCH,
+        boot: None,
+        base_url: String::new(),
+        limit: Duration::from_secs(30),
+        rows: ids.len(),
+        files: Vec::new(),
+        damaged: Vec::new(),
+    }));
+    for (row, id) in ids.iter().enumerate() {
+        let (at, rows) = (0, vec![row]);
+        state.apply(Record::Sent {
+            at,
+            rows: rows.clone(),
+        });
+        state.apply(match id {
+            Some(id) => Record::Rows(RowState::Created(*id), rows),
+            None => Record::Lost { at, rows },
+        });
+    }
+    state
+}
+
+fn pet(id: i64, name: &str) -> Pet {
+    NewPet::new(name, 7).into_pet(id)
+}
+
+/// Matches rows with listed pets. A service of ours lists the pets that the journal knows too.
+fn verdict(names: &[&str], ids: &[Option<i64>], pets: &[Pet]) -> Verdict {
+    let (rows, state) = (rows(names), journal(ids));
+    let mut matching = Matching::new(&rows, &state);
+    for (name, id) in names.iter().zip(ids) {
+        if let Some(id) = id {
+            matching.add(&pet(*id, name));
+        }
+    }
+    pets.iter().for_each(|pet| matching.add(pet));
+    matching.finish(None)
+}
+
+fn found(pets: &[(usize, i64)]) -> Verdict {
+    Verdict {
+        checked: Checked {
+            found: pets.to_vec(),
+            ..Checked::default()
+        },
+        ..Verdict::default()
+    }
+}
+
+fn not_found(rows: &[usize]) -> Verdict {
+    Verdict {
+        checked: Checked {
+            not_found: rows.to_vec(),
+            ..Checked::default()
+        },
+        ..Verdict::default()
+    }
+}
+
+fn uncertain(rows: &[(usize, &[i64])]) -> Verdict {
+    let uncertain = rows.iter().map(|(row, pets)| (*row, pets.to_vec()));
+    Verdict {
+        checked: Checked {
+            uncertain: uncertain.collect(),
+            ..Checked::default()
+        },
+        ..Verdict::default()
+    }
+}
+
+#[test]
+fn a_pet_in_the_window_with_the_content_of_the_row_is_its_own() {
+    let ids = [Some(5), None];
+    assert_eq!(verdict(&["a", "b"], &ids, &[pet(6, "b")]), found(&[(1, 6)]));
+    // The service had other pets before.
+    let pets = [pet(2, "x"), pet(6, "b")];
+    assert_eq!(verdict(&["a", "b"], &ids, &pets), found(&[(1, 6)]));
+    assert_eq!(verdict(&["a", "b"], &ids, &[]), not_found(&[1]));
+}
+
+#[test]
+fn rows_with_equal_content_are_counted() {
+    let (names, ids) = (["a", "b", "b", "b"], [Some(5), None, None, None]);
+    let expected = Verdict {
+        checked: Checked {
+            found: vec![(1, 6), (2, 7)],
+            not_found: vec![3],
+            uncertain: vec![],
+        },
+        ..Verdict::default()
+    };
+    let pets = [pet(7, "b"), pet(6, "b"), pet(6, "b")];
+    assert_eq!(verdict(&names, &ids, &pets), expected);
+}
+
+#[test]
+fn a_pet_of_a_stranger_in_the_window_makes_a_match_uncertain_and_no_other_row() {
+    let (names, ids) = (["a", "b", "c"], [Some(5), None, None]);
+    let expected = Verdict {
+        checked: Checked {
+            found: vec![],
+            not_found: vec![2],
+            uncertain: vec![(1, vec![6])],
+        },
+        ..Verdict::default()
+    };
+    assert_eq!(verdict(&names, &ids, &[pet(6, "b"), pet(9, "x")]), expected);
+    // More pets than rows.
+    let two = uncertain(&[(1, &[6, 7])]);
+    let pets = [pet(6, "b"), pet(7, "b")];
+    assert_eq!(verdict(&["a", "b"], &[Some(5), None], &pets), two);
+    // The response to the first row was lost, so its window is open below.
+    let first = verdict(&["b", "c"], &[None, Some(8)], &[pet(1, "x"), pet(7, "b")]);
+    assert_eq!(first, uncertain(&[(0, &[7])]));
+}
+
+#[test]
+fn the_pets_of_a_second_import_of_the_same_rows_make_all_matches_uncertain() {
+    let mut names: Vec<_> = vec!["a"; 8];
+    names.extend(["b", "c"]);
+    let mut ids: Vec<_> = (1..9).map(Some).collect();
+    ids.extend([None, Some(10)]);
+    let own = pet(9, "b");
+    assert_eq!(
+        verdict(&names, &ids, std::slice::from_ref(&own)),
+        found(&[(8, 9)])
+    );
+    // Before the first row was sent, so this one was not made meanwhile.
+    let pets = [own.clone(), pet(0, "c")];
+    assert_eq!(verdict(&names, &ids, &pets), found(&[(8, 9)]));
+    assert_eq!(
+        verdict(&names, &ids, &[own, pet(12, "c")]),
+        uncertain(&[(8, &[9])])
+    );
+}
+
+#[test]
+fn ids_that_fall_leave_no_window() {
+    let (names, ids) = (["a", "b", "c"], [Some(9), None, Some(7)]);
+    assert_eq!(verdict(&names, &ids, &[pet(8, "b")]), found(&[(1, 8)]));
+    assert_eq!(verdict(&names, &ids, &[pet(1, "b")]), found(&[(1, 1)]));
+    let pets = [pet(8, "b"), pet(1, "x")];
+    assert_eq!(verdict(&names, &ids, &pets), uncertain(&[(1, &[8])]));
+}
+
+#[test]
+fn while_few_ids_are_known_an_equal_pet_elsewhere_makes_a_row_uncertain() {
+    let (names, ids) = (["a", "b"], [Some(5), None]);
+    assert_eq!(
+        verdict(&names, &ids, &[pet(3, "b")]),
+        uncertain(&[(1, &[3])])
+    );
+    let names = ["a", "a", "a", "a", "a", "a", "a", "a", "b"];
+    let mut ids: Vec<_> = (10..18).map(Some).collect();
+    ids.push(None);
+    assert_eq!(verdict(&names, &ids, &[pet(3, "b")]), not_found(&[8]));
+}
+
+#[test]
+fn a_pet_that_somebody_changed_keeps_its_row_from_being_sent_again() {
+    let (names, ids) = (["a", "b"], [Some(5), None]);
+    let sold = |mut pet: Pet| {
+        pet.extra.insert("owner".to_owned(), json!("Ada"));
+        pet
+    };
+    let pets = [sold(pet(6, "b"))];
+    assert_eq!(verdict(&names, &ids, &pets), uncertain(&[(1, &[6])]));
+}
+
+#[test]
+fn fields_that_the_service_adds_to_each_pet_are_no_difference() {
+    let rows = rows(&["a", "b"]);
+    let state = journal(&[Some(5), None]);
+    let tagged = |id, name: &str, field: &str| {
+        let mut pet = NewPet::new(name, 7)
+            .with_status(PetStatus::Available)
+            .into_pet(id);
+        pet.extra.insert(field.to_owned(), json!(id));
+        pet
+    };
+    let verdict = |field| {
+        let mut matching = Matching::new(&rows, &state);
+        matching.add(&tagged(5, "a", "created"));
+        matching.add(&tagged(6, "b", field));
+        matching.finish(None)
+    };
+    assert_eq!(verdict("created"), found(&[(1, 6)]));
+    assert_eq!(verdict("chip"), uncertain(&[(1, &[6])]));
+}
+
+#[test]
+fn a_row_without_a_status_gets_what_a_row_with_the_status_of_the_service_leaves() {
+    let row = |pet| Row::new(Place::Line(1), pet);
+    let sold = NewPet::new("a", 7).with_status(PetStatus::Sold);
+    let rows = [NewPet::new("a", 7), sold, NewPet::new("a", 7)].map(row);
+    let state = journal(&[None; 3]);
+    let verdict = |pets: i64| {
+        let mut matching = Matching::new(&rows, &state);
+        let sold = NewPet::new("a", 7).with_status(PetStatus::Sold);
+        (1..=pets).for_each(|id| matching.add(&sold.clone().into_pet(id)));
+        matching.finish(None).checked
+    };
+    assert_eq!(verdict(3).found.len(), 3);
+    // Which of the three does not exist is not known.
+    assert_eq!(verdict(2).uncertain.len(), 3);
+    assert_eq!(verdict(0).not_found.len(), 3);
+}
+
+#[test]
+fn each_field_of_a_pet_is_compared() {
+    let sent = NewPet::new("a", 7)
+        .with_status(PetStatus::Sold)
+        .with_field("chip", 9);
+    let listed = content(&sent);
+    let none = HashSet::new();
+    assert!(is_equal(&listed, &listed, &none));
+    for name in listed.keys() {
+        let mut other = listed.clone();
+        other[name] = json!("another");
+        assert!(!is_equal(&listed, &other, &none), "{name}");
+        other.remove(name);
+        assert!(!is_equal(&listed, &other, &none), "{name}");
+    }
+    let mut more = listed.clone();
+    more.insert("owner".to_owned(), json!("Ada"));
+    assert!(!is_equal(&listed, &more, &none));
+}
+
+#[test]
+fn a_list_that_lacks_a_pet_of_the_import_is_no_evidence() {
+    let rows = rows(&["a", "b", "c"]);
+    let state = journal(&[Some(5), None, None]);
+    let listed = |pets: &[Pet]| {
+        let mut matching = Matching::new(&rows, &state);
+        pets.iter().for_each(|pet| matching.add(pet));
+        matching.finish(None)
+    };
+    let verdict = listed(&[pet(6, "b")]);
+    let expected = "pet 5 of this import is not in the list";
+    assert_eq!(verdict.doubt.as_deref(), Some(expected));
+    assert_eq!(verdict.checked.uncertain, [(1, vec![6])]);
+    assert_eq!(
+        (verdict.undecided, verdict.checked.not_found),
+        (1, Vec::new())
+    );
+    // The service began anew with its ids.
+    let verdict = listed(&[pet(5, "x"), pet(6, "b")]);
+    let expected = "pet 5 of this import has another content now";
+    assert_eq!(verdict.doubt.as_deref(), Some(expected));
+}

@@ -1,0 +1,323 @@
+//! Checks the rows of an input, and reports all errors together.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use csv::{ReaderBuilder, StringRecord};
+use petstore_client::{NewPet, PetStatus};
+use serde_json::value::RawValue;
+
+use super::cells::{
+    CATEGORY, Cells, Columns, FIELDS, Mapping, NAME, Object, STATUS, category_id, json_values,
+    missing, shorten,
+};
+use super::rows::{Fault, Place, Row};
+use crate::error::{CliError, Kind};
+use crate::suggest::similar;
+
+/// The maximum number of listed errors.
+const MAX_LISTED: usize = 20;
+/// Ignored columns of exports and files of rejected rows. The service assigns new ids.
+const IGNORED: [&str; 2] = ["id", "reason"];
+/// The columns of the import's files, which are ignored too.
+const OWN: [&str; 1] = ["petId"];
+
+/// The result of the checks.
+pub(super) struct ValidRows {
+    pub(super) rows: Vec<Row>,
+    /// Columns or fields that are not those of a pet.
+    pub(super) ignored: Vec<String>,
+    /// The statuses that the specification does not list.
+    pub(super) statuses: BTreeSet<String>,
+}
+
+/// Checks the rows of an input.
+#[derive(Default)]
+pub(super) struct Checker<'n> {
+    /// How messages call the input.
+    name: &'n str,
+    is_json: bool,
+    /// The columns that have another name than their field.
+    map: &'n [Mapping],
+    /// The start of each line.
+    lines: Vec<usize>,
+    rows: Vec<Row>,
+    faults: Vec<Fault>,
+    ignored: Vec<String>,
+    statuses: BTreeSet<String>,
+}
+
+impl<'n> Checker<'n> {
+    pub(super) fn new(name: &'n str, lines: Vec<usize>, is_json: bool, map: &'n [Mapping]) -> Self {
+        Self {
+            name,
+            lines,
+            is_json,
+            map,
+            ..Self::default()
+        }
+    }
+
+    fn error(&self, problem: impl fmt::Display) -> CliError {
+        CliError::new(Kind::Input, format!("{} {problem}", self.name))
+    }
+
+    fn fault(&mut self, place: Place, problem: impl Into<String>) {
+        self.faults.push(Fault::new(place, None, problem));
+    }
+
+    /// Returns the line of a byte position, from 1.
+    fn line(&self, at: usize) -> usize {
+        self.lines.partition_point(|start| *start <= at)
+    }
+
+    fn ignore(&mut self, name: &str) {
+        let is_known = IGNORED.contains(&name) || OWN.contains(&name);
+        if !is_known && !self.ignored.iter().any(|known| known == name) {
+            self.ignored.push(name.to_owned());
+        }
+    }
+
+    pub(super) fn csv(&mut self, text: &str, delimiter: u8, first: &str) -> Result<(), CliError> {
+        let mut reader = ReaderBuilder::new();
+        let mut reader = reader
+            .delimiter(delimiter)
+            .flexible(true)
+            .from_reader(text.as_bytes());
+        let unreadable = |error: csv::Error| CliError::new(Kind::Input, error.to_string());
+        let header = reader.headers().map_err(unreadable)?.clone();
+        if header.is_empty() {
+            return Ok(());
+        }
+        let header = self.mapped(&header)?;
+        let columns = self.columns(&header, self.line(text.find(first).unwrap_or(0)), first)?;
+        let mut record = StringRecord::new();
+        while reader.read_record(&mut record).map_err(unreadable)? {
+            let position = record.position().map_or(0, csv::Position::byte);
+            let rest = text
+                .get(usize::try_from(position).unwrap_or(0)..)
+                .unwrap_or_default();
+            // The position may be before empty lines that the reader skipped.
+            let raw = rest.trim_start_matches(['\r', '\n']);
+            let line = self.line(text.len() - raw.len());
+            if record.len() == header.len() {
+                self.row(Place::Line(line), columns.cells(&record));
+                continue;
+            }
+            let is_last = reader.position().byte() == text.len() as u64;
+            if is_last && raw.matches('"').count() % 2 == 1 {
+                return Err(self
+                    .error(format!("line {line}: a quote is never closed"))
+                    .hint("close it; a quote inside a value is written `\"\"`"));
+            }
+            let values = if record.len() == 1 { "value" } else { "values" };
+            let problem = format!("{} {values}; the header has {}", record.len(), header.len());
+            self.fault(Place::Line(line), problem);
+        }
+        Ok(())
+    }
+
+    /// Returns the header with the names of fields for the columns that `--map` names.
+    fn mapped(&self, header: &StringRecord) -> Result<StringRecord, CliError> {
+        let mut names: Vec<&str> = header.iter().collect();
+        for mapping in self.map {
+            let column = header.iter().position(|name| name == mapping.column);
+            let Some(column) = column else {
+                let problem = format!("has no column `{}`", shorten(&mapping.column));
+                let hint = "`--map COLUMN=FIELD` names a column as it is in the header";
+                return Err(self.error(problem).hint(hint));
+            };
+            names[column] = mapping.field;
+        }
+        Ok(names.into())
+    }
+
+    /// Finds the columns of the fields of a pet.
+    fn columns(
+        &mut self,
+        header: &StringRecord,
+        line: usize,
+        first: &str,
+    ) -> Result<Columns, CliError> {
+        let is_known = |name: &str| FIELDS.contains(&name) || IGNORED.contains(&name);
+        let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_known);
+        if let (1, Some(other)) = (header.len(), [';', '|'].into_iter().find(separates)) {
+            return Err(self
+                .error(format!("is separated by `{other}`"))
+                .hint(format!("`--delimiter '{other}'` reads it")));
+        }
+        let is_missing = |field: &&str| header.iter().all(|name| name != *field);
+        let meant = |name: &str| similar(name, FIELDS.into_iter().filter(is_missing));
+        if !header
+            .iter()
+            .any(|name| is_known(name) || meant(name).is_some())
+        {
+            return Err(self
+                .error(format!(
+                    "has no header: line {line} is `{}`",
+                    shorten(first)
+                ))
+                .hint("put `name,categoryId,status` above it"));
+        }
+        for name in header {
+            let times = header.iter().filter(|other| *other == name).count();
+            if FIELDS.contains(&name) && times > 1 {
+                return Err(self.error(format!("has two columns `{name}`")));
+            }
+            if let Some(meant) = meant(name).filter(|_| !is_known(name)) {
+                let problem = format!("has an unknown column `{}`", shorten(name));
+                let hint = format!("did you mean `{meant}`? `--map '{name}={meant}'` reads it");
+                return Err(self.error(problem).hint(hint));
+            }
+            if !is_known(name) {
+                self.ignore(name);
+            }
+        }
+        if let Some(name) = [NAME, CATEGORY].iter().find(|field| is_missing(field)) {
+            return Err(self
+                .error(format!("has no column `{name}`"))
+                .hint("add it, or name the column that holds it with `--map COLUMN=FIELD`"));
+        }
+        let column = |field: &str| header.iter().position(|name| name == field);
+        Ok(Columns {
+            name: column(NAME),
+            category_id: column(CATEGORY),
+            status: column(STATUS),
+            id: column("id"),
+        })
+    }
+
+    pub(super) fn json(&mut self, text: &str) -> Result<(), CliError> {
+        let values = json_values(text.trim_end()).map_err(|error| {
+            let problem = match error.is_eof() {
+                true => "the JSON ends too early".to_owned(),
+                false => format!("not valid JSON at column {}", error.column()),
+            };
+            self.error(format!("line {}: {problem}", error.line()))
+                .hint("write one JSON object per line, or all in one array")
+        })?;
+        let start = |value: &&RawValue| value.get().as_ptr() as usize - text.as_ptr() as usize;
+        let lines: Vec<_> = values.iter().map(|value| self.line(start(value))).collect();
+        let have_own_lines = lines.is_sorted_by(|before, after| before < after);
+        for (row, (value, line)) in (1..).zip(values.into_iter().map(RawValue::get).zip(lines)) {
+            let place = if have_own_lines {
+                Place::Line(line)
+            } else {
+                Place::Row(row)
+            };
+            match serde_json::from_str::<Object<'_>>(value) {
+                Ok(object) => self.object(place, &object),
+                Err(_) if !value.starts_with('{') => {
+                    self.fault(place, format!("`{}` is not an object", shorten(value)));
+                }
+                Err(error) if error.is_data() => self.fault(place, "a field is repeated"),
+                Err(_) => self.fault(place, "a number is too large, or a text is not Unicode"),
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, place: Place, object: &Object<'_>) {
+        for other in object.others.keys() {
+            match similar(other, FIELDS).filter(|_| !IGNORED.contains(&other.as_str())) {
+                Some(meant) => {
+                    let problem = format!("unknown; did you mean `{meant}`?");
+                    self.field::<()>(place, &shorten(other), Err(problem));
+                }
+                None => self.ignore(other),
+            }
+        }
+        let cells = Cells {
+            name: object.name.map(RawValue::get),
+            category_id: object.category_id.map(RawValue::get),
+            status: object.status.map(RawValue::get),
+            has_id: object.id.is_some(),
+        };
+        self.row(place, cells);
+    }
+
+    /// Checks the values of a row.
+    fn row(&mut self, place: Place, cells: Cells<'_>) {
+        let name = self.field(place, NAME, self.name(cells));
+        let category_id = self.field(place, CATEGORY, category_id(cells));
+        let status = self.field(place, STATUS, self.status(cells));
+        if let (Some(name), Some(category_id), Some(status)) = (name, category_id, status) {
+            let mut pet = NewPet::new(name, category_id);
+            if let Some(unknown) = status.as_ref().filter(|status| !status.is_known()) {
+                self.statuses.insert(unknown.to_string());
+            }
+            pet.status = status;
+            self.rows.push(Row::new(place, pet));
+        }
+    }
+
+    /// An empty cell of CSV is a missing name. JSON states an empty name, and an export may have one.
+    fn name(&self, cells: Cells<'_>) -> Result<String, String> {
+        match cells.name {
+            Some("") if !self.is_json && !cells.has_id => Err(missing()),
+            Some(name) => self.text(name),
+            None => Err(missing()),
+        }
+    }
+
+    /// A status that the specification does not list is a mistake, unless the row was exported.
+    fn status(&self, cells: Cells<'_>) -> Result<Option<PetStatus>, String> {
+        let Some(text) = cells.status.filter(|cell| !cell.is_empty()) else {
+            return Ok(None);
+        };
+        let text = self.text(text)?;
+        match PetStatus::from(&*text) {
+            status if status.is_known() || cells.has_id => Ok(Some(status)),
+            _ => {
+                let text = shorten(&text);
+                Err(format!("`{text}` is not available, pending or sold"))
+            }
+        }
+    }
+
+    /// Returns the text that a value of JSON, or a cell of CSV, stands for.
+    fn text(&self, raw: &str) -> Result<String, String> {
+        if !self.is_json {
+            return Ok(raw.to_owned());
+        }
+        serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
+    }
+
+    /// Returns the value of a field, or records its error.
+    fn field<T>(&mut self, place: Place, field: &str, value: Result<T, String>) -> Option<T> {
+        match value {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.faults.push(Fault::new(place, Some(field), problem));
+                None
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<ValidRows, CliError> {
+        let name = self.name;
+        let places: BTreeSet<_> = self.faults.iter().map(Fault::place).collect();
+        let message = match places.len() {
+            0 => {
+                return Ok(ValidRows {
+                    rows: self.rows,
+                    ignored: self.ignored,
+                    statuses: self.statuses,
+                });
+            }
+            1 => format!("1 row of {name} is invalid; nothing was sent"),
+            rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
+        };
+        let listed = self.faults.iter().take(MAX_LISTED);
+        let mut list: Vec<_> = listed.map(ToString::to_string).collect();
+        if let more @ 1.. = self.faults.len().saturating_sub(MAX_LISTED) {
+            list.push(format!("{more} more; --error-format json lists all"));
+        }
+        let mut error = CliError::new(Kind::Input, message).list(list);
+        if let CliError::Failure(failure) = &mut error {
+            let all = self.faults.iter().map(Fault::json);
+            failure.fields.insert("rows".to_owned(), all.collect());
+        }
+        Err(error.hint("correct the input and run the command again"))
+    }
+}

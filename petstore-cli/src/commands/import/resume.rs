@@ -1,0 +1,216 @@
+//! Whether a journal belongs to its input, what it says about earlier runs, and where it is.
+
+use std::path::{Path, PathBuf};
+
+use petstore_client::Client;
+
+use super::command::{Change, typed};
+use super::input::Input;
+use super::journal::{RowState, State};
+use super::rows::Row;
+use crate::context::Context;
+use crate::error::{CliError, Kind};
+use crate::time::plural;
+
+/// What to do with rows whose response was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum UnknownAction {
+    /// Leave them
+    Skip,
+    /// List the pets to find out
+    Check,
+    /// Send them again
+    Retry,
+}
+
+/// What to do with rows whose response was lost.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct UnknownArgs {
+    /// rows without a response: skip, check (list the pets) or retry (may duplicate)
+    #[arg(
+        long,
+        value_name = "ACTION",
+        default_value = "skip",
+        hide_possible_values = true
+    )]
+    unknown: UnknownAction,
+
+    /// take rows as created that the check left uncertain
+    #[arg(long)]
+    accept_uncertain: bool,
+}
+
+impl UnknownArgs {
+    pub(super) fn action(&self) -> UnknownAction {
+        self.unknown
+    }
+
+    pub(super) fn accepts_uncertain(&self) -> bool {
+        self.accept_uncertain
+    }
+}
+
+/// Checks that the content of a journal belongs to this input and service. Returns the rejected rows that
+/// were corrected.
+pub(super) fn corrected_rows(
+    input: &Input,
+    state: &State,
+    base_url: Option<&str>,
+) -> Result<Vec<usize>, CliError> {
+    if let Some(run) = state.last_run()
+        && let Some(base_url) = base_url
+        && base_url != run.base_url
+    {
+        let problem = format!("{} was imported to {}", input.name(), run.base_url);
+        return Err(CliError::usage(problem)
+            .hint("`--journal FILE` keeps another journal for another service"));
+    }
+    changed_rows(input, state)
+}
+
+/// Reports what an earlier run left.
+pub(super) fn report_journal(
+    context: &Context,
+    input: &Input,
+    state: &State,
+    action: UnknownAction,
+) -> Result<(), CliError> {
+    let unknown = state.totals().unknown;
+    let defect = state.defect();
+    if let (Some(defect), 1.., UnknownAction::Skip) = (&defect, unknown, action) {
+        let rows = plural(unknown, "row", "rows");
+        let problem = format!("{defect}; {rows} may have been created");
+        let hint = format!("`{}` finds out", typed(context.args(), Change::Check));
+        return Err(CliError::new(Kind::Partial, problem).hint(hint));
+    }
+    if state.is_cut() && defect.is_none() {
+        let rows = plural(unknown, "row is", "rows are");
+        context.ui().note(&format!(
+            "the journal ended in an incomplete line; {rows} unknown"
+        ));
+    }
+    let before = state.last_run().map_or(usize::MAX, |run| run.rows);
+    let appended = input.rows().len().saturating_sub(before);
+    if appended > 0 {
+        let rows = plural(appended, "row was", "rows were");
+        let text = format!("{rows} appended since the last run");
+        context.ui().note(&text);
+    }
+    Ok(())
+}
+
+/// Returns the rejected rows that were corrected. Fails if sent rows have changed.
+fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
+    let rows = input.rows();
+    let (mut is_same_file, mut corrected, mut changed) = (false, Vec::new(), None);
+    for (row, row_state) in state.rows().iter().enumerate() {
+        let Some(digest) = state.digest(row) else {
+            continue;
+        };
+        let now = rows.get(row).map(Row::digest);
+        if now == Some(digest) {
+            is_same_file = true;
+            continue;
+        }
+        match row_state {
+            RowState::Created(_) | RowState::Unknown | RowState::Uncertain(_) => {
+                changed = changed.or(Some((row, row_state)));
+            }
+            RowState::Rejected(_) if now.is_some() => corrected.push(row),
+            RowState::Rejected(_) | RowState::Left | RowState::Announced => {}
+        }
+    }
+    match changed {
+        Some((row, row_state)) => Err(changed_row(input, row, row_state, is_same_file)),
+        None => Ok(corrected),
+    }
+}
+
+fn changed_row(input: &Input, row: usize, state: &RowState, is_same_file: bool) -> CliError {
+    let name = input.name();
+    if !is_same_file {
+        let problem = format!("{name} is not the file of its journal: none of its rows match");
+        return CliError::usage(problem).hint("import the new file under another name");
+    }
+    let became = match state {
+        RowState::Created(id) => format!("created as pet {id}"),
+        _ => "sent".to_owned(),
+    };
+    let problem = match input.rows().get(row) {
+        Some(row) => format!("{name} {} has changed since it was {became}", row.place()),
+        None => format!("row {} of {name} is missing since it was {became}", row + 1),
+    };
+    CliError::usage(problem).hint("undo the change; new pets go at the end of the file")
+}
+
+/// Identifies the service in a journal.
+pub(super) fn address(context: &Context, client: &Client) -> String {
+    match context.settings().is_mock() {
+        true => "mock".to_owned(),
+        false => client.base_url().to_string(),
+    }
+}
+
+/// Returns the journal of an input: by default next to its file. Standard input, a shell's `<(...)` and a
+/// mock server have none.
+pub(super) fn journal_path(
+    context: &Context,
+    input: &Input,
+    named: Option<&Path>,
+) -> Result<Option<PathBuf>, CliError> {
+    if named.is_some() || context.settings().is_mock() {
+        return Ok(named.map(Path::to_owned));
+    }
+    let Some(file) = input.file() else {
+        return Ok(None);
+    };
+    // A link and its file are one input.
+    let path = if file.is_symlink() {
+        file.canonicalize().map_err(CliError::internal)?
+    } else {
+        file.to_owned()
+    };
+    let journal = beside(&path);
+    if !journal.exists()
+        && let Some(other) = hard_link(&path)
+    {
+        return Ok(Some(beside(&other)));
+    }
+    Ok(Some(journal))
+}
+
+/// Returns the journal next to a file.
+fn beside(file: &Path) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".petstore-journal");
+    path.into()
+}
+
+/// Returns another name of a file in the same folder, which was imported.
+#[cfg(unix)]
+fn hard_link(file: &Path) -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let data = file.metadata().ok()?;
+    if data.nlink() < 2 {
+        return None;
+    }
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let is_same = entry
+            .metadata()
+            .is_ok_and(|other| (other.dev(), other.ino()) == (data.dev(), data.ino()));
+        if is_same && beside(&entry.path()).exists() {
+            return Some(entry.path());
+        }
+    }
+    None
+}
+
+#[cfg(not(unix))]
+fn hard_link(_: &Path) -> Option<PathBuf> {
+    None
+}
