@@ -4,131 +4,24 @@
 //! `now` as an argument. Only this module reads the time. Inside the crate, an instant is the
 //! [`Duration`] since the Unix epoch.
 
+mod instant;
 pub(crate) mod real_time;
+mod setting;
+mod source;
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
-/// The last second of the year 9999, the maximum of an HTTP date and of every clock.
-pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);
-
-/// 11 days in a second.
-const MAX_PACE: f64 = 1_000_000.0;
-
-/// The setting of a clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClockState {
-    /// The source's time when the clock was set.
-    read: Duration,
-    /// The clock's time then, since the Unix epoch.
-    shown: Duration,
-    /// The clock's speed relative to the source: 0 to [`MAX_PACE`].
-    pace: f64,
-}
-
-impl ClockState {
-    /// Returns the clock's time when the source shows `now`.
-    fn at(&self, now: Duration) -> Duration {
-        let passed = now.saturating_sub(self.read);
-        // Avoids rounding at the source's speed.
-        let passed = if self.pace == 1.0 {
-            passed
-        } else {
-            times(passed, self.pace)
-        };
-        self.shown.saturating_add(passed).min(END)
-    }
-
-    /// Returns the source's time that passes while the clock advances by `left`; `None` if it is
-    /// frozen.
-    fn source_time(&self, left: Duration) -> Option<Duration> {
-        (self.pace > 0.0).then(|| {
-            let exact = if self.pace == 1.0 {
-                left
-            } else {
-                times(left, 1.0 / self.pace)
-            };
-            // Rounding down would repeatedly wake the waiter too early.
-            exact.saturating_add(Duration::from_micros(1))
-        })
-    }
-
-    /// Rebases the clock on the time when the source shows `now`, and then changes it.
-    fn set(&mut self, now: Duration, change: impl FnOnce(&mut Self)) {
-        (self.shown, self.read) = (self.at(now), now);
-        change(self);
-    }
-}
-
-/// Clamps a speed to the possible range; 0 for NaN.
-fn possible(pace: f64) -> f64 {
-    if pace.is_nan() {
-        0.0
-    } else {
-        pace.clamp(0.0, MAX_PACE)
-    }
-}
-
-fn times(time: Duration, factor: f64) -> Duration {
-    Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX)
-}
-
-/// The time that a clock follows.
-enum Source {
-    /// The machine's time. Holds the latest reading in nanoseconds since the Unix epoch (enough
-    /// until the year 2554), because the mock's clock must not go back if the machine's clock does.
-    System(AtomicU64),
-    /// The time of a tokio runtime.
-    Runtime(tokio::time::Instant),
-}
-
-impl Source {
-    const fn system() -> Self {
-        Self::System(AtomicU64::new(0))
-    }
-
-    fn runtime() -> Self {
-        Self::Runtime(tokio::time::Instant::now())
-    }
-
-    /// Returns the time since a fixed instant. It never goes back.
-    fn read(&self) -> Duration {
-        match self {
-            Self::System(latest) => {
-                let now = u64::try_from(system_now().as_nanos()).unwrap_or(u64::MAX);
-                Duration::from_nanos(now.max(latest.fetch_max(now, Ordering::Relaxed)))
-            }
-            Self::Runtime(anchor) => tokio::time::Instant::now().saturating_duration_since(*anchor),
-        }
-    }
-
-    /// Waits for this long, but for a few weeks at most.
-    async fn pass(&self, wait: Duration) {
-        match self {
-            Self::System(_) => real_time::sleep(wait).await,
-            Self::Runtime(_) => tokio::time::sleep(wait).await,
-        }
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only this module reads the machine's clock"
-)]
-fn system_now() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-}
+use self::{instant::since_epoch, source::Source};
+pub(crate) use self::{
+    instant::{END, instant, parse_date, seconds, serialize_seconds, time},
+    setting::ClockState,
+};
 
 /// A clock that can be moved forward, stopped and accelerated. Clones share one time.
 ///
@@ -188,7 +81,7 @@ impl Clock {
     /// ```
     #[must_use]
     pub fn scaled(start: SystemTime, factor: f64) -> Self {
-        Self::new(Source::system(), Some(start), possible(factor))
+        Self::new(Source::system(), Some(start), factor)
     }
 
     /// Returns a clock that shows `start` now and then follows the time of the tokio runtime,
@@ -205,7 +98,7 @@ impl Clock {
         let shown = start.map_or(read, since_epoch);
         Self(Arc::new(SharedClock {
             source,
-            state: watch::Sender::new(ClockState { read, shown, pace }),
+            state: watch::Sender::new(ClockState::new(read, shown, pace)),
         }))
     }
 
@@ -219,12 +112,12 @@ impl Clock {
     /// the machine or the runtime.
     #[must_use]
     pub fn pace(&self) -> f64 {
-        self.0.state.borrow().pace
+        self.0.state.borrow().pace()
     }
 
     /// Moves the clock and its clones forward.
     pub fn advance(&self, by: Duration) {
-        self.set(|state| state.shown = state.shown.saturating_add(by).min(END));
+        self.set(|state, now| state.advance(now, by));
     }
 
     /// Moves the clock forward to `at`, unless it is already past that.
@@ -240,7 +133,7 @@ impl Clock {
     /// assert_eq!(clock.now(), removal);
     /// ```
     pub fn advance_to(&self, at: SystemTime) {
-        self.set(|state| state.shown = state.shown.max(since_epoch(at)));
+        self.set(|state, now| state.advance_to(now, since_epoch(at)));
     }
 
     /// Stops the clock and its clones.
@@ -266,7 +159,7 @@ impl Clock {
 
     /// Runs the clock `factor` times as fast as its source; see [`Clock::scaled`].
     pub fn scale(&self, factor: f64) {
-        self.set(|state| state.pace = possible(factor));
+        self.set(|state, now| state.scale(now, factor));
     }
 
     /// Waits until `time` has passed on the clock, by itself or because it was moved.
@@ -322,10 +215,11 @@ impl Clock {
         self.0.state.subscribe()
     }
 
-    fn set(&self, change: impl FnOnce(&mut ClockState)) {
+    /// Calls `change` with the setting and the source's time.
+    fn set(&self, change: impl FnOnce(&mut ClockState, Duration)) {
         self.0
             .state
-            .send_modify(|state| state.set(self.0.source.read(), change));
+            .send_modify(|state| change(state, self.0.source.read()));
     }
 }
 
@@ -344,86 +238,6 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Returns the time this long after the Unix epoch, at most the clock's maximum.
-pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
-    UNIX_EPOCH + since_epoch.min(END)
-}
-
-/// Converts seconds to a duration, from 0 to 253,402,300,799 (1970 to the end of 9999).
-pub(crate) fn time(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|time| *time <= END)
-}
-
-/// Durations in JSON: numbers of seconds with fractions.
-pub(crate) mod seconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    pub(crate) fn serialize<S: Serializer>(
-        time: &(impl Into<Option<Duration>> + Copy),
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        (*time).into().map(|time| time.as_secs_f64()).serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, T: From<Duration>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<T, D::Error> {
-        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
-        let time = super::time(f64::deserialize(from)?);
-        time.map(T::from).ok_or_else(|| D::Error::custom(error))
-    }
-}
-
-/// Serializes an optional time as seconds since the Unix epoch.
-pub(crate) fn serialize_seconds<S: Serializer>(
-    at: &(impl Into<Option<SystemTime>> + Copy),
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    (*at)
-        .into()
-        .map(|at| since_epoch(at).as_secs_f64())
-        .serialize(serializer)
-}
-
-fn since_epoch(at: SystemTime) -> Duration {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().min(END)
-}
-
-/// Parses a time: `2030-12-05T00:00:00Z` (RFC 3339; a date means its first second), or seconds
-/// since the Unix epoch.
-pub(crate) fn parse_date(text: &str) -> Result<SystemTime, ParseDateError> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let seconds = text
-            .parse()
-            .map(Duration::from_secs)
-            .map_err(|_| ParseDateError)?;
-        return if seconds <= END {
-            Ok(instant(seconds))
-        } else {
-            Err(ParseDateError)
-        };
-    }
-    let midnight = format!("{text}T00:00:00Z");
-    let date = if text.len() == "2030-12-05".len() {
-        &midnight
-    } else {
-        text
-    };
-    humantime::parse_rfc3339_weak(date).map_err(|_| ParseDateError)
-}
-
-/// The text is not a date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "give a date such as 2030-12-05, 2030-12-05T00:00:00Z (UTC), or seconds since 1970 such as \
-     1922659200"
-)]
-pub(crate) struct ParseDateError;
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -432,71 +246,6 @@ mod tests {
     };
 
     use super::*;
-
-    const fn s(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    /// Another pace from `now` on.
-    fn paced(mut state: ClockState, now: Duration, pace: f64) -> ClockState {
-        state.set(now, |state| state.pace = possible(pace));
-        state
-    }
-
-    #[test]
-    fn goes_on_from_where_it_is_at_another_pace() {
-        let real = ClockState {
-            read: s(100),
-            shown: s(5_000),
-            pace: 1.0,
-        };
-        let slow = paced(real, s(110), 0.5);
-        assert_eq!(slow.at(s(114)), s(5_012));
-        let fast = paced(slow, s(114), 60.0);
-        assert_eq!(fast.at(s(115)), s(5_072));
-        let frozen = paced(fast, s(115), 0.0);
-        assert_eq!(frozen.at(s(1_000_000)), s(5_072));
-        assert_eq!(paced(frozen, s(2_000_000), 1.0).at(s(2_000_001)), s(5_073));
-    }
-
-    #[test]
-    fn never_goes_back_nor_past_the_end() {
-        let state = ClockState {
-            read: s(100),
-            shown: s(5_000),
-            pace: 1.0,
-        };
-        assert_eq!(state.at(s(50)), s(5_000));
-        assert_eq!(paced(state, s(100), -1.0).at(s(200)), s(5_000));
-        assert_eq!(paced(state, s(100), f64::NAN).at(s(200)), s(5_000));
-        assert_eq!(paced(state, s(100), f64::INFINITY).at(s(101)), s(1_005_000));
-        assert_eq!(paced(state, s(100), f64::INFINITY).at(Duration::MAX), END);
-    }
-
-    #[test]
-    fn knows_how_long_the_source_takes() {
-        let with = |pace| {
-            ClockState {
-                read: s(0),
-                shown: s(0),
-                pace,
-            }
-            .source_time(s(60))
-        };
-        let micro = Duration::from_micros(1);
-        assert_eq!(with(0.0), None);
-        assert_eq!(with(1.0), Some(s(60) + micro));
-        assert_eq!(with(60.0), Some(s(1) + micro));
-        assert_eq!(with(f64::MIN_POSITIVE), Some(Duration::MAX));
-    }
-
-    #[test]
-    fn stands_still_where_the_machine_is_set_back() {
-        let later = u64::try_from((system_now() + Duration::from_secs(3_600)).as_nanos()).unwrap();
-        let source = Source::System(AtomicU64::new(later));
-        assert_eq!(source.read(), Duration::from_nanos(later));
-        assert!(Source::system().read() < Duration::from_nanos(later));
-    }
 
     const DAY: Duration = Duration::from_secs(86_400);
 
@@ -517,32 +266,6 @@ mod tests {
             "Fri, 31 Dec 9999 23:59:59 GMT"
         );
         assert!(is_over(pin!(clock.sleep(Duration::MAX))));
-    }
-
-    #[test]
-    fn reads_dates_in_three_forms() {
-        for text in [
-            "2030-12-05",
-            "2030-12-05T00:00:00Z",
-            "2030-12-05 00:00:00",
-            "1922659200",
-        ] {
-            assert_eq!(
-                parse_date(text),
-                Ok(instant(Duration::from_secs(1_922_659_200))),
-                "{text}"
-            );
-        }
-        for text in [
-            "",
-            "tomorrow",
-            "2030-13-05",
-            "-5",
-            "99999999999999999999",
-            "253402300800",
-        ] {
-            assert_eq!(parse_date(text), Err(ParseDateError), "{text}");
-        }
     }
 
     #[test]

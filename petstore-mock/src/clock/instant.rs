@@ -1,0 +1,119 @@
+//! Instants and durations: their range, and how they are read and written.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Serialize, Serializer};
+
+/// The last second of the year 9999, the maximum of an HTTP date and of every clock.
+pub(crate) const END: Duration = Duration::from_secs(253_402_300_799);
+
+/// Returns the time this long after the Unix epoch, at most the clock's maximum.
+pub(crate) fn instant(since_epoch: Duration) -> SystemTime {
+    UNIX_EPOCH + since_epoch.min(END)
+}
+
+/// Converts seconds to a duration, from 0 to 253,402,300,799 (1970 to the end of 9999).
+pub(crate) fn time(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|time| *time <= END)
+}
+
+/// Durations in JSON: numbers of seconds with fractions.
+pub(crate) mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(
+        time: &(impl Into<Option<Duration>> + Copy),
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        (*time).into().map(|time| time.as_secs_f64()).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, T: From<Duration>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
+        let time = super::time(f64::deserialize(from)?);
+        time.map(T::from).ok_or_else(|| D::Error::custom(error))
+    }
+}
+
+/// Serializes an optional time as seconds since the Unix epoch.
+pub(crate) fn serialize_seconds<S: Serializer>(
+    at: &(impl Into<Option<SystemTime>> + Copy),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    (*at)
+        .into()
+        .map(|at| since_epoch(at).as_secs_f64())
+        .serialize(serializer)
+}
+
+pub(super) fn since_epoch(at: SystemTime) -> Duration {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().min(END)
+}
+
+/// Parses a time: `2030-12-05T00:00:00Z` (RFC 3339; a date means its first second), or seconds
+/// since the Unix epoch.
+pub(crate) fn parse_date(text: &str) -> Result<SystemTime, ParseDateError> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let seconds = text
+            .parse()
+            .map(Duration::from_secs)
+            .map_err(|_| ParseDateError)?;
+        return if seconds <= END {
+            Ok(instant(seconds))
+        } else {
+            Err(ParseDateError)
+        };
+    }
+    let midnight = format!("{text}T00:00:00Z");
+    let date = if text.len() == "2030-12-05".len() {
+        &midnight
+    } else {
+        text
+    };
+    humantime::parse_rfc3339_weak(date).map_err(|_| ParseDateError)
+}
+
+/// The text is not a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "give a date such as 2030-12-05, 2030-12-05T00:00:00Z (UTC), or seconds since 1970 such as \
+     1922659200"
+)]
+pub(crate) struct ParseDateError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_dates_in_three_forms() {
+        for text in [
+            "2030-12-05",
+            "2030-12-05T00:00:00Z",
+            "2030-12-05 00:00:00",
+            "1922659200",
+        ] {
+            assert_eq!(
+                parse_date(text),
+                Ok(instant(Duration::from_secs(1_922_659_200))),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "tomorrow",
+            "2030-13-05",
+            "-5",
+            "99999999999999999999",
+            "253402300800",
+        ] {
+            assert_eq!(parse_date(text), Err(ParseDateError), "{text}");
+        }
+    }
+}
