@@ -35,6 +35,16 @@ pub enum Operation {
     ListOrders,
 }
 
+/// What the body of a success contains.
+#[cfg(feature = "proxy")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Pets,
+    Pet,
+    /// JSON that the specification does not show.
+    Unspecified,
+}
+
 impl Operation {
     /// All operations, in the order of the specification.
     pub const ALL: &'static [Self] = &[
@@ -66,6 +76,28 @@ impl Operation {
             Self::ListPets | Self::CreatePet => "/v1/pets",
             Self::GetPet => "/v1/pets/{petId}",
             Self::ListOrders => "/v1/store/orders",
+        }
+    }
+
+    /// Returns the statuses that the contract lists, except those of failures of the service.
+    #[cfg(feature = "proxy")]
+    pub(crate) const fn statuses(self) -> &'static [u16] {
+        match self {
+            Self::ListPets => &[200, 400, 401, 429],
+            Self::CreatePet => &[201, 400, 401, 413, 415, 429],
+            Self::GetPet => &[200, 401, 404, 410, 429],
+            // The specification only names it.
+            Self::ListOrders => &[200, 400, 401, 403, 404, 429],
+        }
+    }
+
+    /// Returns what the body of a success contains.
+    #[cfg(feature = "proxy")]
+    pub(crate) const fn content(self) -> Content {
+        match self {
+            Self::ListPets => Content::Pets,
+            Self::CreatePet | Self::GetPet => Content::Pet,
+            Self::ListOrders => Content::Unspecified,
         }
     }
 

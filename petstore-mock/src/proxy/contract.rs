@@ -7,7 +7,7 @@ use strum::{Display, VariantArray};
 
 use crate::{
     model::{Pet, PetStatus},
-    operation::Operation,
+    operation::{Content, Operation},
 };
 
 /// What a response breaks.
@@ -57,7 +57,7 @@ pub(super) struct Exchanged<'a> {
 pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<BrokenTerm> {
     let mut breaches = Vec::new();
     let status = exchanged.status;
-    if !statuses(exchanged.operation).contains(&status.as_u16()) && !status.is_server_error() {
+    if !exchanged.operation.statuses().contains(&status.as_u16()) && !status.is_server_error() {
         let text = format!("{status} is not a status of {}", exchanged.operation);
         breaches.push((Term::Status, text));
     }
@@ -70,17 +70,6 @@ pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<BrokenTerm> {
         check_body(exchanged, &mut breaches);
     }
     breaches
-}
-
-/// Returns the statuses that the contract lists.
-fn statuses(operation: Operation) -> &'static [u16] {
-    match operation {
-        Operation::ListPets => &[200, 400, 401, 429],
-        Operation::CreatePet => &[201, 400, 401, 413, 415, 429],
-        Operation::GetPet => &[200, 401, 404, 410, 429],
-        // The specification only names it.
-        Operation::ListOrders => &[200, 400, 401, 403, 404, 429],
-    }
 }
 
 fn check_rate_headers(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
@@ -133,11 +122,10 @@ fn check_body(exchanged: &Exchanged<'_>, breaches: &mut Vec<BrokenTerm>) {
         check_error(exchanged.status, &value, breaches);
         return;
     }
-    match exchanged.operation {
-        Operation::ListPets => check_pets(exchanged, &value, breaches),
-        Operation::CreatePet | Operation::GetPet => check_one_pet(exchanged, &value, breaches),
-        // Its content is not shown.
-        Operation::ListOrders => {}
+    match exchanged.operation.content() {
+        Content::Pets => check_pets(exchanged, &value, breaches),
+        Content::Pet => check_one_pet(exchanged, &value, breaches),
+        Content::Unspecified => {}
     }
 }
 
@@ -219,30 +207,30 @@ fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Broke
     }
 }
 
+/// Returns whether a created pet differs from the one that was sent.
+fn differs_from_sent(sent: &[u8], created: &Value) -> bool {
+    let Ok(sent) = serde_json::from_slice::<Map<String, Value>>(sent) else {
+        // The beginning of a long body, or no object.
+        return false;
+    };
+    let is_other = |name: &&str| {
+        sent.get(*name)
+            .is_some_and(|field| *field != created[*name])
+    };
+    ["name", "categoryId"].iter().any(is_other)
+}
+
 fn check_one_pet(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
     if let Some(problem) = problem_of_pet(value) {
         breaches.push((Term::Schema, problem));
         return;
     }
-    let is_other = match exchanged.operation {
-        Operation::CreatePet => {
-            match serde_json::from_slice::<Map<String, Value>>(exchanged.sent) {
-                Ok(sent) => ["name", "categoryId"]
-                    .iter()
-                    .any(|name| sent.get(*name).is_some_and(|field| *field != value[*name])),
-                // The beginning of a long body, or no object.
-                Err(_) => false,
-            }
-        }
-        Operation::GetPet => {
-            let asked = exchanged
-                .path
-                .rsplit('/')
-                .next()
-                .and_then(|id| id.parse::<i64>().ok());
-            asked.is_some_and(|id| value["id"] != id)
-        }
-        Operation::ListPets | Operation::ListOrders => false,
+    let is_other = if exchanged.operation.path().ends_with("/{petId}") {
+        let id = exchanged.path.rsplit('/').next();
+        let asked = id.and_then(|id| id.parse::<i64>().ok());
+        asked.is_some_and(|id| value["id"] != id)
+    } else {
+        differs_from_sent(exchanged.sent, value)
     };
     if is_other {
         let text = "the pet is not the one that was sent or asked for".to_owned();

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use crate::{model::Pet, operation::Operation};
+use crate::{
+    model::Pet,
+    operation::{Content, Operation},
+};
 
 /// The maximum number of recorded pets, and of faults.
 const MAX_RECORDED: usize = 100_000;
@@ -34,14 +37,12 @@ impl Recorder {
             return;
         }
         // What is no pet is reported as a breach of the contract.
-        let found = match operation {
-            Operation::ListPets => {
+        let found = match operation.content() {
+            Content::Pets => {
                 serde_json::from_slice::<Vec<Map<String, Value>>>(body).unwrap_or_default()
             }
-            Operation::CreatePet | Operation::GetPet => {
-                serde_json::from_slice(body).into_iter().collect()
-            }
-            Operation::ListOrders => Vec::new(),
+            Content::Pet => serde_json::from_slice(body).into_iter().collect(),
+            Content::Unspecified => Vec::new(),
         };
         for pet in found {
             let Ok(pet) = Pet::from_other(pet) else {
