@@ -14,3 +14,5 @@ mod restarts;
 mod support;
 #[cfg(feature = "mock")]
 mod terminal;
+#[cfg(any(feature = "rustls", feature = "aws-lc-rs", feature = "native-tls"))]
+mod tls;

@@ -1,0 +1,55 @@
+//! Tests of the messages of failed TLS connections, with each TLS library that the program is built with:
+//! `cargo test -p petstore-cli --no-default-features --features native-tls --test process tls`.
+
+use petstore_mock::MockServer;
+
+use super::support::petstore;
+
+/// Lists pets at an address, and returns what was said, and the exit code.
+fn list(url: &str, more: &[&str]) -> (String, Option<i32>) {
+    let mut command = petstore();
+    let output = command
+        .env("PETSTORE_BASE_URL", url)
+        .args(["pets", "list", "--retries", "0"])
+        .args(more)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (said, output.status.code())
+}
+
+#[test]
+fn an_unknown_authority_is_named_and_can_be_trusted() {
+    let server = MockServer::builder().tls().start_blocking().unwrap();
+    let (said, code) = list(server.url(), &[]);
+    assert!(said.starts_with("error: 127.0.0.1:"), "{said}");
+    let problem = match cfg!(any(feature = "rustls", feature = "aws-lc-rs")) {
+        true => ": certificate from an unknown authority\n",
+        false => ": no secure connection: ",
+    };
+    assert!(said.contains(problem), "{said}");
+    let hint = "\nhint: `--ca-file FILE` trusts an authority\n";
+    assert!(said.ends_with(hint), "{said}");
+    assert_eq!(code, Some(6));
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, server.ca_certificate().unwrap()).unwrap();
+    let (said, code) = list(server.url(), &["--ca-file", file.to_str().unwrap()]);
+    // The server refuses the key.
+    assert!(said.contains("(401 unauthorized"), "{said}");
+    assert_eq!(code, Some(3));
+}
+
+#[test]
+fn a_server_without_tls_is_no_secure_connection() {
+    let server = MockServer::builder().start_blocking().unwrap();
+    let (said, code) = list(&server.url().replace("http:", "https:"), &[]);
+    let problem = match cfg!(any(feature = "rustls", feature = "aws-lc-rs")) {
+        true => " does not speak TLS\n",
+        false => ": no secure connection: ",
+    };
+    assert!(said.contains(problem), "{said}");
+    assert!(said.contains("\nhint: "), "{said}");
+    assert_eq!(code, Some(6));
+}
