@@ -277,6 +277,22 @@ fn members_that_cannot_see_each_other_survive_other_latencies_and_odd_services()
     }
 }
 
+/// A record has room for 100 members; the others wait.
+#[test]
+fn many_members_on_a_working_store_are_not_refused_and_use_the_quota() {
+    for (rate, members, tasks) in [(60, 70, 2), (300, 100, 4), (1_000, 80, 4), (1_000, 110, 4)] {
+        for seconds in [2, 20] {
+            let fleet = Fleet {
+                outage: 0..0,
+                starts_within: seconds * SECOND,
+                windows: 3,
+                ..Fleet::new(rate, members, tasks)
+            };
+            fleet.assert(&format!("started within {seconds} s"), 0, 0.99);
+        }
+    }
+}
+
 #[test]
 fn the_end_of_a_days_quota_bans_nobody() {
     for (rate, members, tasks) in [(60, 4, 8), (300, 4, 16), (300, 64, 4), (1_000, 16, 8)] {

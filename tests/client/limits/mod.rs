@@ -6,6 +6,7 @@ mod folders;
 mod joining;
 mod networks;
 mod pace;
+mod processes;
 mod programs;
 mod quotas;
 mod shaping;

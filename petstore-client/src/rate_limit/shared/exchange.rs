@@ -13,7 +13,7 @@ use super::engine::Engine;
 use super::member::Member;
 use super::record::Record;
 use super::store::{Change, RecordKey, SharedStore, StoreError, StoreTime};
-use super::update::{Granted, Report, Update};
+use super::update::{Granted, Rejected, Report, Update};
 use crate::backoff::random_part;
 use crate::clock;
 use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
@@ -250,10 +250,12 @@ impl Exchange {
             let report = report(member, now, waiting, random_part());
             (report, member.id())
         });
-        let mut result = Err("the store did not apply the change");
+        let mut result = Err(Rejected::from("the store did not apply the change"));
+        let mut by = 0;
         let mut apply = |current: Option<&[u8]>, at: StoreTime| {
             let now = host.clock().now();
             let shift = shift_to(at, now);
+            by = shift;
             let now = now.moved(shift);
             let report = report.moved(shift);
             let copy = || {
@@ -269,12 +271,11 @@ impl Exchange {
                     result = Ok(Updated {
                         record: applied.record,
                         granted: applied.granted,
-                        shift,
                     });
                     applied.bytes
                 }
-                Err(problem) => {
-                    result = Err(problem);
+                Err(rejected) => {
+                    result = Err(rejected);
                     current.unwrap_or_default().to_vec()
                 }
             }
@@ -293,7 +294,7 @@ impl Exchange {
         if stored.is_ok() && result.is_ok() && report.leaves {
             self.store.has_left(&self.key, me);
         }
-        self.take_over(host, stored, result, report.given_back);
+        self.take_over(host, stored, result, (report.given_back, by));
         host.updated();
     }
 
@@ -302,23 +303,24 @@ impl Exchange {
         &self,
         host: &H,
         stored: Result<(), String>,
-        result: Result<Updated, &'static str>,
-        given_back: u64,
+        result: Result<Updated, Rejected>,
+        (given_back, shift): (u64, i64),
     ) {
-        host.access(|member, progress, mut now| {
-            if let Ok(updated) = &result {
-                host.clock().shift(updated.shift);
-                member.shift(updated.shift);
-                now = now.moved(updated.shift);
-            }
+        host.access(|member, progress, now| {
+            host.clock().shift(shift);
+            member.shift(shift);
+            let now = now.moved(shift);
             let problem = match (stored, result) {
                 (Ok(()), Ok(updated)) => {
                     member.updated(now, updated.record, given_back, updated.granted);
                     None
                 }
-                (Ok(()), Err(problem)) => {
-                    member.update_failed(now, None);
-                    Some(problem.to_owned())
+                (Ok(()), Err(rejected)) => {
+                    match rejected.full {
+                        Some(record) => member.wait_for_room(now, *record),
+                        None => member.update_failed(now, None),
+                    }
+                    Some(rejected.problem.to_owned())
                 }
                 (Err(problem), result) => {
                     member.update_failed(now, result.ok().map(|updated| updated.record));
@@ -347,11 +349,10 @@ impl Exchange {
     }
 }
 
-/// The record after an update, and how far the store's clock is ahead.
+/// The record after an update.
 struct Updated {
     record: Record,
     granted: Granted,
-    shift: i64,
 }
 
 /// Returns how far the store's clock is ahead. Rounding errors do not move the ends of windows.

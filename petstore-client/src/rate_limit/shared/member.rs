@@ -527,6 +527,16 @@ impl Member {
         self.take_over(record);
     }
 
+    /// Records that the record has no room for this member. The others do not know of it, so it sends
+    /// nothing until one of them has left.
+    pub(crate) fn wait_for_room(&mut self, now: LocalTime, record: Record) {
+        self.state = Sharing::On;
+        (self.held, self.holds_probe) = (0, false);
+        (self.retry_at, self.is_reserved_for_others) = (now.plus(RETRY_INTERVAL), true);
+        self.updated_at = now;
+        self.take_over(record);
+    }
+
     fn take_over(&mut self, mut record: Record) {
         for outcome in &self.outcomes {
             record.record(self.id, outcome);

@@ -6,8 +6,8 @@ use super::slot::{MEMBER_LEASE, MemberId, Slot};
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
-/// The most members in a record.
-const MAX_MEMBERS: usize = 64;
+/// The most members in a record: at a million requests a minute, so many fit into it.
+pub(crate) const MAX_MEMBERS: usize = 100;
 
 /// The only request in flight while the quota is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

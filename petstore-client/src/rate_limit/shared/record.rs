@@ -187,6 +187,7 @@ impl Record {
 mod tests {
     use super::*;
     use crate::rate_limit::quota::window::Window;
+    use crate::rate_limit::shared::members::MAX_MEMBERS;
     use crate::rate_limit::tests::rules::{reading, with_window};
     use crate::rate_limit::view::BlockReason;
 
@@ -274,13 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_the_most_members_with_the_largest_counts_is_no_larger_than_it_may_be() {
+    fn a_record_of_the_most_members_at_a_million_a_minute_is_no_larger_than_it_may_be() {
         let ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
         let mut record = Record::new(ledger, Members::default());
-        for member in 0..64 {
+        for member in 0..MAX_MEMBERS as u64 {
             let slot = record.members.slot(MemberId(u64::MAX - member));
-            slot.report(1 << 32, 1 << 20, 0, LocalTime(i64::MAX));
-            slot.set_use(1 << 32, 1 << 32, 1 << 44);
+            slot.report(1_000_000, 1_000, 0, LocalTime(i64::MAX));
+            slot.set_use(1_000_000, 1_000_000, 4_000_000 * 1_024);
         }
         let encoded = record.encode(at(u64::MAX, 1 << 20), ServiceTime(i64::MAX));
         assert!(encoded.is_ok());
@@ -291,10 +292,10 @@ mod tests {
         let most = i64::from(u32::MAX) << 16 | 0xFFFF;
         let ledger = with_window(100, 90).ledger().clone();
         let mut record = Record::new(ledger, Members::default());
-        for member in 0..64 {
-            record.members.slot(MemberId(100 + member));
+        for member in 0..MAX_MEMBERS as u64 {
+            record.members.slot(MemberId(1 + member));
         }
-        assert!(record.is_plausible(), "64 members");
+        assert!(record.is_plausible(), "the most members");
         for (place, most) in [
             ("/members/slots/63/reserved", most),
             ("/members/slots/0/want", most),
@@ -316,6 +317,6 @@ mod tests {
             }
         }
         record.members.slot(MemberId(1_000));
-        assert!(!record.is_plausible(), "65 members");
+        assert!(!record.is_plausible(), "one more");
     }
 }

@@ -129,14 +129,17 @@ impl<'u> Update<'u> {
         wall: ServiceTime,
         is_alive: impl Fn(MemberId) -> bool,
         copy: impl FnOnce() -> Option<Record>,
-    ) -> Result<Applied, &'static str> {
+    ) -> Result<Applied, Rejected> {
         let stored = current.and_then(|current| Record::decode(current, at, wall));
         let mut record = self
             .current(stored, copy)
             .unwrap_or_else(|| Record::new(Ledger::new(self.now, wall), Default::default()));
         record.expire_members(self.now, |other| other == self.me || is_alive(other));
         if !record.members_mut().admits(self.me, self.now) {
-            return Err("it has the maximum number of members");
+            return Err(Rejected {
+                problem: "100 processes share it, which is the maximum, and this one waits for room",
+                full: Some(Box::new(record)),
+            });
         }
         let granted = self.apply(&mut record);
         record.members_mut().count_update();
@@ -370,6 +373,23 @@ pub(crate) struct Applied {
     pub(crate) bytes: Vec<u8>,
     pub(crate) record: Record,
     pub(crate) granted: Granted,
+}
+
+/// An update that was not applied.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    pub(crate) problem: &'static str,
+    /// The record, if it has no room for another member.
+    pub(crate) full: Option<Box<Record>>,
+}
+
+impl From<&'static str> for Rejected {
+    fn from(problem: &'static str) -> Self {
+        Self {
+            problem,
+            full: None,
+        }
+    }
 }
 
 #[cfg(test)]

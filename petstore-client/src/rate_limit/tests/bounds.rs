@@ -397,17 +397,17 @@ fn the_four_windows_that_leave_the_least_are_kept() {
 }
 
 #[test]
-fn a_record_has_room_for_sixty_four_members_and_the_dead_make_room() {
+fn a_record_has_room_for_a_hundred_members_and_the_dead_make_room() {
     let mut members = Members::default();
     let new = MemberId(100);
-    for id in 0..64 {
+    for id in 0..100 {
         assert!(members.admits(MemberId(id), at(9)), "{id}");
         members.slot(MemberId(id)).set_end(at(5));
     }
-    assert_eq!([4, 5].map(|now| members.alive(at(now))), [64, 0]);
+    assert_eq!([4, 5].map(|now| members.alive(at(now))), [100, 0]);
     assert!(members.admits(MemberId(0), at(5)));
     assert!(!members.admits(new, at(4)));
-    assert_eq!(members.slots().len(), 64);
+    assert_eq!(members.slots().len(), 100);
     assert!(members.admits(new, at(5)));
 }
 

@@ -228,20 +228,25 @@ impl<'s> World<'s> {
         }
         let shift = at.since().0 - now.0;
         let (id, report) = (member.id(), report.moved(shift));
-        let applied = Update::new(id, &report, &client.policy, at.since())
-            .apply_to_stored(
-                self.record.as_deref(),
-                at,
-                wall,
-                |member| member.get() != 0 || !killed,
-                || None,
-            )
-            .unwrap();
+        let applied = Update::new(id, &report, &client.policy, at.since()).apply_to_stored(
+            self.record.as_deref(),
+            at,
+            wall,
+            |member| member.get() != 0 || !killed,
+            || None,
+        );
+        client.ahead += shift;
+        member.shift(shift);
+        let applied = match applied {
+            Ok(applied) => applied,
+            Err(rejected) => {
+                member.wait_for_room(at.since(), *rejected.full.expect("the record is full"));
+                return true;
+            }
+        };
         self.out.largest_record = self.out.largest_record.max(applied.bytes.len());
         self.out.updates += 1;
         self.record = Some(applied.bytes);
-        client.ahead += shift;
-        member.shift(shift);
         member.updated(
             at.since(),
             applied.record,
