@@ -1,4 +1,4 @@
-//! What a command costs as a process of its own, beside `curl` where there is one.
+//! Measures commands as processes, and compares them with `curl` if it is installed.
 //!
 //! `cargo bench -p petstore-cli`
 
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// The program, with nothing of who runs it.
+/// The program, without the user's environment.
 fn petstore() -> Command {
     let mut petstore = Command::new(env!("CARGO_BIN_EXE_petstore"));
     petstore.env_clear().env("PETSTORE_LIMITS_STORE", "off");
@@ -69,7 +69,7 @@ fn pets_list_by_curl(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A plan of 100,000 rows, with every one of them checked.
+/// A dry run of an import of 100,000 rows, which checks every row.
 #[divan::bench(sample_count = 10)]
 fn import_plan(bencher: Bencher<'_, '_>) {
     let folder = tempfile::tempdir().unwrap();

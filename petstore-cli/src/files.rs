@@ -10,8 +10,8 @@ use tempfile::NamedTempFile;
 use crate::env::System;
 use crate::error::{CliError, Kind};
 
-/// How often a pipe in place of a file is read, every 10 ms, until it has a writer, and until its
-/// writer has written.
+/// How often a pipe is read, at intervals of 10 ms, while it has no writer, and while its writer
+/// has not written yet.
 const MAX_UNWRITTEN: u32 = 30;
 const MAX_PIPE_WAITS: u32 = 6_000;
 

@@ -1,4 +1,4 @@
-//! Reads what a command takes in: a file, standard input, or an answer at the terminal.
+//! Reads the input of a command: a file, standard input, or an answer at the terminal.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, empty};

@@ -19,7 +19,7 @@ const OTHER_NAMES: [(&str, &str); 10] = [
     ("host", "--base-url URL"),
 ];
 
-/// What people look for and the service does not have.
+/// Operations that users look for and the service does not have.
 const NO_OPERATIONS: [(&str, &str); 8] = [
     ("delete", "deletes pets"),
     ("remove", "deletes pets"),
@@ -192,7 +192,7 @@ impl Mistake<'_> {
         (problem, Some(hint))
     }
 
-    /// A value that is none of those that the option takes.
+    /// Describes a value that is not one of the option's values.
     fn no_choice(&self) -> Advice {
         if self.value.is_empty() {
             let problem = format!("`{}` needs a value", self.name());
@@ -274,7 +274,7 @@ fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> O
     Some(format!("did you mean `{path} {meant}`?"))
 }
 
-/// Returns what a word too many may stand for: a value of an option, or a part of a name.
+/// Returns what an unexpected word may be: a value of an option, or a part of a name.
 fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> {
     let takes = |arg: &&Arg| {
         arg.get_possible_values()

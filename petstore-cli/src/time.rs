@@ -112,7 +112,7 @@ pub(crate) fn seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
-/// Returns the value of `--max-wait` that waits for so long.
+/// Returns the smallest round value of `--max-wait` that allows this wait.
 pub(crate) fn wait_option(wait: Duration) -> String {
     match seconds(wait) {
         seconds @ ..3_600 => format!("{}m", seconds.div_ceil(60)),

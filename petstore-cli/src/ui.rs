@@ -99,7 +99,7 @@ impl UiState {
         let _ = self.stream.flush();
     }
 
-    /// Clears the status line at once where there is nothing to say, as a result may follow.
+    /// Clears the status line immediately if it has nothing to show, because a result may follow.
     fn clear_if_idle(&mut self) {
         if self.is_drawn && self.status.is_idle() {
             self.write("");
@@ -236,7 +236,7 @@ impl Ui {
         }
         let screen = &self.options.screen;
         let line = |label: &str, style: Style, text: &str| {
-            // Before the text is broken into lines.
+            // Before wrapping, which could split a secret.
             let text = self.without_secrets(text);
             // Text from settings must not look like another message.
             let text = escape::lines(&text).replace('\n', "\\n");

@@ -34,7 +34,7 @@ fn call(bencher: Bencher<'_, '_>, rate_limiting: bool) {
         .api_key("bench-key")
         .rate_limiting(rate_limiting);
     let client = builder.build().unwrap();
-    // The value alone, as from reqwest: what came around it is dropped in the time measured.
+    // Returns only the value, as the benchmark of reqwest does. The rest is dropped while measured.
     bencher.bench_local(|| {
         runtime
             .block_on(client.store().orders().send())

@@ -29,7 +29,8 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
 const KEY: &str = "bench-key";
-/// For limits that are shared: a client beside it that does not share them is another user.
+/// A separate key for the benchmark with shared limits, because clients that do not share them
+/// would count as other users of the key.
 const SHARED_KEY: &str = "shared-key";
 
 /// The mock, in another process.
@@ -84,7 +85,7 @@ fn cpu() -> Duration {
     )
 }
 
-/// Runs so many calls from so many tasks; returns the CPU time of one.
+/// Runs this many calls from this many tasks. Returns the CPU time of one call in microseconds.
 fn measure<F: Future<Output = ()> + Send + 'static>(
     runtime: &Runtime,
     tasks: usize,
@@ -144,7 +145,7 @@ fn compare<A, B>(
     );
 }
 
-/// A call of the client's.
+/// A call of the client.
 fn call(client: Client) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync {
     move || {
         let call = client.store().orders().send();
@@ -152,7 +153,7 @@ fn call(client: Client) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + 
     }
 }
 
-/// The same by reqwest alone.
+/// The same request with reqwest alone.
 fn bare(server: &Server) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync + use<> {
     let http = reqwest::Client::new();
     let url = format!("{}/store/orders", server.url);
@@ -170,7 +171,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--serve") {
         return serve();
     }
-    // The limits that are shared, only.
+    // Only the benchmark with shared limits.
     let shared_only = arguments.iter().any(|argument| argument == "shared");
     let briefly = arguments.iter().any(|argument| argument == "--test");
     let size = if briefly { (1, 100) } else { (15, 10_000) };

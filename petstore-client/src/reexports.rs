@@ -1,6 +1,6 @@
-//! The crates whose types this crate's API has, in the versions that it has them from. A program that
-//! names such a type, for example in its own [`Transport`](crate::transport::Transport), needs no
-//! dependency of its own.
+//! The crates whose types are part of this crate's API, in the versions that it uses. A program
+//! that names such a type, for example in its own [`Transport`](crate::transport::Transport),
+//! needs no dependency of its own.
 //!
 //! ```
 //! use petstore_client::Client;

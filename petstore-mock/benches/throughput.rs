@@ -23,7 +23,7 @@ use bytes::Bytes;
 use http::Response;
 use petstore_mock::{MockServer, Plan, Seed, SeedPet};
 
-/// How many connections ask at once.
+/// The number of concurrent connections.
 const CONNECTIONS: usize = 16;
 
 const KEY: &str = "bench-key-0123456789";
@@ -48,7 +48,7 @@ fn main() {
 struct Server {
     name: &'static str,
     addr: SocketAddr,
-    /// Where Linux says how long the thread has run.
+    /// The file in which Linux reports the CPU time of the thread.
     usage: PathBuf,
     connections: Vec<TcpStream>,
 }
@@ -91,7 +91,7 @@ impl Server {
         })
     }
 
-    /// A bare axum handler that answers what `like` does.
+    /// A bare axum handler with the same response as the server `like`.
     fn bare(method: &'static str, path: &'static str, like: &Self) -> Self {
         let (head, body) = like.answer(method, path);
         let answer = copy(&head, body);
@@ -130,7 +130,7 @@ impl Server {
         (head, Bytes::from(answer.split_off(end + 4)))
     }
 
-    /// Asks so often, and returns the time it took and the CPU time of the server.
+    /// Sends this many requests. Returns the elapsed time and the CPU time of the server.
     fn run(&mut self, method: &str, path: &str, requests: usize) -> (Duration, Option<Duration>) {
         let request = request(method, path);
         let (head, body) = self.answer(method, path);
@@ -165,7 +165,7 @@ impl Server {
     }
 }
 
-/// A mock whose answers have the same length throughout.
+/// Returns the builder of a mock whose responses always have the same length.
 fn builder() -> petstore_mock::Builder {
     // The ids of pets that are added have the same length, too.
     let pet = |id| SeedPet::new("Captain Plume", 7).with_id(id);
@@ -199,7 +199,7 @@ fn request(method: &str, path: &str) -> String {
     )
 }
 
-/// Returns an answer with these fields, but those that the server adds by itself.
+/// Returns a response with these fields, except those that the server adds itself.
 fn copy(head: &str, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -253,8 +253,8 @@ fn compare(method: &'static str, path: &'static str, rounds: usize, requests: us
     }
 }
 
-/// Prints how many requests a client gets answered while others dawdle, in a head, in a body, or with
-/// nothing said at all.
+/// Prints the throughput of a client while others are slow: in a head, in a body, or without
+/// sending anything.
 fn beside_slow_clients(slow: usize, rounds: usize, requests: usize) {
     let mut servers = [
         Server::mock("alone", 1_000),

@@ -1,5 +1,5 @@
-//! What reads foreign text: it keeps what is right, refuses what is not, and agrees with a second, naive
-//! reading.
+//! Property tests of the parsers of untrusted text: they accept valid values, reject invalid ones,
+//! and agree with a naive second implementation.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -50,7 +50,7 @@ where
     }
 }
 
-/// Encodes all of a text, or what has to be.
+/// Percent-encodes all special characters of a text, or only those that require it.
 fn encoded(text: &str, all: bool) -> String {
     let text = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     if all {

@@ -12,14 +12,14 @@ use std::{
 use petstore_mock::MockServer;
 use tokio::runtime::{Builder, Runtime};
 
-/// How many file descriptors and threads the process has.
+/// Returns the number of file descriptors and of threads of the process.
 fn held() -> (usize, usize) {
     let entries = |folder| fs::read_dir(folder).unwrap().count();
     (entries("/proc/self/fd"), entries("/proc/self/task"))
 }
 
-/// Waits until the process has no more than it had, but for the one thread that keeps the time limits of
-/// all connections; the machine's load decides how long that takes, and a leak that it never ends.
+/// Waits until the process has no more descriptors and threads than before, except for the thread
+/// that drives the time limits of all connections. With a leak, this never returns.
 fn wait_for(before: (usize, usize)) {
     while {
         let now = held();

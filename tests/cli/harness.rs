@@ -80,7 +80,7 @@ impl Petstore {
         self
     }
 
-    /// Keeps files in a folder, which is called HOME in transcripts.
+    /// Uses a folder as the home folder, which transcripts show as HOME.
     pub(super) fn home(mut self, folder: &Path) -> Self {
         self.home = Some(folder.to_str().unwrap().to_owned());
         self

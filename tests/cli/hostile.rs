@@ -34,7 +34,7 @@ const COMMANDS: &[&str] = &[
     "pets list --error-format json -v",
 ];
 
-/// Fails where a command breaks a promise.
+/// Fails if a command violates a documented guarantee.
 fn check_ran(line: &str, ran: &Ran) -> Result<(), TestCaseError> {
     check_text(&ran.stderr)?;
     prop_assert!(
@@ -84,8 +84,8 @@ fn run_commands(cases: (u32, u64)) -> BTreeSet<u8> {
     codes.into_inner()
 }
 
-/// Imports from a hostile server, and goes on with one that works: no row is sent there that the first
-/// one may have processed.
+/// Imports with a hostile server, and continues with one that works. Rows that the first server may
+/// have processed must not be sent to the second one.
 async fn import(replies: Vec<Reply>) -> Result<(), TestCaseError> {
     let server = Hostile::start(replies);
     let home = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ async fn import(replies: Vec<Reply>) -> Result<(), TestCaseError> {
 #[test]
 fn every_command_ends_with_a_code_that_is_documented_whatever_the_server_sends() {
     let codes = run_commands(FEW);
-    // Each of them is met, so that what is said of it was checked.
+    // Every code must occur, so that its messages were checked.
     for code in [0, 3, 4, 5, 6, 7, 9] {
         assert!(codes.contains(&code), "{code} is missing in {codes:?}");
     }

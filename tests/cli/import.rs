@@ -47,7 +47,7 @@ impl Scene {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Runs a command line in which DIR is the folder; it is called HOME in transcripts.
+    /// Runs a command line in which DIR is the folder. Transcripts show the folder as HOME.
     pub(super) async fn run(&self, line: &str) -> Ran {
         self.run_with(|petstore| petstore, line).await
     }

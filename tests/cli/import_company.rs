@@ -1,5 +1,5 @@
-//! Tests of `--unknown check` while others use the service too: it never creates a row twice, and never
-//! takes the pet of another for its own.
+//! Tests of `--unknown check` while other programs use the service too: it never creates a row
+//! twice, and never takes another program's pet for its own.
 
 use insta::assert_snapshot;
 use tempfile::TempDir;
@@ -164,7 +164,8 @@ async fn programs_and_people_get_the_pets_of_an_uncertain_row() {
     assert!(ran.stderr.contains(line), "{}", ran.stderr);
 }
 
-/// Loses the responses of an import, whose list of pets is then as it is asked for here.
+/// Loses responses of an import, and then checks it with this kind of list, after `others` pets of
+/// other programs.
 async fn checked(paging: Paging, others: usize) -> (Scene, Ran) {
     let scene = Scene::new();
     let others: Vec<_> = (0..others).map(|pet| format!("other {pet}")).collect();
@@ -299,7 +300,7 @@ async fn a_service_that_stays_away_ends_the_import_after_retry_for() {
 async fn a_service_that_comes_back_after_a_minute_gets_all_rows() {
     let names: Vec<_> = (0..30).map(|row| format!("pet {row}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    // Five failures begin the pauses of 1, 2, 4, 8 and 15 seconds, and a row fails after each.
+    // After five failures there are pauses of 1, 2, 4, 8 and 15 s. One row is sent after each.
     for (probes, away) in [(3, 7), (7, 60)] {
         for failure in [Fate::Failed("0"), Fate::Lost] {
             let scene = Scene::new();

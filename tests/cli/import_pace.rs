@@ -22,7 +22,8 @@ async fn takes_no_longer_than_the_quota_asks_for() {
         "{}",
         ran.stderr
     );
-    // 60 a minute: the last 50 may be sent after four minutes. 99 % of that speed.
+    // At 60 a minute, the last 50 rows can be sent after four minutes. The import must reach 99 %
+    // of that speed.
     let ideal = Duration::from_secs(240);
     assert!(
         took >= ideal && took.as_secs_f64() <= ideal.as_secs_f64() / 0.99,

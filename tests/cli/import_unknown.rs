@@ -110,13 +110,13 @@ async fn a_journal_whose_end_was_cut_off_stops_the_import_until_it_was_checked()
         .filter(|(_, byte)| **byte == b'\n')
         .map(|(at, _)| at + 1);
     let ends: Vec<_> = lines.collect();
-    // In the first line; behind the second; in the third.
+    // The journal is cut in its first line, after the second one, and in the third one.
     for length in [5, ends[1], ends[1] + 7] {
         std::fs::write(&journal, &whole[..length]).unwrap();
-        // Long ago: no request of that run can still arrive.
+        // An old journal: no request of that run can still arrive.
         let file = std::fs::File::options().write(true).open(&journal).unwrap();
         file.set_modified(UNIX_EPOCH).unwrap();
-        // It stays so until somebody decides.
+        // The rows stay unknown until the user chooses what to do.
         for _ in 0..2 {
             let ran = scene.run("pets import DIR/pets.ndjson").await;
             let problem = "; 9 rows may have been created\n";

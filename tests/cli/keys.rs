@@ -126,7 +126,7 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
     let option = format!("--base-url {} --profile ci", server.url());
     let url = format!("{}\n", server.url());
-    // As an option with a key from standard input, as a variable, and as the answer to a prompt.
+    // The base URL comes from an option, from a variable, and from the answer to a prompt.
     for (profile, option, variable, stdin, asked) in [
         ("ci", option.as_str(), "", format!("{KEY}\r\n"), ""),
         ("env", "--profile env", server.url(), KEY.to_owned(), ""),

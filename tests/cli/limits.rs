@@ -16,7 +16,7 @@ async fn serve(plan: Plan, clock: Clock) -> MockServer {
         .unwrap()
 }
 
-/// A service whose next request waits for the minute, in paused time.
+/// Starts a service whose minute quota is used up, in paused time.
 async fn with_a_wait() -> MockServer {
     let server = serve(Plan::enterprise(1, 10), Clock::runtime(noon())).await;
     assert_eq!(Petstore::at(&server, "k").run("store orders").await.code, 0);
@@ -32,7 +32,7 @@ async fn a_terminal_shows_a_countdown_and_then_clears_it() {
         .await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let shown: Vec<_> = ran.stderr.split("\r\u{1b}[K").collect();
-    // Ten times a second, after the first moment.
+    // The line is redrawn ten times a second.
     assert!(shown.len() > 500, "{}", ran.stderr);
     let waiting = "minute quota used up; continues in 1 min (10:01:00)";
     assert!(shown[1].ends_with(waiting), "{}", shown[1]);

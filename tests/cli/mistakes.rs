@@ -104,7 +104,7 @@ async fn a_key_that_cannot_be_sent_names_its_source() {
     hint: a key has printable ASCII characters only, and no spaces
     --- exit 3
     ");
-    // A file whose name begins like a variable is a file.
+    // A file name that begins like a variable's name still means a file.
     std::fs::write(&file, "wrong\n").unwrap();
     assert_snapshot!(with_file(&server).run("pets list").await.transcript(), @"
     --- stderr

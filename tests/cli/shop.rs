@@ -1,5 +1,5 @@
-//! A small service of our own for imports in company: it chooses ids and pages as a test asks, and
-//! loses requests and responses.
+//! A small service for tests of imports beside other programs. A test chooses its ids and pages,
+//! and which requests and responses it loses.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) pets: Vec<Value>,
     /// The ids of the next pets; afterwards they rise by one.
     pub(super) ids: VecDeque<i64>,
-    /// What happens to the next pets; afterwards all are created.
+    /// What happens to the next requests; afterwards all pets are created.
     pub(super) fates: VecDeque<Fate>,
     /// The name of a pet that the service always answers with 500, and does not create.
     pub(super) broken: &'static str,

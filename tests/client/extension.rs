@@ -104,7 +104,7 @@ async fn hooks_write_headers_for_each_attempt_in_order_and_never_see_the_key() {
     }
 }
 
-/// Counts requests, and answers from its cache where the service has nothing new.
+/// Counts requests, and answers from its cache if the service responds 304.
 struct Counting {
     builtin: Builtin,
     sent: Arc<AtomicUsize>,

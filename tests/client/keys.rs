@@ -387,7 +387,7 @@ async fn rotate(delay: Duration) {
         2,
         "with {old} requests of the old key"
     );
-    // Only those in flight: a task that knows the new key does not use the old one again.
+    // Only requests in flight may have the old key: no task uses it after it knows the new one.
     assert!(old <= 100 + TASKS, "{old} requests with the old key");
 }
 

@@ -84,14 +84,14 @@ pub(super) fn no_pets() -> Act {
     answer(200, &[], "[]")
 }
 
-/// Starts a server that does these things in turn, and a client of it.
+/// Starts a server with these actions, one per request, and a client of it.
 pub(super) fn serve(acts: Vec<Act>) -> (Wire, Client) {
     let server = Wire::of(acts);
     let client = client(&server.base());
     (server, client)
 }
 
-/// Returns the error of one attempt to list pets, which the server treats like this.
+/// Returns the error of one attempt to list pets, for this action of the server.
 pub(super) async fn list_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);
     client(&server.base())
@@ -102,7 +102,7 @@ pub(super) async fn list_error(act: Act) -> Error {
         .unwrap_err()
 }
 
-/// Returns the error of a call that creates a pet, which the server treats like this.
+/// Returns the error of a call that creates a pet, for this action of the server.
 pub(super) async fn create_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);
     let error = client(&server.base())

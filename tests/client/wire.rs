@@ -131,9 +131,9 @@ impl Wire {
     }
 }
 
-/// Listens on an address that no server of this process had before: what is known of a key's limits
-/// outlives the clients, and would hold for the next server there as well. There is room for as many
-/// connections as a test opens at once: one that stalls for a moment stalls for ever in paused time.
+/// Listens on an address that no earlier server of this process had. Otherwise the limits of the
+/// earlier server, which outlive its clients, would apply to the new one. The backlog holds all
+/// connections that a test opens at once, because in paused time a stalled one never continues.
 pub(crate) fn listen() -> TcpListener {
     /// Mock servers are on 127.0.0.1. macOS has no other loopback address.
     const FIRST_HOST: usize = if cfg!(target_os = "macos") { 1 } else { 2 };

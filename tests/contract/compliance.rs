@@ -105,7 +105,7 @@ async fn one_call_after_another_where_the_service_fails() {
         .seed(9)
         .status(500);
     for _ in 0..40 {
-        // Some of them fail in the end. A program that calls again should wait too.
+        // Some calls fail even after retries. A program should wait before it calls again, too.
         let _ = client.pets().list().await;
         tokio::time::sleep(Duration::from_secs(30)).await;
     }

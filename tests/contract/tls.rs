@@ -97,7 +97,7 @@ async fn a_client_that_does_not_trust_the_mock_says_why() {
     assert_eq!(
         (error.attempts(), server.requests(..).len()),
         (1, 0),
-        "it would be no better"
+        "a retry would fail too, so there is none"
     );
 }
 

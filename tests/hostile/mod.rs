@@ -49,7 +49,7 @@ pub(crate) fn check<S: Strategy>(
     }
 }
 
-/// Runs a case on a runtime of its own, whose time passes only while nothing else can happen.
+/// Runs a case on a runtime with paused time, which advances only when all tasks are idle.
 pub(crate) fn block_on<T>(case: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime
@@ -60,7 +60,7 @@ pub(crate) fn block_on<T>(case: impl Future<Output = T>) -> T {
         .block_on(case)
 }
 
-/// A request, and what it was answered.
+/// A request and its response.
 struct Exchange {
     request: Seen,
     reply: Reply,
@@ -102,8 +102,8 @@ impl Hostile {
         Self { wire, other, log }
     }
 
-    /// Checks what was sent: nothing to another origin, nothing while told to wait, no `POST` again
-    /// unless it was refused.
+    /// Checks the requests: none to another origin, none before `Retry-After` has elapsed, and no
+    /// repeated `POST` unless the first one was refused.
     pub(crate) fn check(&self) -> Result<(), TestCaseError> {
         let met = self
             .other
@@ -113,7 +113,7 @@ impl Hostile {
         prop_assert_eq!(
             met,
             Err(io::ErrorKind::WouldBlock),
-            "somebody came to another origin"
+            "a request went to another origin"
         );
         let log = self.log.lock().unwrap();
         for (number, exchange) in log.iter().enumerate() {

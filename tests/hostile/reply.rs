@@ -56,7 +56,7 @@ enum End {
 
 const PET: &str = r#"{"id":1,"name":"Rex","categoryId":7,"status":"available"}"#;
 
-/// Texts between bars.
+/// Alternatives, separated by `|`.
 const STATUSES: &str = "\
     200 OK|201 Created|429 Too Many Requests|401 No|\
     404 Not Found|500 Oops|503 Busy|100 Continue|101 Switching Protocols|103 Early Hints|\
@@ -180,7 +180,7 @@ fn reply() -> impl Strategy<Value = Reply> {
     let pace = prop::option::weighted(0.1, pace.prop_map(|(n, ms)| (n, Duration::from_millis(ms))));
     let field = prop_oneof![8 => (one_of(NAMES), one_of(VALUES)), 1 => select(LURES)];
     let fields = vec(field, 0..4);
-    // Often nothing is wrong with the status and the body, so that the rest counts.
+    // The status and the body are often valid, so that the other parts have an effect.
     let status = prop_oneof![
         one_of("200 OK|201 Created|429 Wait|401 No"),
         one_of(STATUSES)
@@ -202,7 +202,7 @@ fn reply() -> impl Strategy<Value = Reply> {
     )
 }
 
-/// Draws what a server answers to one request after another.
+/// Draws the responses of a server to successive requests.
 pub(crate) fn replies() -> impl Strategy<Value = Vec<Reply>> {
     vec(reply(), 1..6)
 }

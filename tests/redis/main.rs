@@ -32,7 +32,7 @@ struct Redis {
     security: Security,
 }
 
-/// What a server asks for.
+/// The authentication that a server requires.
 #[derive(Clone, Copy)]
 enum Security {
     Nothing,
@@ -43,7 +43,7 @@ enum Security {
 
 impl Redis {
     async fn start(security: Security) -> Self {
-        // Another program may take the port in between. Then another port is tried.
+        // Another program may take the port before the server does. Then try another port.
         for _ in 0..10 {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -259,7 +259,8 @@ async fn members_use_a_quota_up_are_not_refused_and_get_equal_parts() {
     together(32, 2, 1_600).await;
 }
 
-/// Passes connections on to a server that seems to be far away: what is sent arrives after a delay, both ways.
+/// Starts a proxy that delays everything in both directions, like a distant server. Returns its
+/// port.
 async fn far_away(port: u16, delay: Duration) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy = listener.local_addr().unwrap().port();
@@ -293,7 +294,7 @@ async fn pass_later(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Dura
     }
 }
 
-/// Four members with 16 tasks each share a minute of 1,000 requests through a server that is so far away.
+/// Four members with 16 tasks each share 1,000 requests a minute through a server with this delay.
 async fn share_from(delay: Duration) {
     const LIMIT: u32 = 1_000;
 
@@ -370,7 +371,7 @@ async fn a_server_that_does_not_answer_is_reported_once_and_used_again_when_it_d
     while Instant::now() < until {
         let began = Instant::now();
         client.pets().list().limit(1).await.unwrap();
-        // The store holds no call up for longer than a second; the rest is the machine's.
+        // The store delays a call by at most a second. The rest is slack for a slow machine.
         assert!(
             began.elapsed() < Duration::from_secs(10),
             "{:?}",

@@ -1,4 +1,4 @@
-//! Checks that what comments and texts cite exists: the sections and rules of the specification.
+//! Checks that the sections and rules of the specification that comments and texts cite exist.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ fn texts() -> Vec<PathBuf> {
     texts
 }
 
-/// Comments break lines anywhere: joins them.
+/// Joins the lines of comments, because a citation may span two lines.
 fn joined(text: &str) -> String {
     let lines = text
         .lines()

@@ -34,7 +34,7 @@ fn with_methods(surface: &str) -> BTreeSet<&str> {
     found
 }
 
-/// Returns the type of what follows `impl`.
+/// Returns the type that an `impl` block is for. `block` is the text after `impl`.
 fn implemented_type(block: &str) -> &str {
     match block.split_once("> ") {
         Some((parameters, name)) if parameters.starts_with('<') => last_segment(name),
@@ -174,7 +174,7 @@ fn added(program: &str) -> BTreeSet<&str> {
 #[test]
 fn each_example_says_which_crates_to_add() {
     let manifest = read("Cargo.toml");
-    // What each program of this SDK has, as the READMEs say.
+    // Every program needs these, as the READMEs say.
     let usual = ["petstore-client", "petstore-mock", "tokio"];
     for folder in ["examples", "petstore-client/examples"] {
         for path in rust_files(folder) {

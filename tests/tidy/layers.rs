@@ -1,5 +1,5 @@
 //! Checks the layers of each crate: `lib.rs` groups its `mod` lines, and a module uses only the
-//! groups above its own. A crate has at most seven groups, no circular imports (including
+//! groups above its own. A crate has at most eight groups, no circular imports (including
 //! `super::`), and no type name twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -62,7 +62,7 @@ fn modules(name: &str) -> Modules {
     modules
 }
 
-/// The modules that exist in tests only.
+/// Returns the modules that exist only in tests.
 fn test_modules(text: &str) -> Vec<String> {
     let lines: Vec<_> = text.lines().collect();
     let pairs = lines.windows(2).filter(|pair| {
@@ -76,7 +76,7 @@ fn test_modules(text: &str) -> Vec<String> {
     pairs.filter_map(|pair| name(pair[1])).collect()
 }
 
-/// The paths that code names from `crate` or `super` on, braces written out.
+/// Returns the paths in code that begin with `crate` or `super`, with braces expanded.
 fn named(code: &str) -> Vec<String> {
     let lines = code
         .lines()
@@ -162,7 +162,7 @@ fn uses(modules: &Modules) -> BTreeMap<&String, BTreeSet<String>> {
     modules.iter().map(|entry| (entry.0, used(entry))).collect()
 }
 
-/// The uses that point sideways or upwards, as text.
+/// Describes the uses of modules in the same group or in a lower one.
 fn offences(modules: &Modules, groups: &HashMap<String, usize>) -> Vec<String> {
     let top = |module: &str| module.split("::").next().unwrap_or_default().to_owned();
     let group = |module: &str| groups.get(&top(module));
@@ -176,8 +176,7 @@ fn offences(modules: &Modules, groups: &HashMap<String, usize>) -> Vec<String> {
     offences
 }
 
-/// The methods of each type in each module: their names, and the names of those that they call on
-/// `self`. Only types whose methods stand in several files are of interest.
+/// Returns by type the methods that a module defines, and the methods that it calls on `self`.
 fn methods(code: &str) -> BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> {
     let mut methods: BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     let name = |text: &str| -> String {
@@ -231,12 +230,14 @@ fn calls(modules: &Modules) -> BTreeMap<&String, BTreeSet<String>> {
     calls
 }
 
-/// The modules in circles: what is left without those that use no other and that no other uses.
+/// Returns the modules in import cycles: repeatedly removes modules that use no other module, or
+/// that no other module uses.
 fn circle(modules: &Modules) -> Vec<&String> {
     circle_of(uses(modules))
 }
 
-/// The same with calls. In the command line, the parts of an import call each other.
+/// Returns the modules in cycles of imports and of calls between files. Not used for the
+/// command line, where the parts of an import call each other.
 fn circle_of_calls(modules: &Modules) -> Vec<&String> {
     let mut uses = uses(modules);
     for (module, called) in calls(modules) {

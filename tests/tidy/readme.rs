@@ -61,10 +61,10 @@ fn every_block_of_the_readmes_has_a_tested_kind() {
     {
         let known = match language.as_str() {
             "sh" | "console" | "toml" | "yaml" => true,
-            // A picture.
+            // A picture, not a command.
             "text" => !text.contains("$ ") && !text.contains("petstore"),
             "rust" if file == "README.md" => true,
-            // By rustdoc.
+            // rustdoc runs these.
             "rust" | "rust,no_run" => read(file.replace("README.md", "src/lib.rs"))
                 .contains("#![doc = include_str!(\"../README.md\")]"),
             _ => false,
@@ -110,7 +110,8 @@ fn every_shell_block_of_the_readmes_runs() {
     }
 }
 
-/// A command after `$`, and below it what it prints at a terminal. A server is stopped after that.
+/// A session is a command after `$`, with its output at a terminal below. A server is stopped after
+/// its shown output.
 #[test]
 #[cfg(unix)]
 fn every_session_of_the_readmes_prints_what_it_shows() {

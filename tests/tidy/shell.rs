@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use super::{CRATES, files, root};
 
-/// The service of the documents.
+/// The base URL in the documents.
 const ELSEWHERE: &str = "https://petstore.example/v1";
 
 /// The example that the README runs.
 const EXAMPLE: &str = "examples/quickstart";
 
-/// Replaces `cargo`, with which documents run their users' tests.
+/// A replacement for `cargo`, which stands for the user's tests in the documents.
 const TESTS: &str = "#!/bin/sh\nexec petstore pets list --limit 1\n";
 
 pub(super) struct Shell {

@@ -218,7 +218,7 @@ impl Known {
     }
 }
 
-/// Offers files and, to reach others, folders.
+/// Completes the paths of offered files, and of all folders on the way to them.
 fn files(is_offered: fn(&Path) -> bool) -> ArgValueCompleter {
     let offered = move |path: &Path| path.is_file() && is_offered(path);
     ArgValueCompleter::new(PathCompleter::any().filter(offered).current_dir("."))

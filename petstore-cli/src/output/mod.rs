@@ -53,7 +53,7 @@ pub(crate) struct Output {
     format: OutputFormat,
     shape: Shape,
     jq: Option<Jq>,
-    /// The columns; the known ones until the first records arrive.
+    /// The columns. Until the first records arrive, those of the shape.
     columns: Vec<String>,
     has_columns: bool,
     /// The records of a result that is written when it is complete.
@@ -158,7 +158,7 @@ impl Output {
             OutputFormat::Csv if self.is_empty => self.csv_header()?,
             _ => {}
         }
-        // What a note says comes after the result.
+        // Notes about the result must come after it.
         self.out.flush()?;
         Ok(self.late)
     }

@@ -42,13 +42,13 @@ pub(crate) struct Connector {
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
-    /// What the end of the program needs of the last client.
+    /// The state of the last client that is needed when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
     mock: Mutex<Option<petstore_mock::MockServer>>,
 }
 
-/// Why the usual folder of shared limits is not used, if it is not, and the command that mends it.
+/// Why the usual folder of shared limits is not used, if it is not, and the command that fixes it.
 #[derive(Default)]
 pub(crate) struct LimitsPlace {
     pub(crate) reason: Option<String>,
@@ -89,7 +89,7 @@ impl Connector {
         &self.clock
     }
 
-    /// Returns what a shell replaces by the key, for a command that the user can copy.
+    /// Returns a shell expression for the key, for a command that the user can copy.
     pub(crate) fn key_expression(&self) -> String {
         let find = credentials::find(&self.settings, &self.system);
         match find.ok().flatten().as_ref().map(Credential::source) {
@@ -187,7 +187,7 @@ impl Connector {
         }
     }
 
-    /// Returns what there is to say about the folder of shared limits.
+    /// Returns why the usual folder of shared limits is not used, and how to fix that.
     pub(crate) fn limits_place(&self) -> LimitsPlace {
         match self.settings.values().limits_store() {
             StoreAddress::File => {

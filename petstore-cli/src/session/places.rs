@@ -114,7 +114,7 @@ fn create(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Opens the folder's secret as the store does, which fills it.
+/// Opens the folder's secret like the store does. The store itself writes its content.
 fn try_writing(folder: &Path) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -123,7 +123,7 @@ fn try_writing(folder: &Path) -> io::Result<()> {
     options.open(folder.join("secret")).map(drop)
 }
 
-/// Makes a folder that nobody else can have made, and nobody else can write in.
+/// Creates a folder if it is missing, and checks that only this user owns it and can access it.
 #[cfg(unix)]
 fn check_private(folder: &Path) -> Result<(), Refusal> {
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -150,8 +150,8 @@ fn check_private(folder: &Path) -> Result<(), Refusal> {
     create(folder).map_err(Refusal::Unusable)
 }
 
-/// Returns a folder, or a file in it, that belongs to another user. For root, too: what root leaves in a
-/// user's folder, that user cannot use.
+/// Returns a folder, or a file in it, that belongs to another user. Also for root: files that root
+/// created in a user's folder would be unusable for that user.
 #[cfg(unix)]
 fn foreign_in(folder: &Path) -> Option<PathBuf> {
     if is_foreign(folder) {
@@ -168,7 +168,8 @@ fn foreign_in(_: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Returns the outermost folder of another user on the way to a folder that stands in one of this user.
+/// Returns the outermost parent of a folder that belongs to another user and is inside a folder of
+/// this user.
 #[cfg(unix)]
 fn foreign_above(folder: &Path) -> Option<PathBuf> {
     let mut outermost = None;

@@ -21,8 +21,8 @@ pub(super) fn explain(error: &ClientError, service: &Service) -> Failure {
     Failure::new(Kind::Tls, message).hint(TRUST)
 }
 
-/// Returns the message of a failed TLS connection of the system's library, which the client does not
-/// tell from other failed connections.
+/// Returns the message of a failed TLS connection if the client uses the system's library. The
+/// client then reports an ordinary connection error.
 #[cfg(feature = "native-tls")]
 pub(super) fn explain_native(error: &ClientError, service: &Service) -> Option<Failure> {
     let mut all = causes(error).flat_map(super::words::with_inner);

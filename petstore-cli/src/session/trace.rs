@@ -29,10 +29,10 @@ const SECRET_WORDS: [&str; 8] = [
     "token",
 ];
 
-/// A wait for the file or server that shares the limits, with other processes or alone.
+/// The text of a wait for requests that are reserved for, or used by, other processes.
 const SHARE: &str = "waiting for a share of the rate limits";
 
-/// What follows for the key if commands do not share its limits.
+/// The consequence if commands do not share the limits of their key.
 const ALONE: &str =
     "commands that run at the same time may together be refused, or get the key banned";
 
@@ -62,7 +62,7 @@ impl Tracer {
         }
     }
 
-    /// Sets the flag that a deprecated operation raises.
+    /// Sets the flag that is set when a deprecated operation is used.
     pub(super) fn raising(self, deprecated: Arc<AtomicBool>) -> Self {
         Self { deprecated, ..self }
     }

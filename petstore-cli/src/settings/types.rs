@@ -1,4 +1,4 @@
-//! The types of settings: how each is written, and what is wrong with a text that is none.
+//! The types of settings: how to write a value, and what is wrong with an invalid one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -115,7 +115,7 @@ impl<const MIN: u64> FromStr for Seconds<MIN> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        // So that a time can be added to any instant.
+        // The maximum, so that adding the duration to an instant cannot overflow.
         let max = u64::from(u32::MAX);
         match read_units(text, &TIME_UNITS) {
             Some(seconds) if seconds > max => {

@@ -98,7 +98,7 @@ fn ctrl_c_stops_a_call_in_flight() {
 
 #[test]
 fn signals_stop_a_command_whose_reader_does_not_read() {
-    // More than the size of a pipe that nobody reads.
+    // The output exceeds the buffer of a pipe that nobody reads.
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut command = petstore();
         command.args([
@@ -181,7 +181,7 @@ fn ctrl_c_stops_a_command_that_reads_its_input() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // What is written is taken in by the program, which then waits for more.
+        // The program reads all of this, and then waits for more.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(&vec![b' '; 256 * 1024]).unwrap();
         signal(&child, Signal::INT);

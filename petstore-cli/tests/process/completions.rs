@@ -7,7 +7,8 @@ use rexpect::session::spawn_command;
 
 use super::support::PETSTORE;
 
-/// A shell without a configuration, and a profile to complete; `None` where it is not installed.
+/// Returns a shell without a configuration, and with a profile to complete; `None` if it is not
+/// installed.
 fn shell(name: &str, flags: &[&str], home: &Path) -> Option<Command> {
     Command::new(name).arg("--version").output().ok()?;
     let programs = Path::new(PETSTORE).parent().unwrap();
@@ -35,7 +36,7 @@ fn zsh_completes(load: &str, typed: &str, rest: &str) {
     let Some(command) = shell("zsh", &["-f", "-i"], home.path()) else {
         return;
     };
-    // Long enough that only a hang exceeds it.
+    // Only a hang takes longer.
     let mut terminal = spawn_command(command, Some(120_000)).unwrap();
     terminal.exp_string("ask> ").unwrap();
     terminal

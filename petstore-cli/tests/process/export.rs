@@ -48,7 +48,7 @@ impl Scene {
         self.server.requests(Operation::ListPets).len()
     }
 
-    /// Starts an export, and sends it a signal once so many more pages were asked for.
+    /// Starts an export, and sends it a signal after it has requested this many more pages.
     fn interrupt(&self, arguments: &str, pages: usize, sent: Signal) -> std::process::Output {
         let enough = self.listed() + pages;
         let mut child = self.export(arguments).spawn().unwrap();
@@ -98,7 +98,7 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
         );
         let expected: Vec<_> = (0..PETS).collect();
         assert_eq!(numbers(&scene.path(name)), expected, "{name}");
-        // It did not begin anew: a kill costs the pages since the last mark.
+        // It has not started over: a kill costs only the pages since the last mark.
         let all = scene.listed();
         assert!(all < sent + 7, "{name}: {all} pages");
         let left = std::fs::read_dir(scene.folder.path()).unwrap().count();

@@ -17,7 +17,7 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
         .env("PETSTORE_BASE_URL", server.url())
         .args(["pets", "import"])
         .arg(file);
-    // So that the check does not wait for half a minute.
+    // The check waits for `--timeout`, which is 30 s by default.
     command.args(["--concurrency", "4", "--timeout", "5"]);
     command.args(more);
     command
@@ -27,8 +27,8 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
         .unwrap()
 }
 
-/// How often each name was sent. A request whose sender was killed may have ended before its body was
-/// read: it did nothing.
+/// Returns how often each name was sent. Ignores requests whose body was not read because the
+/// sender was killed: they had no effect.
 fn sent(server: &MockServer) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for request in server.requests(Operation::CreatePet) {
@@ -53,7 +53,7 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
     std::fs::write(&file, rows(ROWS)).unwrap();
 
     for kill in 0..kills {
-        // A different number of requests each time, and none at all now and then.
+        // A different number of requests each time, sometimes none.
         let some = (seed * 7 + kill * 5) % 19;
         let enough = server.requests(Operation::CreatePet).len() + some;
         let mut child = import(&server, &file, &[]);
@@ -62,7 +62,7 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
         {
             tokio::task::yield_now().await;
         }
-        // SIGKILL; it may have ended just now.
+        // SIGKILL. Fails if the process has just ended.
         let _ = child.kill();
         child.wait().unwrap();
     }

@@ -66,7 +66,7 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
         .map(|number| {
             let file = home.path().join(format!("pets{number}.ndjson"));
             std::fs::write(&file, rows(3 * limit)).unwrap();
-            // Long enough for what is kept for the others, who end as well.
+            // Long enough to get the requests that were reserved for processes that have ended.
             let line = format!("pets import {} --max-wait 3", file.display());
             start(&server, home.path(), &line)
         })
@@ -78,9 +78,9 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
     }
     assert_eq!(statuses(&server, 429), 0);
     let created = statuses(&server, 201);
-    // They wait for each other, perhaps until the minute ends, and then there is another window.
+    // They wait for each other. If the minute ends meanwhile, they also use the next window.
     let windows = usize::try_from(began.elapsed().as_secs() / 60).unwrap() + 2;
-    // What a process drew ahead in its last moments is lost with it: more on a loaded machine.
+    // Requests that a process has reserved when it ends are lost: more on a loaded machine.
     let least = limit - limit / 10;
     assert!(
         (least..=windows * limit).contains(&created),
@@ -113,7 +113,7 @@ async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
     assert_eq!(server.requests(..).len(), 20);
 }
 
-/// Ends or stops a process while its first request, which asks for all, is in flight.
+/// Kills or suspends a process while its first request, the probe for all processes, is in flight.
 async fn disturbed(signal: Signal) {
     let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
     let slow = server
@@ -131,7 +131,7 @@ async fn disturbed(signal: Signal) {
     let other = petstore(&server, home.path(), "pets list").output();
     let (code, waited) = (other.unwrap().status.code(), began.elapsed());
     assert_eq!(code, Some(0));
-    // A dead one is seen at once, a stopped one after three seconds; the rest is the machine's.
+    // A dead process is detected at once, a suspended one after 3 s. The rest is slack.
     assert!(waited < Duration::from_secs(20), "{waited:?}");
     let _ = probing.kill();
     probing.wait().unwrap();
@@ -147,8 +147,8 @@ async fn a_process_that_is_stopped_as_it_asks_does_not_hold_the_others_up() {
     disturbed(Signal::STOP).await;
 }
 
-/// Runs a command as another user than root, whom permissions do not stop. The folder is handed to
-/// that user, and with it a copy of the program, which may be where only root gets.
+/// Runs a command without root's rights, because root ignores permissions. Gives the folder to
+/// another user, with a copy of the program, whose own folder may be open to root only.
 fn run_unprivileged(mut command: Command, home: &Path) -> Output {
     if rustix::process::geteuid().is_root() {
         let program = home.join("program");
@@ -185,7 +185,7 @@ enum Unusable {
 }
 
 impl Unusable {
-    /// Returns whether the user is told to take it over.
+    /// Returns whether the hint is to change the owner.
     fn is_foreign(self) -> bool {
         let is_root = rustix::process::geteuid().is_root();
         match self {
@@ -194,8 +194,8 @@ impl Unusable {
         }
     }
 
-    /// Takes from the user what the last run has made. Where the tests are not root's, a mode that
-    /// lets nobody in stands for another user.
+    /// Makes the folder of the last run unusable. Without root's rights, files without permissions
+    /// simulate files of another user.
     fn make(self, folder: &Path) {
         let set_mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode));
         let hide = |path: &Path| match chown(path, Some(ROOT), Some(ROOT)) {
@@ -276,7 +276,7 @@ async fn without_a_folder_for_state_processes_share_another_one_and_doctor_names
     ] {
         let (server, home) = (mock(Plan::Free).await, tempfile::tempdir().unwrap());
         let command = |line: &str| {
-            // As in a container whose user has no home.
+            // Like in a container whose user has no home folder.
             let mut command = petstore(&server, Path::new(NOWHERE), line);
             command.env(variable, home.path());
             command

@@ -82,7 +82,7 @@ impl Import {
         let mut command = petstore();
         command
             .env("PETSTORE_BASE_URL", &self.url)
-            // So that the check does not wait for half a minute.
+            // The check waits for `--timeout`, which is 30 s by default.
             .args(["pets", "import", "pets.ndjson", "--timeout", "3"])
             .args(more)
             .current_dir(&self.folder)
@@ -114,7 +114,7 @@ fn expected(count: usize) -> Vec<String> {
     names
 }
 
-/// Finds out about all unknown rows, and sends those that were not created.
+/// Continues with `--unknown check`, which must create all remaining rows.
 fn check(import: &Import) {
     let output = import.run(&["--unknown", "check"]);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -144,7 +144,7 @@ fn an_import_goes_on_while_its_server_is_killed_and_started_again() {
     }
     let output = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    // Rows whose response was lost are unknown, and no others.
+    // Only rows whose response was lost may be unknown.
     assert!(matches!(output.status.code(), Some(0 | 8)), "{said}");
     let names = import.names();
     assert!(names.len() >= ROWS - 3 * 4, "{}: {said}", names.len());
@@ -153,12 +153,12 @@ fn an_import_goes_on_while_its_server_is_killed_and_started_again() {
     server.kill();
 }
 
-/// What is in flight when the command is killed.
+/// The request that is in flight when the command is killed.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A row, which the service does not process.
+    /// A row that the service does not process.
     Send,
-    /// A row, which the service has processed.
+    /// A row that the service has processed.
     Answer,
     /// A page of the check.
     Check,
@@ -171,7 +171,7 @@ fn kill_at(held: &FaultGuard, import: &Import, arguments: &[&str]) {
     let mut child = import.command(arguments).spawn().unwrap();
     while held.hits() == 0 {
         let ended = child.try_wait().unwrap();
-        assert!(ended.is_none(), "it waits for a response");
+        assert!(ended.is_none(), "ended without a response");
         std::thread::yield_now();
     }
     child.kill().unwrap();

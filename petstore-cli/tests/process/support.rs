@@ -8,8 +8,8 @@ use rustix::process::{Pid, kill_process};
 pub(crate) const PETSTORE: &str = env!("CARGO_BIN_EXE_petstore");
 pub(crate) const KEY: &str = "sentinel-key";
 
-/// A command with a key, and nothing to read. It shares no limits: ports are reused, so that it could
-/// share those of an earlier run.
+/// A command with a key and an empty input. It shares no limits, because ports are reused, and the
+/// limits of an earlier server could apply.
 pub(crate) fn petstore() -> Command {
     let mut command = Command::new(PETSTORE);
     command

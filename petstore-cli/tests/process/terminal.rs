@@ -18,7 +18,8 @@ fn serve(plan: Plan) -> MockServer {
         .unwrap()
 }
 
-/// A command in a shell at a terminal; the shell tells how it ended, and of the terminal.
+/// Runs a command in a shell at a terminal. The shell prints the exit code, and `as it was` if the
+/// terminal's modes are unchanged.
 fn typed(line: &str, home: &Path, url: &str) -> PtySession {
     let mut shell = Command::new("sh");
     let script = format!(
@@ -107,7 +108,7 @@ fn counts_down_while_it_waits_and_stops_at_ctrl_c() {
 fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
     let home = tempfile::tempdir().unwrap();
     for command in ["pets import", "pets create --file -"] {
-        // Its writer lives on after Ctrl-C, because it runs in the background.
+        // The pipe's writer survives Ctrl-C, because it runs in the background.
         let pipe = home.path().join(command.len().to_string());
         let pipe = pipe.display();
         let line = format!(
@@ -137,7 +138,7 @@ fn a_table_is_for_the_terminal_and_its_width() {
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A server whose clock stands, a home with twelve pets to import, and the command for that.
+/// A server with a frozen clock, a home folder with twelve pets to import, and the command.
 fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
     let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
     let server = MockServer::builder()
@@ -260,7 +261,7 @@ fn an_import_whose_terminal_is_closed_finishes_its_rows_in_flight() {
 fn the_bar_of_an_import_shows_the_quota_and_waiting_rows_are_not_in_flight() {
     let (server, home, line) = import(Plan::enterprise(5, 100));
     let mut terminal = typed(&line, home.path(), server.url());
-    // Five now, five in a minute, two a minute later.
+    // Five rows now, five after a minute, two after another minute.
     terminal
         .exp_regex(r"########\.{12}  5 of 12  41%  minute quota: [0-9a-z ]+ \(")
         .unwrap();
@@ -277,7 +278,7 @@ fn ctrl_c_reaches_the_command_of_a_mock_once() {
     let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
     // `wait` lets the trap run at once, so that two signals are not merged.
     let script = r#"trap "n=x\$n" INT; sleep 1 & echo it runs; wait; wait; echo "times $n.""#;
-    // The input is not the terminal.
+    // Here, standard input is not the terminal.
     let line = format!("mock exec -- sh -c '{script}' </dev/null");
     let mut terminal = typed(&line, home.path(), server.url());
     terminal.exp_string("it runs").unwrap();

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::error::BoxError;
 use crate::logging::TARGET;
 
-/// How long calls wait for a new key once the time of the last one is over.
+/// How long calls wait for a new key after the last one has expired.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// The shortest and longest time between two attempts to get a new key.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -21,10 +21,10 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Caches the key of another provider for some time.
 ///
-/// It asks the provider for the next key ahead of time, in the background, when four fifths of the time
-/// are over. It asks once at a time. If the provider fails, it goes on with the last key until the
-/// service rejects that, logs one warning (target `petstore_client`), and asks again after a fifth of
-/// the time, at least each second and at most each minute.
+/// After four fifths of `ttl`, it asks the provider for the next key in the background. At most
+/// one such request runs at a time. If the provider fails, it keeps the last key until the service
+/// rejects it, logs one warning (target `petstore_client`), and asks again after a fifth of `ttl`,
+/// but no sooner than after a second and no later than after a minute.
 ///
 /// Keep it in an `Arc` to [`invalidate`](Self::invalidate) the key.
 ///
@@ -60,7 +60,7 @@ struct Cache<P> {
 #[derive(Default)]
 struct CacheState {
     known: Option<Known>,
-    /// When the request for a new key began that is in progress, or was the last.
+    /// When the latest request for a new key began, whether or not it has ended.
     asked_at: Option<Instant>,
     is_failing: bool,
     /// How often the key was invalidated.
@@ -170,7 +170,7 @@ impl<P: ApiKeyProvider> Cache<P> {
         tokio::spawn(async move { cache.ask(None, &turn).await });
     }
 
-    /// Waits for the key that is asked for in the background, for a limited time.
+    /// Waits for a limited time until the background request returns a key.
     async fn refreshed(&self) -> Option<ApiKey> {
         let asked_at = self.state().asked_at?;
         let end = clock::after(asked_at, MAX_WAIT);
@@ -182,7 +182,7 @@ impl<P: ApiKeyProvider> Cache<P> {
     /// Asks for a key, because there is none that can be used.
     async fn ask_for(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
         let turn = Arc::clone(&self.asking).lock_owned().await;
-        // Another call may have asked meanwhile.
+        // Another call may have got a key in the meantime.
         if let Lookup::Use(key) = self.look_up(rejected) {
             return Ok(key);
         }

@@ -48,7 +48,7 @@ pub(crate) struct ProvidedKeys {
     provider: BoxProvider,
     /// The last refresh. Locked during a refresh.
     last_refresh: Mutex<Option<Refresh>>,
-    /// The key that is being replaced, or was the last to be.
+    /// The key that is being replaced or, between refreshes, the one that was replaced last.
     rejected: std::sync::Mutex<Option<ApiKey>>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Observer<'c> {
     events: &'c Events,
     request: &'c Request,
     stats: CallStats,
-    /// What those see who do not poll the call.
+    /// A copy of the statistics for code that does not poll the call.
     record: &'c CallRecord,
 }
 
@@ -136,11 +136,11 @@ impl<'c> Observer<'c> {
         });
     }
 
-    /// Records that a failed call may not try again.
+    /// Logs that no retry is left, unless the failed attempt was the only one.
     pub(super) fn exhausted(&self, error: &Error) {
         let (operation, attempts) = (&*self.request.operation, self.stats.attempts);
         if attempts > 1 {
-            // With its causes, as subscribers show a value of this type.
+            // As this type, because subscribers then also show the causes.
             let error: &(dyn std::error::Error + 'static) = error;
             tracing::warn!(target: TARGET, operation, attempts, error, "no retry is left");
         }

@@ -1,4 +1,4 @@
-//! What is known about a call while it runs, also by those who do not poll it.
+//! What is known about a running call. Code that does not poll the call can read it, too.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! The retry loop: authorize, acquire a permit, send, decide, wait, repeat.
 //!
-//! What decides is an argument, and what happens is told to the observer, so the loop itself knows
-//! neither sockets nor events.
+//! Everything that decides is an argument, and the observer records what happens. The loop itself
+//! knows neither sockets nor events.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(super) trait Sender {
 pub(super) struct Rules<'c> {
     /// The request says whether it is idempotent.
     pub(super) request: &'c Request,
-    /// The deadline, and how often and how long.
+    /// The deadline, the number of attempts and the maximum wait.
     pub(super) limits: &'c CallLimits,
     /// The back-off, the budget and the classifier.
     pub(super) retries: &'c Retries,

@@ -1,5 +1,5 @@
-//! A started call. It runs in the task that polls it, or on a task of its own if that one turns to
-//! something else, or belongs to another runtime.
+//! A started call. It runs in the task that polls it. It moves to a task of its own if that task
+//! stops polling it, or belongs to another runtime.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -77,12 +77,12 @@ struct Wakers {
     /// The call's own task, if it has one.
     task: Option<Waker>,
     has_task: bool,
-    /// The end of the wait for a task on another runtime.
+    /// Expires if the call's task on another runtime does not end the call in time.
     overdue: Option<Pin<Box<Sleep>>>,
 }
 
 impl RunningCall {
-    /// Starts a call, which must be polled then.
+    /// Starts a call. The caller must poll it.
     pub(crate) fn start(client: Client, request: Request) -> Result<Self, Error> {
         let (runtime, watch) = match check(&client, &request) {
             Ok(found) => found,
@@ -150,13 +150,13 @@ impl RunningCall {
         });
     }
 
-    /// Polls the call. Here, if this is its runtime.
+    /// Polls the call: in the current task, if that is on the call's runtime.
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<RawResult> {
         let shared = &self.shared;
         shared.set_caller(context.waker());
         let is_here = Handle::try_current().is_ok_and(|here| here.id() == shared.runtime.id());
         if is_here {
-            // If it is locked, its own task polls it, and wakes the caller at its end.
+            // If it is locked, its own task is polling it, and will wake the caller.
             return match shared.try_state() {
                 Some(mut state) => shared.poll_work(&mut state),
                 None => Poll::Pending,
@@ -221,7 +221,7 @@ impl SharedCall {
             end => return Poll::Ready(self.result(end)),
         };
         let waker = Waker::from(Arc::clone(self));
-        // If the work panics, the call is gone.
+        // If the work panics, the state stays `Gone`.
         match Pin::new(&mut work).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => {
@@ -341,7 +341,7 @@ impl Future for CallTask {
         let shared = &self.0;
         shared.wakers().task = Some(context.waker().clone());
         let Some(mut state) = shared.try_state() else {
-            // The caller polls it at this moment, and may stop afterwards.
+            // The caller is polling it, but may stop doing so. Check again.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

@@ -1,8 +1,8 @@
 //! Finds calls that are woken and not polled, and moves them to tasks of their own.
 //!
-//! A call runs in the task that polls it, which costs least. If that task turns to something else, for
-//! example in the body of a `select!`, the call would keep its permit, and block every other call with
-//! the key. So one task a runtime looks at all woken calls, while there are any.
+//! A call runs in the task that polls it, which costs least. If that task does something else, for
+//! example in the body of a `select!`, the call would keep its permit and block every other call
+//! with the key. So one task per runtime checks all woken calls, as long as there are any.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct WatchState {
     woken: Vec<Woken>,
-    /// Whether the task exists that looks at them.
+    /// Whether the watch's task is running.
     is_running: bool,
 }
 
@@ -66,7 +66,7 @@ impl Watch {
         if let Some(watch) = find(&known, id) {
             return watch;
         }
-        // Those that only this list knows have no calls any more.
+        // A watch to which only this list refers has no calls any more.
         known.retain(|watch| Arc::strong_count(watch) > 1);
         let watch = Arc::new(Self {
             runtime: id,
@@ -81,7 +81,7 @@ impl Watch {
         self.drivers
     }
 
-    /// Looks after a woken call of this runtime.
+    /// Adds a woken call of this runtime, and starts the watch's task if it is not running.
     pub(super) fn add(self: &Arc<Self>, call: Arc<dyn Watched>, runtime: &Handle) {
         let polls = call.polls();
         let mut state = self.lock();

@@ -243,10 +243,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum number of requests in flight of this client and its clones, at least 1. It does
-    /// not limit other clients with the same key. The default follows the quotas: an eighth of what is left, or more if using up the quota takes more, from 32 to
-    /// 4,096. It is 5 while neither the service nor a [`plan`](Self::plan) shows the quota per
-    /// minute.
+    /// Sets the maximum number of requests in flight of this client and its clones, at least 1.
+    /// Other clients with the same key are not limited by it.
+    ///
+    /// The default follows the quotas: an eighth of the remaining requests, or more if the latency
+    /// requires more to use the quota up, but at most 4,096. The minimum is 32 with shared limits,
+    /// and otherwise a fifth of the remaining requests, from 8 to 32. The default is 5 if neither
+    /// the service nor a [`plan`](Self::plan) shows the quota per minute.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
         self.policy.max_in_flight = Some(MaxInFlight::new(requests));
         self

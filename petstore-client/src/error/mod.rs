@@ -56,9 +56,9 @@ pub struct Error(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
-    /// What is wrong, and one thing to do unless that is to send the request again.
+    /// The problem, and one thing to do about it other than sending the request again.
     message: Cow<'static, str>,
-    /// What to do if the request can be sent again.
+    /// Advice to show only if the request can safely be sent again.
     repeat: Option<&'static str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
@@ -142,7 +142,7 @@ impl Error {
         error.with_response(response)
     }
 
-    /// Sets what to do if the request can be sent again.
+    /// Sets the advice to show only if the request can safely be sent again.
     pub(crate) fn with_repeat_advice(mut self, advice: &'static str) -> Self {
         self.0.repeat = Some(advice);
         self
@@ -454,7 +454,7 @@ impl Error {
     }
 }
 
-/// What a program prints whose `main` returns the error.
+/// Includes the complete message, because a program whose `main` returns the error prints this.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("Error");

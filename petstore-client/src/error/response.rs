@@ -47,7 +47,7 @@ impl ErrorResponse {
         }
     }
 
-    /// Returns what to do unless that is to send the request again.
+    /// Returns what to do about the status, other than sending the request again.
     fn advice(&self) -> Option<&'static str> {
         match self.status.as_u16() {
             401 => Some("check the API key"),
@@ -63,7 +63,8 @@ impl ErrorResponse {
         }
     }
 
-    /// Returns what to do if the request can be sent again. The service's own message says what to do.
+    /// Returns the advice for a request that can be sent again. There is none if the service's own
+    /// message or the status says what to do.
     pub(super) fn repeat_advice(&self) -> Option<&'static str> {
         let has_advice = self.message.is_some() || self.advice().is_some();
         (!has_advice).then_some("try again later")

@@ -60,7 +60,7 @@ impl Events {
         }
     }
 
-    /// Reports a 429, also to those who log only warnings.
+    /// Reports a 429, and logs it at WARN.
     pub(crate) fn notify_throttled(&self, throttled: Throttled<'_>) {
         let Throttled {
             operation,

@@ -1,9 +1,9 @@
 //! Events of a client, for [`ClientBuilder::on_event`](crate::ClientBuilder::on_event), and requests that
 //! hooks may change, for [`ClientBuilder::on_request`](crate::ClientBuilder::on_request).
 //!
-//! All events of a call have its `call_id`, which is unique in the process. [`Event::Ended`] is its last
-//! one. Counted by calls, the events add up: how long calls took with all waits, how many attempts they
-//! made, and how they ended.
+//! All events of a call have its `call_id`, which is unique in the process. The last one is
+//! [`Event::Ended`]. It says how long the call took with all waits, how many attempts it made, and
+//! how it ended, so that one event per call is enough for statistics.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,7 +82,7 @@ pub enum Event<'a> {
     Deprecated {
         /// The operation.
         operation: &'a str,
-        /// The number of the call that found it out.
+        /// The number of the call whose response announced it.
         call_id: u64,
         /// The announcement.
         deprecation: &'a Deprecation,
@@ -168,7 +168,7 @@ impl<'a> Received<'a> {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Waiting<'a> {
-    /// The operation that waits.
+    /// The operation: `listPets`, or the method and path.
     pub operation: &'a str,
     /// The number of the call.
     pub call_id: u64,
@@ -259,7 +259,7 @@ impl Event<'_> {
                         tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
                     }
                     Err(error) => {
-                        // With its causes, as subscribers show a value of this type.
+                        // As this type, because subscribers then also show the causes.
                         let error: &(dyn std::error::Error + 'static) = error;
                         tracing::debug!(target: TARGET, attempt, error, ?elapsed, "attempt failed");
                     }

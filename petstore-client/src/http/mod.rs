@@ -1,4 +1,4 @@
-//! URLs and headers, and what of them may be shown.
+//! URLs and headers, and the removal of secrets from text that is shown.
 
 pub(crate) mod base_url;
 pub(crate) mod extra_headers;

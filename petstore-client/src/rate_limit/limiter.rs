@@ -54,7 +54,7 @@ pub(crate) struct Acquire {
     pub(crate) policy: Policy,
     /// The latest instant to which a block may hold it back.
     pub(crate) latest: Instant,
-    /// Whether to send whatever is known, because a person asked for it.
+    /// Whether to send even if the limits are known to be used up: the user asked for it.
     pub(crate) forced: bool,
     /// How long the request may last once it is sent.
     pub(crate) lease: Duration,
@@ -72,7 +72,8 @@ pub(crate) struct Limiter {
     this: Weak<Self>,
     clock: Clock,
     state: Mutex<State>,
-    /// Wakes all waiters when the block changes, which may be too long for some, or a plan is lost.
+    /// Wakes all waiters: when the block changes, because it may be too long for some of them, and
+    /// when the planned update was lost with its runtime.
     changed: Notify,
     /// The record that processes share, if any.
     exchange: Option<Arc<Exchange>>,
@@ -111,12 +112,12 @@ struct InLine<'l> {
 }
 
 impl Limiter {
-    /// Creates the limiter of a process alone.
+    /// Creates a limiter that shares nothing with other processes.
     pub(crate) fn new(source: TimeSource) -> Arc<Self> {
         Self::with_engine_of(source, None, Engine::new)
     }
 
-    /// Creates a limiter that decides by the engine of `create`.
+    /// Creates a limiter with the engine that `create` returns.
     pub(crate) fn with_engine_of(
         source: TimeSource,
         exchange: Option<Arc<Exchange>>,
@@ -161,7 +162,7 @@ impl Limiter {
             let is_reported = match wait {
                 None => false,
                 Some(wait) if wait.blocked.is_some() => is_first || is_first_look,
-                // Most responses come soon.
+                // Not at once: most responses arrive before the second look.
                 Some(_) => is_first && !is_first_look,
             };
             if let Some(wait) = wait
@@ -193,7 +194,7 @@ impl Limiter {
         }
     }
 
-    /// Returns what is known, for programs and people.
+    /// Returns a snapshot of what is known, for programs and people.
     pub(crate) fn view(&self, policy: &Policy) -> RateLimits {
         self.read_record();
         let (now, state) = self.lock();
@@ -216,7 +217,7 @@ impl Limiter {
             }
         }
         let (wait_reason, blocked) = match engine.decide(now, policy) {
-            // A call would get reservations by an update.
+            // A new call would send now, or get a reservation by updating the record.
             Decision::Send { .. } | Decision::WaitForResponse(WaitReason::Members) => (None, None),
             Decision::WaitUntil(block) => {
                 let blocked = blocked(engine, &block, now);
@@ -254,7 +255,7 @@ impl Limiter {
         }
     }
 
-    /// Returns when nothing known here matters any more.
+    /// Returns when everything that is known has expired.
     pub(super) fn idle_from(&self) -> Instant {
         let at = self.lock().1.engine.local().idle_from();
         self.clock.instant(at)
@@ -405,7 +406,8 @@ impl Limiter {
         (now, state)
     }
 
-    /// Locks the state, and notices whether the machine was suspended: now if it `must`.
+    /// Locks the state, and detects a suspension of the machine. Checks now if `must` is set, and
+    /// at intervals otherwise.
     fn lock_awake(&self, must: bool) -> (LocalTime, StateGuard<'_>) {
         let (now, mut state) = self.lock();
         if !self.clock.notice_suspension(must) {
@@ -420,14 +422,14 @@ impl Limiter {
 
 /// The record that processes share.
 impl Limiter {
-    /// Updates the record now, both ways, for a process that may end.
+    /// Reports to the record and reads it now, because the process may end.
     pub(crate) async fn synchronize(&self) {
         if let Some(exchange) = &self.exchange {
             exchange.synchronize(self).await;
         }
     }
 
-    /// Returns the store's status if it has changed since `seen`.
+    /// Returns the store's status if it has changed since `seen`, and updates `seen`.
     pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
         let exchange = self.exchange.as_ref()?;
         let (now, state) = self.lock();
@@ -449,7 +451,7 @@ impl Limiter {
         }
     }
 
-    /// Lets an update follow a change, if one is due.
+    /// Unlocks the state after a change, and starts or plans the update that is due, if any.
     fn follow(&self, now: LocalTime, mut state: StateGuard<'_>) {
         let Some(exchange) = &self.exchange else {
             return;
@@ -580,7 +582,7 @@ impl Drop for InLine<'_> {
         }
         self.limiter.grant(&mut state, now);
         self.limiter.follow(now, state);
-        // It may have watched a test's clock for the others.
+        // This waiter may have been the one that watches a test's clock. Another one takes over.
         if self.limiter.clock.is_of_service() {
             self.limiter.changed.notify_waiters();
         }

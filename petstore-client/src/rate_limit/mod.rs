@@ -5,9 +5,9 @@
 //! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known, and why calls wait. The
 //! [guide](crate::guide::rate_limits) explains the settings.
 
-// A pure ledger records each response, a pure decision says whether a request may be sent, a queue holds
-// the calls that wait, and a registry keeps one limiter for each key and origin. Read `quota::ledger`,
-// `quota::decision` and `limiter` in this order.
+// A pure ledger records each response, a pure decision says whether a request may be sent, a queue
+// holds the waiting calls, and a registry keeps one limiter for each key and origin. Read
+// `quota::window`, `quota::ledger`, `quota::decision`, `quota::local` and `limiter` in this order.
 
 pub(crate) mod view;
 

@@ -43,7 +43,7 @@ impl Queue {
         line.is_some_and(|line| line.calls.remove(&place).is_some())
     }
 
-    /// Returns whether a place is in line, and whether it is the first.
+    /// Returns whether a place is in the queue, and whether it is the first of its line.
     pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
         match self.0.iter().find(|line| line.policy == *policy) {
             Some(line) => (

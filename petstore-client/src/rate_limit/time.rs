@@ -16,7 +16,7 @@ use crate::clock;
 
 /// How often a waiter checks whether a test has moved its clock.
 const WATCH_INTERVAL: Duration = Duration::from_millis(25);
-/// A test's clock that is ahead by no more than this was not moved, in microseconds.
+/// A test's clock that is ahead by at most this counts as not moved, in microseconds.
 const MAX_ROUNDING: i64 = 1_000;
 /// How often the limiter checks whether the machine was suspended, in microseconds.
 const SUSPENSION_INTERVAL: i64 = 100_000;
@@ -26,7 +26,7 @@ const MIN_SUSPENSION: i64 = SECOND;
 type ServiceNow = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 type Suspended = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// Where limiters get their time from: the machine, unless a test says otherwise.
+/// The source of a limiter's time: the machine, unless a test replaces it.
 #[derive(Clone, Default)]
 pub(crate) struct TimeSource {
     /// The clock of a test's service.
@@ -76,8 +76,8 @@ pub(crate) struct Clock {
     start: Instant,
     /// The start on the clock of a test's service.
     service_start: SystemTime,
-    /// How far local time is ahead of the time since the start, in microseconds: by suspensions, and by
-    /// the clock of a shared store.
+    /// How far local time is ahead of the runtime's time since the start, in microseconds, because
+    /// of suspensions and of the clock of a shared store.
     ahead: AtomicI64,
     /// For how long the machine had been suspended, and when that was checked.
     suspended: AtomicI64,
@@ -142,7 +142,7 @@ impl Clock {
         if (0..MIN_SUSPENSION).contains(&length) {
             return false;
         }
-        // Less than before: without a clock that counts suspensions, the wall clock was set back.
+        // It is less only where the wall clock measures suspensions, and if that was set back.
         self.suspended.store(suspended, Ordering::Relaxed);
         if length > 0 {
             self.shift(length);

@@ -1,4 +1,4 @@
-//! Takes the place of `shared` in builds without the feature `shared-limits`: there is no store.
+//! Replaces `shared` in builds without the feature `shared-limits`, where no store exists.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -8,7 +8,7 @@ use super::quota::local::Local;
 use super::quota::reading::Block;
 use super::view::SharedStatus;
 
-/// A store, of which there is none.
+/// A type without values, in place of a store.
 pub(crate) enum NoStore {}
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -94,18 +94,18 @@ impl Fleet {
     }
 }
 
-/// What became of a fleet.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Fate {
     pub(super) refused: u64,
     /// The most refusals in one window.
     pub(super) most_refused: u64,
     pub(super) bans: u64,
-    /// Requests that were sent although a response had named a wait.
+    /// Requests that were sent before a received `Retry-After` had elapsed.
     pub(super) defied: u64,
     /// The used part of the quota.
     pub(super) used: f64,
-    /// What the member that got least got, as a part of what the one that got most did.
+    /// The lowest number of finished jobs of a member, divided by the highest.
     pub(super) fairness: f64,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for Fate {
     }
 }
 
-/// Counts the refusals in each minute of a run that starts so late in a minute.
+/// Counts the refusals in each minute of a run that starts `late` microseconds into a minute.
 fn refused_by_window(outcome: &Outcome, late: i64) -> Vec<u64> {
     let mut windows = vec![0; 1];
     for (second, [_, refused]) in outcome.seconds.iter().enumerate() {
@@ -164,7 +164,8 @@ fn refused_by_window(outcome: &Outcome, late: i64) -> Vec<u64> {
     windows
 }
 
-/// Fleets of which each was banned, or refused in most windows, while a member alone assumed that there are four.
+/// Fleets that were banned, or refused in most windows, when a member without its store assumed
+/// that four members share the key.
 const FLEETS: [(u64, usize, usize); 9] = [
     (60, 8, 8),
     (60, 16, 4),
@@ -177,7 +178,8 @@ const FLEETS: [(u64, usize, usize); 9] = [
     (1_000, 64, 4),
 ];
 
-/// Returns the part of the quota that a fleet has to use. Of 60 requests, one for each member is much.
+/// Returns the part of the quota that a fleet has to use. It is lower at 60 a minute, where one
+/// unused request of each member is a large part.
 fn least_used(rate: u64) -> f64 {
     match rate {
         60 => 0.72,
@@ -216,7 +218,7 @@ fn members_that_start_when_nothing_is_left_do_not_ban_the_key() {
             starts_within: 20 * SECOND,
             ..fleet
         };
-        // Each of them has one refusal.
+        // Each member that starts late has one refusal.
         late.assert("started within 20 s", 9, least - 0.02);
     }
 }
@@ -319,8 +321,8 @@ fn a_sole_user_without_its_store_has_full_speed_after_three_seconds() {
     }
 }
 
-/// Returns whether a fleet on ten seeds keeps what is promised. Of 60 requests, the first ones of more than 16
-/// members are most.
+/// Returns whether a fleet meets the documented limits on all seeds. At 60 a minute, fleets of
+/// more than 16 members are exempt: their first requests already use up most of the quota.
 fn keeps_promise(fleet: &Fleet, fate: &Fate) -> bool {
     let rate = fleet.model.minute;
     let starts_together = fleet.starts_within <= 2 * SECOND;

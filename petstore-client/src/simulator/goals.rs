@@ -113,7 +113,7 @@ fn four_that_do_not_talk_on_fresh_seeds() {
             let [(refused, used), worst] = four_apart_on(rate, tasks, 10_000..10_040);
             let (most, least) = worst;
             println!("{rate:5} {tasks:5} {refused:27.3} {most:6.1} {used:17.4} {least:.4}");
-            // Of so few requests as 60, one that is under way in each process is much.
+            // At 60 a minute, one request in flight of each process is a large part of the quota.
             assert!(
                 rate == 60 || refused <= 1.0 && used >= 0.99,
                 "{rate} {tasks}"
@@ -136,7 +136,7 @@ fn a_sole_user_on_fresh_seeds() {
                     rate * 290 / 60,
                     seed,
                 );
-                // Who knows nothing cannot use the last round trip of a window.
+                // Before its first response, a client cannot use the last round trip of a window.
                 setup.start -= setup.start.rem_euclid(MINUTE) / (50 * SECOND) * 10 * SECOND;
                 let limiter = run(&setup);
                 assert_eq!(limiter.refusals, 0, "{rate} {tasks} {seed}");
@@ -183,7 +183,7 @@ fn a_burst_that_fits_is_not_paced() {
         latencies.sort_unstable();
         latencies[latencies.len() * 99 / 100]
     };
-    // Each way takes 35 to 60 ms, now and then more.
+    // Each direction takes 35 to 60 ms, sometimes more.
     let (limiter, unthrottled) = (p99(Contender::Limiter), p99(Contender::RetryAfter));
     assert!(limiter <= unthrottled + 120_000, "{limiter} {unthrottled}");
 }

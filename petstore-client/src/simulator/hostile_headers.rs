@@ -101,7 +101,7 @@ async fn all_waits_end_in_time(
             }
             Err(blocked) => {
                 let end = clock::now() + blocked.remaining;
-                prop_assert!(end > latest, "no wait is too long that ends in time");
+                prop_assert!(end > latest, "failed although the block ends in time");
                 tokio::time::advance(MAX_WAIT).await;
             }
         }

@@ -22,7 +22,7 @@ use crate::rate_limit::{Acquire, Limiter, MaxInFlight, Policy, Priority, TimeSou
 
 const CASES: (u32, u64) = (200, 3);
 
-/// What the service said to one request of a burst.
+/// The response to one request of a burst.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     request: usize,
@@ -32,7 +32,7 @@ struct Said {
     wait: Option<u64>,
 }
 
-/// The answers to a burst on one window, or across the end of one, and the same in another order.
+/// The responses to a burst, in one window or across its end, and the same in another order.
 fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
     let refusals = vec(proptest::option::weighted(0.2, 1..100_u64), 1..30);
     (refusals, 0..30_usize, 31..60_u64).prop_flat_map(|(waits, next_window, left)| {
@@ -56,7 +56,7 @@ fn burst() -> impl Strategy<Value = (Vec<Said>, Vec<Said>)> {
     })
 }
 
-/// Records responses to requests that were in flight together; returns all that can be seen after.
+/// Records responses to requests that were in flight together. Returns the observable state.
 fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     let policy = Policy {
         max_in_flight: Some(MaxInFlight::new(100)),
@@ -105,8 +105,8 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     )
 }
 
-// Not so where responses describe two quotas in turn: each then counts against the other as well,
-// unless the other was not known yet. That order can only make the ledger believe in less.
+// This does not hold if responses describe two quotas in turn: a response then also counts against
+// the other quota, if that is already known. The order can then only lower what is left.
 #[test]
 fn the_same_answers_in_any_order_leave_the_same_state() {
     check(burst(), CASES, |(one, other)| {
@@ -129,12 +129,12 @@ fn poll<F: Future>(call: &mut Pin<Box<F>>, bell: &Arc<Bell>) -> Poll<F::Output> 
     call.as_mut().poll(&mut Context::from_waker(&waker))
 }
 
-/// When a call that stands in line gives up.
+/// When a waiting call is dropped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum GivesUp {
     Never,
     Waiting,
-    /// With a grant that it has not seen yet.
+    /// After it got a grant that it has not received yet.
     Granted,
 }
 
@@ -147,7 +147,7 @@ fn calls() -> impl Strategy<Value = Vec<(bool, GivesUp)>> {
     vec((any::<bool>(), gives_up), 1..30)
 }
 
-/// Lets all through, one at a time; returns in which order they went and how many were woken.
+/// Lets the calls send one at a time. Returns their order, and how often a call was woken.
 fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

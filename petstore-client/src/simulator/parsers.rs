@@ -1,5 +1,5 @@
-//! What reads foreign text: it keeps what is right, refuses what is not, and agrees with a second, naive
-//! reading.
+//! Property tests of the parsers of untrusted text: they accept valid values, reject invalid ones,
+//! and agree with a naive second implementation.
 
 use std::time::{Duration, SystemTime};
 
@@ -38,7 +38,7 @@ fn map(name: &HeaderName, values: &[String]) -> HeaderMap {
     map
 }
 
-/// A number as it should be, at a bound, or as it should not be.
+/// A valid number, a number at a bound, or an invalid one.
 fn number() -> impl Strategy<Value = String> {
     let odd = [
         "",

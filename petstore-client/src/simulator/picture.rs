@@ -11,7 +11,7 @@ use super::world::window::SECOND;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guide/rate_limiter.svg");
 const RATE: u64 = 300;
 const TASKS: usize = 16;
-/// As many requests as four and five sixths minutes allow.
+/// The number of requests that the quota allows in 4 5/6 minutes.
 const JOBS: u64 = RATE * 29 / 6;
 const MINUTES: i64 = 20;
 /// The seconds that one bar stands for, its width, and the height of a row.
@@ -19,7 +19,7 @@ const SECONDS: usize = 10;
 const WIDTH: usize = 5;
 const HEIGHT: f64 = 44.0;
 
-/// Draws so many requests as a bar, upwards or downwards from the row's line.
+/// Draws a bar for `count` requests, above or below the row's line.
 fn bar(svg: &mut String, place: usize, count: u32, (line, colour): (f64, &str), up: bool) {
     if count > 0 {
         let height = (f64::from(count) / (SECONDS * 100) as f64).sqrt().min(1.0) * HEIGHT;

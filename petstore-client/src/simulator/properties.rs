@@ -10,15 +10,15 @@ use super::world::setup::Setup;
 
 /// The cases of each test run, and their seed.
 const FEW: (u32, u64) = (150, 7);
-/// Those of the full run.
+/// The cases of the full run, and their seed.
 const MANY: (u32, u64) = (20_000, 11);
 
 fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
-    // Who hears nothing while as much is used as was left cannot know of the end.
+    // If too many responses in a row are lost, a client cannot know that the quota is used up.
     prop_assume!(2 * out.most_unheard < setup.model.minute);
-    // Of a sliding window, one request comes back at a time: who does not hear what became of the
-    // one that asked can only ask again.
+    // A sliding window frees one request at a time. If the response to a probe is lost, the client
+    // can only send another one, which may be refused.
     let missed = if setup.model.sliding { out.unheard } else { 0 };
     prop_assert!(
         out.refusals <= out.unforeseen + missed,
@@ -27,7 +27,7 @@ fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
     );
     prop_assert_eq!(out.undone, 0, "jobs whose wait never ended");
     prop_assert_eq!(out.left_over, 0, "reservations at rest");
-    prop_assert!(out.most_while_unknown <= 1, "more than one went ahead");
+    prop_assert!(out.most_while_unknown <= 1, "more than one probe");
     Ok(out.times.len())
 }
 
@@ -77,7 +77,7 @@ fn nothing_is_sent_while_told_to_wait_whatever_the_service_does() {
 #[test]
 fn where_the_service_tells_the_time_the_wall_clock_changes_nothing() {
     check((conforming(), any::<i32>()), FEW, |(mut setup, seconds)| {
-        // Whose minutes a plan is counted by, only the first answer tells.
+        // A plan is counted by the service's minutes, which the first response shows.
         setup.policy.plan = None;
         let one = run(&setup);
         setup.wall = i64::from(seconds) * 1_000_000;

@@ -8,7 +8,7 @@ use super::world::service::{Model, Shows, Wait};
 use super::world::setup::{Outcome, Setup};
 use super::world::window::SECOND;
 
-/// Runs some windows of a service that is odd in one way; returns the most refusals.
+/// Runs an unusual service with several seeds. Returns the highest number of refusals.
 fn odd(change: impl Fn(&mut Model), tasks: usize) -> u64 {
     let mut most = 0;
     for seed in 0..5 {
@@ -39,7 +39,7 @@ fn remaining_is_counted_before_the_request() {
 
 #[test]
 fn reset_is_rounded_down_and_passes_while_still_limited() {
-    // One of the three resets is met too early; then it is known.
+    // The first of the three resets is assumed too early. After that, the margin is known.
     assert!(
         odd(
             |model| (model.rounds_down, model.phase) = (true, 700_000),

@@ -10,7 +10,7 @@ use super::world::window::{MINUTE, SECOND};
 struct Shared {
     rate: u64,
     members: usize,
-    /// Tasks of each member; of the first, if it has another number.
+    /// The number of tasks of each member, and of the first one.
     tasks: usize,
     first_tasks: usize,
     windows: i64,
@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-/// Returns what the member that got least got of what the one that got most did.
+/// Returns the lowest number of finished jobs of a member, divided by the highest.
 fn fairness(outcome: &Outcome) -> f64 {
     let (least, most) = (outcome.done.iter().min(), outcome.done.iter().max());
     *least.unwrap() as f64 / *most.unwrap() as f64
@@ -88,7 +88,7 @@ fn one_that_is_killed_costs_the_others_its_part_of_a_window() {
         };
         let outcome = shared.run(seed);
         let used = shared.used(&outcome);
-        // What it had in flight or drawn ahead may be missing from one window.
+        // The requests that it had in flight or had reserved may be unused in one window.
         let missing = 17.0 / (shared.windows as f64 * 60.0);
         assert!(
             outcome.refusals == 0 && used >= 1.0 - missing,
@@ -125,7 +125,7 @@ fn a_member_that_is_stopped_holds_the_others_up_for_a_while() {
         let mut setup = Shared::new(60, 4, 16).setup(1);
         setup.stopped = from * SECOND..(from + length) * SECOND;
         let outcome = run(&setup);
-        // What it had in flight is counted twice for a while, and what it drew is lost.
+        // Its requests in flight count twice for a while, and its reservations are lost.
         let used = outcome.let_in as f64 / 600.0;
         assert!(
             outcome.refusals <= 1 && used >= 0.93,

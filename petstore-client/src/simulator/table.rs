@@ -24,7 +24,7 @@ fn the_table() {
                 let (jobs, mut undone) = (rate * 29 / 6, 0);
                 for seed in 0..10 {
                     let mut setup = Setup::new(contender, Model::new(rate), tasks, jobs, seed);
-                    // Some never come to an end.
+                    // Some policies never finish.
                     setup.horizon = 3_600_000_000;
                     let out = run(&setup);
                     time += out.finished as f64 / 1e7;
@@ -38,7 +38,7 @@ fn the_table() {
                     best
                 };
                 let contender = format!("{contender:?}");
-                // What is not done after an hour has no time to speak of.
+                // A run that is not finished after an hour has no meaningful time.
                 let (time, speed) = match undone {
                     0 => (format!("{time:.1}"), format!("{:.4}", best / time)),
                     _ => ("over 3600".to_owned(), "-".to_owned()),

@@ -179,7 +179,7 @@ fn is_invalid_data(error: &io::Error) -> bool {
 /// The body of a request. It records when a connection starts to write the request, because the
 /// connection calls `is_end_stream` first. Before that, nothing can have reached the service.
 ///
-/// The attempt may end at that moment in another thread. Then the body is without end, and fails: the
+/// If the attempt has already ended, the body claims to have more data and then fails, so the
 /// connection closes before it has written anything.
 struct OutgoingBody {
     data: Bytes,
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what a server receives of a request whose attempt ended before it was sent.
+    /// Returns the bytes that a server receives if the attempt ends before the request is sent.
     async fn received(method: Method, data: &'static str) -> Vec<u8> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1/pets", listener.local_addr().unwrap());
@@ -271,6 +271,6 @@ mod tests {
         assert!(!body.is_end_stream());
         assert_eq!(body.size_hint().exact(), Some(2));
         assert!(body.mark.revoke());
-        assert_eq!(body.size_hint().exact(), Some(2), "it is sent to its end");
+        assert_eq!(body.size_hint().exact(), Some(2), "sent completely");
     }
 }

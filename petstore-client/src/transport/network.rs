@@ -39,7 +39,7 @@ pub(crate) struct Network {
 
 pub(crate) enum Route {
     Builtin(Builtin),
-    /// A transport of the program that has the built-in one.
+    /// A transport of the program that wraps the built-in one.
     Wrapped(BoxTransport),
     /// A transport of the program.
     Custom(BoxTransport),

@@ -121,7 +121,7 @@ impl Service {
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(&app.journal);
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        // A body that is too long to be changed.
+        // The whole body, if it is too long to be buffered and changed.
         let mut stream = None;
         // Some faults skip the service.
         let mut response = match refusal {
@@ -144,7 +144,7 @@ impl Service {
         }
         let mut now = arrived;
         if let Some(faults) = &mut faults {
-            // Read first: who sees the hit may advance the clock.
+            // Read before the hits are counted: a test that sees the hit may advance the clock.
             let delayed_from = app.clock.since_epoch();
             let (delay, names) = faults.delay();
             recording.update(|record| record.faults.extend(names.into_iter().map(Cow::from)));

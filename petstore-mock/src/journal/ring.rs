@@ -27,7 +27,8 @@ pub(crate) const DEFAULT: usize = 1_000;
 /// The maximum memory of all exchanges: 4 MiB.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// How often an arrival lets other tasks run first. Another thread may still be running them.
+/// How often an arriving request yields to other tasks. Once is not enough, because another thread
+/// may be running them.
 const SETTLING_YIELDS: usize = 4;
 
 /// How often a report waits for the end of open retries, up to a second each time.
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(journal.in_flight.load(Ordering::Acquire), 0);
         task.await.unwrap();
         journal.in_flight.store(1, Ordering::Release);
-        // Does not wait for a request that goes on.
+        // Gives up if the request is still running.
         journal.settle().await;
     }
 }

@@ -78,7 +78,7 @@ impl Tee {
         }
     }
 
-    /// Returns a copy of the part that was read, if it is the whole body.
+    /// Returns a copy of what was read; empty if more was read than is kept.
     #[cfg(feature = "proxy")]
     pub(super) fn whole(&self) -> Vec<u8> {
         let reading = self.lock();

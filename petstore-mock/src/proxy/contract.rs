@@ -1,5 +1,4 @@
-//! The contract of the service (specification, sections 2, 4, 7 and 8), as far as a response shows whether
-//! it is kept.
+//! Checks responses against the contract of the service (specification, sections 2, 4, 7 and 8).
 
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Map, Value};
@@ -10,17 +9,17 @@ use crate::{
     operation::{Content, Operation},
 };
 
-/// What a response breaks.
+/// The terms of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub(super) enum Term {
     /// A status that the contract does not list for the operation.
     Status,
-    /// A body that is not said to be JSON.
+    /// A body whose `Content-Type` is not JSON.
     ContentType,
     /// A body that is not JSON.
     Json,
-    /// A body that is not the schema's.
+    /// A body that does not match the schema.
     Schema,
     /// An Error whose `status` is not the response's.
     ErrorStatus,
@@ -53,7 +52,7 @@ pub(super) struct Exchanged<'a> {
     pub(super) body: Option<&'a [u8]>,
 }
 
-/// Returns what a response breaks.
+/// Returns the terms that a response breaks, and how.
 pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<BrokenTerm> {
     let mut breaches = Vec::new();
     let status = exchanged.status;

@@ -22,7 +22,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Records the pets of a response, or the failure that it is.
+    /// Records the pets of a response or, if it is a 5xx, a fault that repeats it.
     pub(super) fn record(&mut self, operation: Operation, response: &Response<()>, body: &[u8]) {
         let number = self.requests.entry(operation.name()).or_default();
         *number += 1;
@@ -36,7 +36,7 @@ impl Recorder {
         if !response.status().is_success() {
             return;
         }
-        // What is no pet is reported as a breach of the contract.
+        // Anything that is not a pet is reported as a breach of the contract.
         let found = match operation.content() {
             Content::Pets => {
                 serde_json::from_slice::<Vec<Map<String, Value>>>(body).unwrap_or_default()

@@ -209,7 +209,7 @@ impl Upstream {
                 Some(Err(_)) => return Err(UpstreamError::Unreachable(self.authority.clone())),
             }
         }
-        // Without it, the end of the body is seen, and the exchange counts as answered.
+        // Without the length, the server sees the end of the body and counts it as answered.
         parts.headers.remove(CONTENT_LENGTH);
         let start = start.freeze();
         let first = stream::iter([Ok(start.clone())]);

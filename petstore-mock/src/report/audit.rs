@@ -47,7 +47,7 @@ pub(crate) struct Audit {
     scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
     findings: Findings,
-    /// Empty between exchanges. Kept for its memory.
+    /// Empty between exchanges. Kept to reuse its allocations.
     ruling: Ruling,
 }
 

@@ -255,12 +255,12 @@ impl Ruling {
         });
     }
 
-    /// Takes the breaches out. The memory of the list is kept for the next exchange.
+    /// Drains the breaches. The list keeps its allocation for the next exchange.
     pub(super) fn take_breaches(&mut self) -> Drain<'_, (Rule, Breach)> {
         self.breaches.drain(..)
     }
 
-    /// Takes the notes out. The memory of the list is kept for the next exchange.
+    /// Drains the notes. The list keeps its allocation for the next exchange.
     pub(super) fn take_notes(&mut self) -> Drain<'_, Note> {
         self.notes.drain(..)
     }

@@ -270,8 +270,8 @@ fn cause_of_loss(record: &Record) -> Cow<'static, str> {
     fault.unwrap_or(Cow::Borrowed("the client left"))
 }
 
-/// The fields of a response that the rules read, as they were sent. All are found in one pass, and
-/// parsed only where they matter, because each request pays for it.
+/// The fields of a response that the rules read, as sent. One pass finds all of them, and only
+/// the needed ones are parsed, because this runs for every request.
 #[derive(Default)]
 struct ReplyFields<'a> {
     retry_after: Option<&'a [u8]>,

@@ -196,7 +196,7 @@ impl Breaches {
 
     fn finding(&self, rule: Rule, mask: &impl Fn(&str) -> String) -> Finding {
         let evidence = self.shown.iter().map(|shown| {
-            // A notice is worth no context.
+            // Notices are shown without context.
             let (before, after) = if self.severity == Severity::Notice {
                 (&[][..], &[][..])
             } else {

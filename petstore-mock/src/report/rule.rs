@@ -46,7 +46,7 @@ pub enum Rule {
     KeyInUrl,
     /// A request was repeated before the `Retry-After` of its 503 had elapsed.
     RetryAfter,
-    /// A request that was refused for its content was sent again unchanged, five times.
+    /// A request that was refused for its content was sent five times, unchanged.
     RepeatedError,
     /// A valid key was not sent as a bearer token.
     KeyScheme,

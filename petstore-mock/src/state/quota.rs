@@ -255,7 +255,7 @@ impl Quota {
         let now = self.counted_at(now);
         self.count = self.count.saturating_add(1);
         match self.used.back_mut() {
-            // `>`: a clock that goes back must not unsort the log.
+            // `>=`, not `==`: the log must stay sorted even if the clock goes back.
             Some((at, here)) if *at >= now => *here = here.saturating_add(1),
             _ => self.used.push_back((now, 1)),
         }

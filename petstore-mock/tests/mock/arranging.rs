@@ -9,7 +9,7 @@ async fn send(mock: &Mock, method: Method, path: &str, body: &str) -> Reply {
     reply(mock.request(method, path).body(body.to_owned())).await
 }
 
-/// What is listed of the key with this label.
+/// Returns the key whose label contains this text, from the list of keys.
 async fn key(mock: &Mock, part: &str) -> Value {
     let keys = mock.get("/_mock/keys").await.json();
     let has = |key: &&Value| {
@@ -100,7 +100,7 @@ async fn keys_are_added_changed_banned_and_removed() {
     assert_eq!(
         (known.status, known.json().get("key")),
         (201, None),
-        "who sent it knows it"
+        "the response contains only keys that the mock has created"
     );
     assert_eq!(mock.get_as("mine", "/v1/pets").await.rate().0, 60);
 }
@@ -214,7 +214,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     );
     assert_eq!(mock.get("/_mock/snapshot").await.body, snapshot.body);
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
-    // To JSON Schema these are integers, and some programs write them so.
+    // In JSON Schema these are integers, and some programs write integers this way.
     let floats = snapshot
         .body
         .replace("\"categoryId\":3", "\"categoryId\":3.0");
@@ -280,7 +280,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
             "\"strikes\":[{\"secs\":253402300800,\"nanos\":0}]",
         ),
     ] {
-        // Of a key that is not there any more as well.
+        // Also in the usage of a key that no longer exists.
         let absent = snapshot.body.replacen("\"number\":1,", "\"number\":99,", 1);
         for whole in [&snapshot.body, &absent] {
             let changed = whole.replacen(part, bad, 1);

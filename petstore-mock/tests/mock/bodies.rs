@@ -214,7 +214,7 @@ async fn a_chunked_body_is_counted_while_it_is_read() {
         b"\r\n".to_vec(),
     ]
     .concat();
-    // Never ended: what comes after the limit must not be waited for.
+    // This body never ends. The mock must answer at the limit, without waiting for the rest.
     let endless = mock.raw(&[head.as_bytes(), &chunk, &chunk].concat()).await;
     endless.expect_error(413, "payload_too_large");
     let short = format!("{:x}\r\n{REX}\r\n0\r\n\r\n", REX.len());

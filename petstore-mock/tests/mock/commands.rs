@@ -16,10 +16,10 @@ fn exec(flags: &[&str], script: &str) -> (i32, String, String) {
     ended(command(&args).env("MOCK", BINARY))
 }
 
-/// The last line if no request came.
+/// The last line on stderr if there were no requests.
 const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n";
 
-/// Asks for `path` as the command under `exec` would, with what it was told, and prints the answer.
+/// A shell function that sends a GET to the mock that `exec` started, and prints the response.
 const ASK: &str = r#"
 ask() {
     authority=${PETSTORE_MOCK_URL#http://}
@@ -38,7 +38,7 @@ fn bash(flags: &[&str], script: &str) -> (i32, String, String) {
     ))
 }
 
-/// Returns what a script printed that ends well.
+/// Returns the output of a script that must exit with 0.
 fn exec_asking(flags: &[&str], script: &str) -> String {
     let (status, out, err) = bash(flags, script);
     assert_eq!(status, 0, "{out}{err}");
@@ -56,7 +56,7 @@ fn exec_serves_while_the_command_runs_and_tells_it_where() {
         "{url}"
     );
     let (status, ..) = run(&["health", url]);
-    assert_eq!(status, 1, "it is gone");
+    assert_eq!(status, 1, "the mock has stopped");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn exec_keeps_its_streams_for_the_command_and_shows_no_key() {
         .unwrap();
     child.stdin.take().unwrap().write_all(b"typed").unwrap();
     assert_eq!(child.wait_with_output().unwrap().stdout, b"typed");
-    // Neither its own arguments nor the command's have it.
+    // The key is neither in the arguments of `exec` nor in those of the command.
     let (_, out, _) = exec(
         &[],
         "tr '\\0' ' ' </proc/$PPID/cmdline; echo; echo $PETSTORE_API_KEY",
@@ -100,7 +100,7 @@ const RUDE: &str = "ask \"/v1/pets?key=$PETSTORE_API_KEY\" >/dev/null";
 /// A client that breaks no rule.
 const POLITE: &str = "ask /v1/pets >/dev/null";
 
-/// Returns how a script under `exec` ended, and what was said at the end.
+/// Returns the exit status of `exec` with a script, and its standard error.
 fn verdict(flags: &[&str], script: &str) -> (i32, String) {
     let (status, _, err) = bash(flags, script);
     (status, err)
@@ -237,8 +237,8 @@ fn exec_with_invalid_arguments_runs_nothing() {
 #[test]
 fn exec_passes_signals_on_and_waits_for_the_command() {
     for (signal, number) in [("TERM", 15), ("INT", 2)] {
-        // Bash runs no trap while it waits for a program of its own, but does while it reads. It
-        // reads briefly: a signal that comes just before is seen only afterwards.
+        // Bash runs traps during `read`, but not while it waits for a program. Each `read` is
+        // short, because a signal just before it is handled only when it ends.
         let wait = "while :; do read -rt 0.1 <> <(:); done";
         let script = format!("trap 'echo caught; exit 7' {signal}; echo ready; {wait}");
         let mut child = command(&["exec", "--", "bash", "-c", &script])

@@ -1,5 +1,5 @@
-//! Tests of the compliance report with parallel clients over sockets. The mock's clock stands still,
-//! and is moved where a client waits. Honest clients must be let go however slow the machine is.
+//! Tests of the compliance report with parallel clients over sockets. The mock's clock is frozen,
+//! and advanced when a client waits. On a slow machine, too, compliant clients cause no finding.
 
 use std::time::Duration;
 
@@ -26,17 +26,18 @@ fn failing(mock: &Mock) -> Vec<(Rule, u64)> {
         .collect()
 }
 
-/// A worker with a client of its own, or one that it shares.
+/// Lists pets with one of the workers' clients, and returns the status.
 async fn list(client: &reqwest::Client, mock: &Mock) -> u16 {
     let request = client.get(format!("{}/pets", mock.server.url()));
     let response = request.bearer_auth("enterprise-key").send().await.unwrap();
     let status = response.status().as_u16();
-    // A body that is not read would keep the connection.
+    // An unread body would keep the connection in use.
     response.bytes().await.unwrap();
     status
 }
 
-/// Lets 8 workers list the pets until each is answered 200, with back-off. Returns how often they did.
+/// Lets a worker per client list pets with back-off until it gets a 200. Returns the number of
+/// requests.
 async fn work(mock: &Mock, clients: &[reqwest::Client]) -> usize {
     let mut wait = Duration::from_millis(500);
     let mut working: Vec<_> = clients.iter().collect();
@@ -102,7 +103,7 @@ async fn a_thousand_requests_over_http_2_while_told_to_wait_are_found() {
     for number in 0..1_000 {
         http2.get("/v1/pets").await;
         if number == 100 {
-            // Earlier ones may have been on their way.
+            // Earlier requests may have been sent before the client read the 429.
             mock.server.clock().advance(Duration::from_millis(200));
         }
     }
@@ -112,7 +113,7 @@ async fn a_thousand_requests_over_http_2_while_told_to_wait_are_found() {
     assert!(finding.evidence[0].offences > 800, "{report}");
 }
 
-/// Sends the same request so often in one write, so that nothing is waited for between them.
+/// Sends the same request several times in one write, so without any wait in between.
 async fn pipeline(mock: &Mock, scope: &str, requests: usize) {
     let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let head = format!(
@@ -164,7 +165,7 @@ async fn a_ban_is_in_the_report_with_the_requests_that_caused_it() {
     let last = ban.requests.iter().rfind(|request| request.banned);
     assert!(last.is_some(), "{report}");
     assert_eq!(failing(&mock), [], "{report}");
-    // One client that goes on meets it too, and its breach says so.
+    // If a single client keeps sending and is banned, the evidence of its breach mentions the ban.
     let mock = start_with(|builder| builder.key("enterprise-key", plan)).await;
     for _ in 0..20 {
         list(&own[0], &mock).await;

@@ -21,7 +21,7 @@ fn found(mock: &Mock) -> Vec<(Rule, u64)> {
         .collect()
 }
 
-/// Returns the numbers of the requests that the first finding is about.
+/// Returns the numbers of the requests that caused or broke the rule of the first finding.
 fn concerned(mock: &Mock) -> Vec<u64> {
     let report = mock.server.report();
     let finding = report.findings().next().expect("there is a finding");
@@ -55,7 +55,7 @@ async fn post(mock: &Mock, body: &'static str) -> Option<u16> {
     Some(request.send().await.ok()?.status().as_u16())
 }
 
-/// A mock whose free key may send so many requests a minute.
+/// Starts a mock whose `free-key` has this quota per minute.
 async fn with_quota(per_minute: u32) -> Mock {
     start_with(|builder| builder.key("free-key", Plan::enterprise(per_minute, 1_000))).await
 }
@@ -86,7 +86,7 @@ async fn a_polite_client_is_clean() {
 #[tokio::test]
 async fn a_request_sent_while_told_to_wait_is_found() {
     let mock = with_quota(1).await;
-    // The first answer says that nothing is left, the second one to wait: the others come too early.
+    // The first request uses the quota up, and the second one is told to wait: the rest is early.
     for status in [200, 429, 429] {
         assert_eq!(list(&mock, "free-key").await, status);
     }
@@ -156,9 +156,9 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
     for request in (0..100).map(|_| send()).collect::<Vec<_>>() {
         request.await.unwrap().unwrap();
     }
-    // The refused ones also bring on a ban.
+    // The refused requests also cause a ban.
     assert!(found(&mock).contains(&(Rule::QuotaIgnored, 2)));
-    // The text is about the requests that are shown, which are the first ones.
+    // The sentence is about the shown requests, which are the first ones.
     let mock = with_quota(1).await;
     for _ in 0..9 {
         list(&mock, "free-key").await;
@@ -187,7 +187,7 @@ async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_loo
         );
         assert_eq!(found(&mock), [], "another animal is no repeat");
         if looks {
-            // The animal that was added is on none of these pages.
+            // None of these pages contains the created pet.
             list(&mock, "free-key").await;
         }
         mock.advance(2);
@@ -455,7 +455,7 @@ async fn a_rule_has_the_severity_that_is_set() {
     assert!(!report.to_junit().contains("key-in-url"));
     let json: Value = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(json["rules"]["deprecated"]["severity"], "warning");
-    // Else a reader of the report alone takes what is not judged for clean.
+    // Otherwise a reader of the report could think that disabled rules found nothing.
     for text in [report.to_text(), report.to_markdown()] {
         let set = "severities set: key-in-url off, deprecated warning, user-agent violation";
         assert!(text.contains(set), "{text}");
@@ -504,7 +504,7 @@ fn a_post_that_is_repeated_as_soon_as_its_client_gives_up_is_found() {
     };
     for name in 1..=20 {
         for hits in [2 * name - 1, 2 * name] {
-            // Dropped once it hangs.
+            // The connection is dropped as soon as its request hangs.
             let _request = send(name);
             while hangs.hits() < hits {
                 std::thread::yield_now();

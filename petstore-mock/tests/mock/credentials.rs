@@ -78,5 +78,5 @@ async fn who_has_no_valid_key_is_never_429() {
         assert_eq!((reply.status, reply.rate().1), (401, 60));
     }
     let free = mock.get_as("free-key", "/v1/pets").await;
-    assert_eq!(free.rate().1, 59, "nobody paid for them");
+    assert_eq!(free.rate().1, 59, "refused requests use no quota");
 }

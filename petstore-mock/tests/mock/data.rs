@@ -98,7 +98,7 @@ async fn a_file_that_cannot_be_compacted_is_used_as_it_is() {
     let server = open(&folder).await;
     server.pets().insert(SeedPet::new("Rex", 7)).unwrap();
     drop(server);
-    // The name of the new file, which is longer, would be too long for a file system.
+    // With this name, a longer name for the new file would exceed the file system's limit.
     let path = folder.path().join("x".repeat(250));
     std::fs::rename(folder.path().join("data"), &path).unwrap();
     for id in 27..29 {
@@ -108,7 +108,7 @@ async fn a_file_that_cannot_be_compacted_is_used_as_it_is() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// As by a process that is being started while another server ends.
+/// Simulates a child process that briefly holds a copy of the lock of a server that has ended.
 #[tokio::test]
 async fn a_lock_that_is_about_to_be_released_is_waited_for() {
     let folder = TempDir::new().unwrap();

@@ -31,7 +31,7 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
 
 #[test]
 fn a_listing_has_no_parameter_but_those_whose_every_described_value_is_taken() {
-    // A cursor cannot be described so, since only those the mock gave out are taken.
+    // A cursor has no such description, because the mock accepts only cursors that it created.
     let document: Value = serde_json::from_str(Service.json()).unwrap();
     let parameters = document["paths"]["/pets"]["get"]["parameters"]
         .as_array()
@@ -88,7 +88,7 @@ fn the_contract_has_exactly_the_existing_operations() {
     described.sort_by_key(Value::to_string);
     there.sort_by_key(Value::to_string);
     assert_eq!(described, there);
-    // Two filters of the administration. The inspector reads the operations from the document.
+    // Two filters of the administration list the operations.
     for &operation in Operation::ALL {
         let name = format!("{operation}, ");
         let document = Administration.yaml().replace(']', ", ");
@@ -98,7 +98,7 @@ fn the_contract_has_exactly_the_existing_operations() {
 
 #[test]
 fn every_assumption_of_the_contract_is_marked_as_one() {
-    // What the specification does not show at all, and the mock has all the same.
+    // Parts of the mock that the specification does not mention at all.
     let contract: Value = serde_json::from_str(Service.json()).unwrap();
     for place in [
         "/paths/~1pets/get",
@@ -142,8 +142,8 @@ fn generators_accept_the_documents() {
     }
 }
 
-/// Checks that texts among the alternatives of a schema have a type and a name: openapi-generator ends with
-/// an error otherwise.
+/// Checks that string alternatives in a schema have a type and a name. Otherwise
+/// openapi-generator fails.
 fn check_alternatives(schema: &Value) {
     for (name, part) in schema.as_object().into_iter().flatten() {
         let is_choice = ["oneOf", "anyOf"].contains(&name.as_str());

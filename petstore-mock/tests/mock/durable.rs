@@ -61,7 +61,7 @@ fn create(addr: SocketAddr, name: &str) -> Option<i64> {
         .flatten()
 }
 
-/// Starts a server that cannot, and returns what it says.
+/// Runs a server that cannot use its data file, and returns its error.
 fn refusal(data: &Path) -> String {
     let (status, out, error) = run(&["--port", "0", "--data", data.to_str().unwrap()]);
     assert_eq!((status, &*out), (1, ""), "{error}");
@@ -118,7 +118,7 @@ fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations()
     let server = start(&data, &[]);
     let after = pets(&server);
     assert!(known.iter().all(|(id, name)| after.get(id) == Some(name)));
-    // The seed is for a new file only: nothing came but what was asked for.
+    // The file contains only pets from requests, because the seed applies only to a new file.
     assert!(after.values().all(|name| name.contains('-')), "{after:?}");
     drop(server);
 }
@@ -162,15 +162,15 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
         assert!(error.starts_with(says), "{error}");
         assert!(
             fs::read(&data).unwrap() == bytes,
-            "it was written to: {error}"
+            "the file was changed: {error}"
         );
     }
     fs::write(&data, &whole).unwrap();
     assert_eq!(pets(&start(&data, &[])).len(), 25);
-    // What follows the last whole commit was never answered.
+    // An incomplete commit at the end was never answered, so it is ignored.
     fs::write(&data, [&whole[..], b"5f1c0000 300 [{\"add"].concat()).unwrap();
     assert_eq!(pets(&start(&data, &[])).len(), 25);
-    // A file that is there but empty, as `mktemp` makes one, is a new one.
+    // An empty file, for example from `mktemp`, counts as new.
     fs::write(&data, "").unwrap();
     assert_eq!(pets(&start(&data, &[])).len(), 25);
 }
@@ -178,7 +178,7 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
 #[cfg(target_os = "linux")]
 #[test]
 fn where_no_file_can_be_made_the_operating_system_is_quoted() {
-    // Not even root can make a file there.
+    // Not even root can create a file there.
     let error = refusal(Path::new("/proc/petstore.data"));
     assert!(error.contains("os error"), "{error}");
     let error = refusal(Path::new("/nowhere/petstore.data"));
@@ -236,6 +236,6 @@ fn a_full_disk_is_507_and_not_ready_until_it_has_space() {
     assert_eq!(
         kept.len(),
         25 + added.len(),
-        "what was refused is not there"
+        "the file contains a pet of a refused request"
     );
 }

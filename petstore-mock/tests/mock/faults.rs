@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::support::{MINUTE_ENDS, Mock, NOW, REX, reply, start, start_with};
 
-/// The statuses of so many lists of pets.
+/// Lists pets `count` times, and returns the statuses.
 async fn statuses(mock: &Mock, count: usize) -> Vec<u16> {
     let mut statuses = Vec::new();
     for _ in 0..count {
@@ -188,7 +188,7 @@ async fn a_delay_passes_on_the_mocks_clock() {
             200,
             "others need not wait"
         );
-        assert_eq!(slow.hits(), 1, "it hits from its beginning on");
+        assert_eq!(slow.hits(), 1, "the hit counts when the delay begins");
         mock.advance(30);
     };
     let (answer, ()) = tokio::join!(mock.get("/v1/pets"), move_on);
@@ -352,7 +352,7 @@ async fn a_fault_that_changed_nothing_has_not_hit() {
     assert_eq!(broken.optional().hits(), 0, "an answer to HEAD has no body");
 }
 
-/// What a guard says when it is dropped; nothing if it is content.
+/// Drops a guard, and returns the message if it panics.
 fn complaint(guard: FaultGuard) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| drop(guard))).err()?;
     Some(*panic.downcast::<String>().unwrap())

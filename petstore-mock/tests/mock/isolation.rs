@@ -37,7 +37,7 @@ async fn isolated_keys_do_not_see_each_others_pets() {
     assert_eq!(counts, (27, 26, 25));
     assert_eq!(mock.get_as("pro-key", "/v1/pets/27").await.status, 200);
     assert_eq!(mock.get_as("free-key", "/v1/pets/27").await.status, 404);
-    // The server's own pets are those of keys without a request.
+    // A key without a request so far gets the server's current pets.
     mock.server.pets().insert(SeedPet::new("Tom", 1)).unwrap();
     let late = mock.server.key(Plan::Free);
     assert_eq!(count_as(&mock, &late).await, 26);

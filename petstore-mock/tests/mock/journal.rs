@@ -133,7 +133,7 @@ async fn keeps_the_received_part_of_an_interrupted_body() {
     let begun = post_head("Content-Length: 50") + "{\"name\"";
     stream.write_all(begun.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
-    // What comes back, if anything does, comes before the mock is done with the connection.
+    // Wait until the mock closes the connection, with or without a response.
     let _ = stream.read_to_end(&mut Vec::new()).await;
     let post = &mock.server.requests(Operation::CreatePet)[0];
     assert_eq!((&*post.body, post.body_length), (&b"{\"name\""[..], 7));

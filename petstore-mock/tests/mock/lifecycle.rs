@@ -39,7 +39,7 @@ async fn idle_connection(server: &MockServer) -> TcpStream {
 
 const WAITS_FOR_100: &str = "Content-Length: 32\r\nExpect: 100-continue";
 
-/// Opens a connection with a request in flight, of which the body is missing.
+/// Opens a connection with a request in flight whose body is missing.
 async fn in_flight(server: &MockServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.addr()).await.unwrap();
     stream
@@ -115,7 +115,7 @@ async fn stopping_it_closes_idle_connections_without_waiting_for_them() {
     let mut idle = idle_connection(&mock.server).await;
     let unused = TcpStream::connect(addr).await.unwrap();
     let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
-    assert!(stopped.is_ok(), "it waited for idle connections");
+    assert!(stopped.is_ok(), "the stop waited for idle connections");
     assert_eq!(idle.read(&mut [0; 64]).await.unwrap(), 0);
     assert!(TcpStream::connect(addr).await.is_err());
     drop(unused);
@@ -157,14 +157,15 @@ async fn stopping_it_does_not_wait_for_the_rest_of_a_head() {
     let server = MockServer::builder().limits(limits).start().await.unwrap();
     let mut half = TcpStream::connect(server.addr()).await.unwrap();
     half.write_all(&REQUEST[..20]).await.unwrap();
-    // An answer proves that what came before it has been read.
+    // A response proves that the server has read the earlier bytes.
     drop(idle_connection(&server).await);
     let stopped = tokio::time::timeout(Duration::from_secs(60), server.stop()).await;
-    assert!(stopped.is_ok(), "it waits");
+    assert!(stopped.is_ok(), "the stop waited for half a request");
     assert!(matches!(half.read(&mut [0; 64]).await, Ok(0) | Err(_)));
 }
 
-/// Sends a request, half of it only when the server has had time to stop, and returns the answer.
+/// Sends the head of a request, and its body only after the server began to stop. Returns the
+/// response.
 fn hesitate(addr: SocketAddr, begun: oneshot::Sender<()>) -> std::io::Result<String> {
     let mut stream = std::net::TcpStream::connect(addr)?;
     stream.write_all(post_head(WAITS_FOR_100).as_bytes())?;
@@ -175,7 +176,7 @@ fn hesitate(addr: SocketAddr, begun: oneshot::Sender<()>) -> std::io::Result<Str
     stream.set_read_timeout(Some(Duration::from_millis(100)))?;
     assert!(
         stream.read(&mut answer).is_err(),
-        "it was cut, or answered too early"
+        "cut off, or answered before the server stopped"
     );
     stream.set_read_timeout(None)?;
     stream.write_all(REX.as_bytes())?;
@@ -190,7 +191,7 @@ async fn stopping_it_waits_for_a_request_in_flight_under_paused_time_too() {
     let addr = server.addr();
     let (begin, begun) = oneshot::channel();
     let (finish, finished) = oneshot::channel();
-    // A thread: its time goes on while that of the runtime stands still.
+    // On a thread, because the runtime's time is paused.
     std::thread::spawn(move || finish.send(hesitate(addr, begin)));
     begun.await.unwrap();
     server.stop().await;

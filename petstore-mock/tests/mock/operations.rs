@@ -87,7 +87,7 @@ async fn new_pets_get_the_default_status() {
         .post(r#"{"name": "Rex", "categoryId": 7, "status": "sold"}"#)
         .await;
     assert_eq!(sold.json()["status"], "sold");
-    // What was seeded without a status stays so.
+    // A seeded pet without a status keeps none.
     assert_eq!(mock.get("/v1/pets/6").await.json().get("status"), None);
 }
 

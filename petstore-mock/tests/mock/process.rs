@@ -13,12 +13,12 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
 
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
-    // The help is as wide as the terminal, where there is one, and else as this says.
+    // Sets the width of the help when there is no terminal.
     command
         .args(args)
         .stdin(Stdio::null())
         .env("COLUMNS", "100");
-    // A workflow that runs these tests must not get their annotations.
+    // Otherwise these tests would write annotations into the workflow that runs them.
     for name in [
         "PETSTORE_MOCK_ADMIN_TOKEN",
         "GITHUB_ACTIONS",
@@ -29,12 +29,12 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end, and returns the status and what was written to stdout and stderr.
+/// Runs the program, and returns its status, stdout and stderr.
 pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
     ended(&mut command(args))
 }
 
-/// The same for a command.
+/// Runs a command, and returns its status, stdout and stderr.
 pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
     let Output {
         status,
@@ -49,7 +49,7 @@ pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
 pub(crate) struct Running {
     pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,
-    /// The line it said that with.
+    /// The line that said that the server is ready.
     pub(crate) ready: String,
 }
 
@@ -99,14 +99,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test passed, the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Sends a request and returns the answer, read to the end of the connection; nothing if the server is
-/// gone.
+/// Sends a request, and returns everything up to the end of the connection; `None` if that fails.
 pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(addr).ok()?;
     // Long enough that only a hang exceeds it.
@@ -124,8 +123,8 @@ pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option
     Some(answer)
 }
 
-/// A path of this test's own, below the folder that cargo gives tests.
-/// Nothing is there yet, and what comes there is removed at the end.
+/// Returns a unique path in cargo's folder for tests. Nothing exists there. It is removed when
+/// dropped.
 pub(crate) fn scratch(suffix: &str) -> TempPath {
     let mut path = tempfile::Builder::new();
     let path = path

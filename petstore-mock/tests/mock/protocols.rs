@@ -165,7 +165,7 @@ async fn http_2_has_the_same_limits_of_header_fields() {
     assert_eq!(
         (refused.status, &*refused.body),
         (431, ""),
-        "that is as far as it is read"
+        "hyper itself refuses longer fields, without a body"
     );
     assert_eq!(
         http2.get("/v1/pets/1").await.status,
@@ -197,7 +197,7 @@ async fn stopping_lets_a_request_over_http_2_finish() {
     assert_eq!(status, 201);
     assert!(
         http2.connection.await.unwrap().is_ok(),
-        "it ended as agreed"
+        "the connection ended without an error"
     );
 }
 

@@ -4,7 +4,7 @@ use std::{fs, net::TcpListener};
 
 use super::process::{run, scratch};
 
-/// Runs with what is refused, and returns what was said.
+/// Runs the program with arguments that it refuses, and returns its stderr.
 fn refused(args: &[&str], expected: i32) -> String {
     let (status, out, err) = run(args);
     assert_eq!((status, &*out), (expected, ""), "{args:?}: {err}");

@@ -9,7 +9,7 @@ async fn any_other_method_is_405_with_and_without_a_key() {
     let mock = start().await;
     for method in ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get"] {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        // What exists is no secret.
+        // A key is not needed to learn which paths and methods exist.
         for request in [
             mock.request(method.clone(), "/v1/pets"),
             mock.request(method, "/v1/pets")
@@ -110,7 +110,7 @@ async fn answers_request_targets_other_than_paths() {
     }
 }
 
-/// A GET by hand, with so many header fields in all.
+/// Sends a GET with this number of header fields.
 async fn with_fields(mock: &Mock, path: &str, fields: usize) -> Reply {
     let more: String = (3..fields)
         .map(|number| format!("x-{number}: 1\r\n"))
@@ -131,7 +131,7 @@ async fn too_many_header_fields_are_431_with_an_error_object() {
         assert_eq!(
             reply.rate().1,
             60,
-            "it is refused before its key is looked at"
+            "the request is refused before its key is checked"
         );
         assert_eq!(reply.header("connection"), "close");
     }

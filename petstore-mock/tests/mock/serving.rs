@@ -28,7 +28,7 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
                 .get("/v1/pets", "free-key")
                 .starts_with("HTTP/1.1 200 OK\r\n")
         );
-        // Neither an idle connection nor one that has not said anything may hold it up.
+        // Neither an idle connection nor one without any request may delay the stop.
         let idle = TcpStream::connect(server.addr()).unwrap();
         let (status, out, err) = server.stop(signal);
         assert_eq!((status, &*out), (Some(0), ""));
@@ -61,7 +61,7 @@ fn a_second_signal_does_not_wait_for_requests_in_flight() {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(server.stop("INT").0));
     let status = told.recv_timeout(std::time::Duration::from_secs(60));
-    assert_eq!(status, Ok(Some(0)), "it waits");
+    assert_eq!(status, Ok(Some(0)), "a graceful stop");
 }
 
 #[cfg(unix)]

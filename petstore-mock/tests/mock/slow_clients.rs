@@ -78,7 +78,7 @@ async fn a_slow_head_gets_no_extra_time() {
     let mut answer = Vec::new();
     tokio::select! {
         () = drip => {}
-        // Who keeps sending may lose the answer to the reset: it is over all the same.
+        // A client that keeps sending may lose the response to a reset. Either way, it is over.
         _ = read.read_to_end(&mut answer) => {}
     }
 }
@@ -94,7 +94,7 @@ async fn a_body_that_takes_too_long_is_408() {
     let reply = Reply::parse(&rest(send(&mock, begun.as_bytes()).await).await);
     reply.expect_error(408, "request_timeout");
     assert_eq!(reply.header("connection"), "close");
-    assert_eq!(reply.rate().1, 59, "it was let in, so it counts");
+    assert_eq!(reply.rate().1, 59, "admitted requests use quota");
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn a_client_that_takes_nothing_of_its_answers_is_cut() {
         .to_string()
         .replace("limit=1", "limit=100");
     let page = page.replace("\\r\\n", "\r\n").into_bytes();
-    // Until neither side takes more, and then until the server has had enough.
+    // Write until all buffers are full, and then until the server resets the connection.
     let end = loop {
         if let Err(error) = write.write_all(&page).await {
             break error;
@@ -171,7 +171,7 @@ async fn too_many_connections_are_answered_503() {
     // The server may not have noticed yet.
     let get = b"GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     while mock.raw(get).await.status != 401 {}
-    // 64 more are let in to be told, and the rest not even that.
+    // 64 more connections are accepted and answered 503. Further ones are closed immediately.
     let mut waiting = Vec::new();
     for _ in 0..80 {
         waiting.push(connect(&mock).await);
@@ -240,7 +240,7 @@ async fn a_client_that_takes_no_body_over_http_2_is_cut() {
     };
     let (mut requests, connection) = connect(0).await;
     let connection = tokio::spawn(connection);
-    // One that leaves does not count.
+    // A response that the client drops does not count.
     let (left, _) = requests.send_request(get(), true).unwrap();
     drop(left.await.unwrap());
     let (answer, _) = requests.send_request(get(), true).unwrap();
@@ -253,7 +253,7 @@ async fn a_client_that_takes_no_body_over_http_2_is_cut() {
         connection.await.unwrap().is_err(),
         "the mock resets the connection"
     );
-    // One that reads is idle then, not slow.
+    // A client that has read its response is idle, not slow.
     let (mut requests, connection) = connect(65_535).await;
     let connection = tokio::spawn(connection);
     let (answer, _) = requests.send_request(get(), true).unwrap();

@@ -41,7 +41,7 @@ impl Wire {
         self.send(&(post_head("Content-Length: 32") + REX)).await;
     }
 
-    /// Reads so many bytes, which must come.
+    /// Reads exactly this many bytes.
     async fn read(&mut self, count: usize) -> String {
         let mut bytes = vec![0; count];
         self.0.read_exact(&mut bytes).await.unwrap();
@@ -71,7 +71,7 @@ impl Wire {
         head + &self.read(length).await
     }
 
-    /// Reads to the end of the connection: what came, and whether it was a reset.
+    /// Reads to the end of the connection. Returns the text, and whether it ended with a reset.
     async fn rest(&mut self) -> (String, bool) {
         let mut bytes = Vec::new();
         let end = self.0.read_to_end(&mut bytes).await;
@@ -81,7 +81,7 @@ impl Wire {
         (String::from_utf8(bytes).unwrap(), end.is_err())
     }
 
-    /// Fails if anything comes, an end included, while others are served.
+    /// Panics if bytes or the end of the connection arrive while the mock serves other requests.
     async fn expect_silence(&mut self, mock: &Mock) {
         for _ in 0..3 {
             assert_eq!(mock.get("/_mock/health").await.status, 200);
@@ -94,7 +94,7 @@ impl Wire {
     }
 }
 
-/// The answer that no fault has touched.
+/// Returns a response without a fault.
 async fn untouched(mock: &Mock) -> String {
     let answer = Wire::listing(mock).await.answer().await;
     // The rate headers differ from one request to the next, but not in length.
@@ -232,7 +232,7 @@ async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it()
     wire.expect_silence(&mock).await;
     // Less than the grace that requests in flight have.
     let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
-    assert!(stopped.is_ok(), "it waited for what never ends");
+    assert!(stopped.is_ok(), "the stop waited for the hung request");
     assert_eq!(wire.rest().await.0, "");
 }
 
@@ -350,8 +350,8 @@ async fn an_answer_that_is_another_status_is_cut_like_any() {
     assert_eq!(wire.rest().await, ("{\"code\":\"s".to_owned(), false));
 }
 
-/// Sends a request over HTTP/2, and returns what came of its answer and whether that was all, which
-/// may be so only where the connection still takes another one.
+/// Sends a request over HTTP/2. Returns the status, the length of the received body, and whether it
+/// was complete. It may only be complete if the connection accepts another request.
 async fn http_2(mock: &Mock) -> (Option<u16>, usize, bool) {
     let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();

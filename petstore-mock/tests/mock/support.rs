@@ -41,7 +41,7 @@ pub(crate) struct Mock {
     client: reqwest::Client,
 }
 
-/// What was answered, read to its end.
+/// A response with its complete body.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -53,7 +53,7 @@ pub(crate) async fn start() -> Mock {
     start_with(|builder| builder).await
 }
 
-/// Starts a mock at `NOW` that differs from the default.
+/// Starts a mock at `NOW` with other settings.
 pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     let clock = Clock::frozen(at(NOW));
     let builder = set(MockServer::builder().clock(clock));
@@ -63,7 +63,7 @@ pub(crate) async fn start_with(set: impl FnOnce(Builder) -> Builder) -> Mock {
     }
 }
 
-/// Returns a client that asks no proxy, and says who it is.
+/// Returns a client without a proxy and with a `User-Agent`.
 pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::builder()
         .no_proxy()
@@ -100,7 +100,7 @@ impl Mock {
         self.client.request(method, url)
     }
 
-    /// Begins a fault of an operation.
+    /// Starts a fault for an operation.
     pub(crate) fn on(&self, operation: Operation) -> FaultBuilder<'_> {
         self.server.faults().on(operation)
     }
@@ -110,7 +110,7 @@ impl Mock {
         self.server.clock().advance(Duration::from_secs(seconds));
     }
 
-    /// Sends bytes as they are and returns what comes back until the connection ends.
+    /// Sends raw bytes, and returns the response, which must end with the connection.
     pub(crate) async fn raw(&self, request: &[u8]) -> Reply {
         let mut stream = TcpStream::connect(self.server.addr()).await.unwrap();
         stream.write_all(request).await.unwrap();
@@ -120,8 +120,8 @@ impl Mock {
     }
 }
 
-/// Sends a request and reads the answer to its end; what the mock itself answers must be as its
-/// document has it.
+/// Sends a request and reads the complete response. Responses of the administration must match its
+/// OpenAPI document.
 pub(crate) async fn reply(request: reqwest::RequestBuilder) -> Reply {
     let (client, request) = request.build_split();
     let request = request.unwrap();
@@ -169,7 +169,7 @@ impl Reply {
         }
     }
 
-    /// Returns a header that must be there once, or "-" if it is not there.
+    /// Returns the value of a header, or "-" if it is missing. Panics if it is repeated.
     pub(crate) fn header(&self, name: &str) -> &str {
         let all: Vec<_> = self.headers.get_all(name).iter().collect();
         match all[..] {
@@ -189,7 +189,7 @@ impl Reply {
         )
     }
 
-    /// Returns the body, which must be JSON and said to be.
+    /// Returns the body as JSON. Panics if the body or its content type is not JSON.
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.header("content-type"), "application/json");
         serde_json::from_str(&self.body).expect(&self.body)

@@ -73,7 +73,7 @@ async fn the_authority_can_be_fetched() {
         .expect_error(404, "route_not_found");
 }
 
-/// Sends a request, and reads to the end of the connection: what came, and how it ended.
+/// Sends a request, and reads to the end of the connection. Returns the text and how it ended.
 async fn rest(stream: &mut TlsStream<TcpStream>) -> (String, Result<(), ErrorKind>) {
     stream.write_all(GET.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::support::{Mock, REX, start, start_with};
 
-/// A mock that was asked for pets twice, for one pet, and to add two.
+/// Starts a mock, and sends it two lists, one GET of a pet, and two POSTs.
 async fn asked() -> Mock {
     let mock = start().await;
     mock.get("/v1/pets?limit=5&status=sold").await;
@@ -20,9 +20,9 @@ async fn asked() -> Mock {
     mock
 }
 
-/// Returns what an assertion fails with.
+/// Returns the message of a failing assertion.
 fn failure(assertion: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("it holds");
+    let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("a panic");
     match panic.downcast_ref::<&str>() {
         Some(text) => (*text).to_owned(),
         None => panic

@@ -6,10 +6,10 @@ use tokio::time::{Duration, timeout};
 
 use super::support::{Mock, REX, reply, start};
 
-/// A minute, which a slow machine does not miss.
+/// A time limit that even a slow machine does not exceed.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Asks a few things of the service.
+/// Sends four requests to the service.
 async fn some_requests(mock: &Mock) {
     mock.get("/v1/pets?limit=1").await;
     mock.get_as("free-key", "/v1/pets/99").await;
@@ -43,7 +43,7 @@ async fn requests_are_filtered_by_parameters() {
         ("?key=1&status=404", &[2]),
         ("?key=9", &[]),
     ] {
-        // The number of a key is its place among the keys.
+        // A key is selected by its number.
         let free = mock.server.requests(..)[1].key.as_ref().unwrap().number();
         let query = query.replace("key=1", &format!("key={free}"));
         assert_eq!(numbers(&mock, &query).await, expected, "{query}");
@@ -106,7 +106,7 @@ async fn events_tell_of_exchanges_and_changes_as_they_come() {
         (&exchange["operation"], &exchange["status"]),
         (&json!("listOrders"), &json!(200))
     );
-    // Who comes back is told what it has missed.
+    // A client that reconnects gets the events that it has missed.
     mock.get("/v1/pets/1").await;
     let again = events().header("last-event-id", "1");
     let seen = read_until(again, "id: 3\n", async || {}).await;
@@ -151,7 +151,7 @@ async fn who_listens_to_events_does_not_hold_up_the_end() {
         .await
         .unwrap();
     let stopped = timeout(Duration::from_secs(4), mock.server.stop()).await;
-    assert!(stopped.is_ok(), "it waited for the listener");
+    assert!(stopped.is_ok(), "the stop waited for the event stream");
     assert_eq!(events.chunk().await.unwrap(), None);
 }
 

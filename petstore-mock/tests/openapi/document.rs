@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::Answer;
 
-/// An OpenAPI document, read.
+/// A parsed OpenAPI document.
 pub(crate) struct Document {
     json: Value,
-    /// What all paths begin with.
+    /// The prefix of all paths.
     base: &'static str,
     /// Its schemas, each compiled once.
     schemas: Mutex<HashMap<String, Arc<Validator>>>,
@@ -43,7 +43,7 @@ impl Document {
             .map(|(path, item)| (format!("{}{path}", self.base), item.as_object().unwrap()))
     }
 
-    /// Fails with what is wrong with an answer.
+    /// Checks a response. The error says what is wrong.
     pub(super) fn check(&self, answer: &Answer<'_>) -> Result<(), String> {
         let Some((template, item)) = self.paths().find(|(path, _)| matches(path, answer.path))
         else {
@@ -54,7 +54,7 @@ impl Document {
         } else {
             answer.method
         };
-        // Methods are told apart by case: a `get` is no `GET`.
+        // Methods are case-sensitive: `get` is not `GET`.
         let Some(method) = item.keys().find(|method| method.to_uppercase() == asked) else {
             return self.check_error(answer, &[401, 404, 405, 429, 431]);
         };
@@ -72,7 +72,7 @@ impl Document {
     fn check_error(&self, answer: &Answer<'_>, statuses: &[u16]) -> Result<(), String> {
         if !statuses.contains(&answer.status) {
             return Err(format!(
-                "nothing is described there, so it must be one of {statuses:?}"
+                "the document describes nothing there; expected one of {statuses:?}"
             ));
         }
         if answer.header("content-type") != Some("application/json") {
@@ -155,7 +155,7 @@ impl Document {
         }
     }
 
-    /// Fails with what of a value the schema at a place does not allow.
+    /// Checks a value against the schema at a place. The error says what is wrong.
     fn check_schema(&self, pointer: &str, value: &Value) -> Result<(), String> {
         // A fragment of a URI has no braces (RFC 3986, section 3.5).
         let fragment = pointer.replace('{', "%7B").replace('}', "%7D");
@@ -175,7 +175,7 @@ impl Document {
             .map_err(|error| format!("{} at {}", error, error.instance_path()))
     }
 
-    /// Returns where a pointer leads when what is there refers elsewhere.
+    /// Follows a `$ref` at a pointer, and returns the pointer to its target.
     fn resolve(&self, pointer: String) -> Option<String> {
         let target = self.json.pointer(&pointer)?;
         Some(match target.get("$ref").and_then(Value::as_str) {

@@ -6,7 +6,7 @@ mod watched;
 pub(crate) use self::watched::Watched;
 use document::{ADMINISTRATION, SERVICE};
 
-/// An answer to be held against a document.
+/// A response to check against a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) method: &'a str,
@@ -15,13 +15,13 @@ pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
     /// In lower case.
     pub(crate) headers: Vec<(&'a str, &'a str)>,
-    /// Nothing, where it is not known as a whole.
+    /// `None` if it is not completely known.
     pub(crate) body: Option<&'a [u8]>,
 }
 
-/// Returns what an answer has that its document does not allow.
+/// Returns how a response violates its document.
 pub(crate) fn offence(answer: &Answer<'_>) -> Option<String> {
-    // Where nothing is, no document says anything; the shape of errors holds all the same.
+    // Unknown paths are in no document, but their errors must still have the documented shape.
     let is_admin = answer.path.starts_with("/_mock/");
     let document = if is_admin { &ADMINISTRATION } else { &SERVICE };
     let found = document.check(answer).err()?;

@@ -7,7 +7,7 @@ use petstore_mock::{Admission, Builder, Exchange, MockServer};
 
 use super::{Answer, offence};
 
-/// The server; nothing once it was stopped.
+/// The server; `None` after it was stopped.
 #[derive(Debug)]
 pub(crate) struct Watched(Option<MockServer>);
 
@@ -31,7 +31,7 @@ impl Watched {
         let offences: Vec<_> = exchanges.filter_map(|exchange| of(&exchange)).collect();
         assert!(
             offences.is_empty(),
-            "not as openapi.yaml has it: {offences:#?}"
+            "responses that openapi.yaml does not allow: {offences:#?}"
         );
     }
 }
@@ -52,14 +52,14 @@ impl Drop for Watched {
     }
 }
 
-/// Returns what is wrong with the answer of an exchange.
+/// Returns what is wrong with the response of an exchange.
 fn of(exchange: &Exchange) -> Option<String> {
     let path = exchange.path();
-    // An encoded path is another one to the contract, and the same to the mock.
+    // The document does not describe percent-encoded paths, which the mock accepts.
     if !exchange.faults.is_empty() || path.contains('%') {
         return None;
     }
-    // The contract says nothing of a browser's preflight, nor of what never reached the service.
+    // The document describes neither CORS preflights nor malformed requests.
     let is_preflight = exchange.method == http::Method::OPTIONS && exchange.status == Some(204);
     if is_preflight || exchange.admission == Admission::Rejected {
         return None;

@@ -23,7 +23,7 @@ const JSON: &str = "Content-Type: application/json\r\n";
 
 const REX: &str = r#"{"id":7,"name":"Rex","categoryId":7}"#;
 
-/// Serves these responses, one on each connection, and returns the base URL. The requests are sent to `seen`.
+/// Serves these responses, one per connection. Returns the base URL, and a channel of the requests.
 async fn service(responses: Vec<String>) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/base/v1", listener.local_addr().unwrap());
@@ -273,7 +273,7 @@ async fn long_bodies_and_streams_are_passed_on() {
     let long_service = proxy(&url).await;
     assert_eq!(get(&long_service, "/v1/pets").await.1.len(), long.len());
     assert!(long_service.requests(..)[0].answered);
-    // A stream that never ends: its beginning arrives.
+    // The start of a response that never ends arrives.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let serving = tokio::spawn(async move {
@@ -389,7 +389,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test passed, the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

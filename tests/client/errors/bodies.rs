@@ -48,7 +48,7 @@ async fn a_custom_size_limit_applies_to_one_call_or_all() {
         .unwrap();
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BodyTooLarge, "{error}");
-    assert_eq!(error.attempts(), 1, "it would be too large again");
+    assert_eq!(error.attempts(), 1, "a retry would be too large");
     client.pets().list().max_response_bytes(12).await.unwrap();
     let error = client
         .pets()

@@ -23,7 +23,7 @@ const FEW: (u32, u64) = (600, 1);
 const MANY: (u32, u64) = (10_000, 2);
 
 const TIMEOUT: Duration = secs(60);
-/// A list with more pages than these has no end.
+/// A list with more pages counts as endless.
 const MAX_PAGES: usize = 400;
 
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ async fn all(mut next: impl AsyncFnMut() -> Result<Option<()>, Error>) -> Vec<Re
     pages
 }
 
-/// Fails where an error breaks a promise.
+/// Fails if an error violates a documented guarantee.
 fn check_error(
     error: &Error,
     what: What,
@@ -156,8 +156,8 @@ async fn keep_promises(
     });
     let results = futures_util::future::join_all(timed).await;
     for (number, (results, elapsed)) in results.iter().enumerate() {
-        prop_assert!(results.len() <= MAX_PAGES, "the list has no end");
-        // Those pages that wait for nothing are asked for at once.
+        prop_assert!(results.len() <= MAX_PAGES, "the list is endless");
+        // Each page of a list is a call with its own time limit.
         let limit = (TIMEOUT + secs(1)) * u32::try_from(results.len().max(1)).unwrap();
         prop_assert!(*elapsed <= limit, "it took {:?}", elapsed);
         for result in results {
@@ -187,7 +187,7 @@ fn run(cases: (u32, u64)) -> Outcomes {
 #[test]
 fn every_call_ends_in_time_and_well_whatever_the_server_sends() {
     let outcomes = run(FEW);
-    // Each way to end is met, so that what is said of it was checked.
+    // Every kind of result must occur, so that it was checked.
     for kind in [
         "None",
         "Some(Interrupted)",
@@ -247,7 +247,8 @@ async fn a_response_that_ends_at_any_byte_is_lost_and_a_post_is_not_sent_again()
     client.pets().create(&NewPet::new("a", 1)).await.unwrap();
 }
 
-/// Returns the start of a gzip stream, and a part of it that may follow any number of times.
+/// Returns the start of a response with a gzip stream, and a part that can follow any number of
+/// times.
 fn bomb() -> (Vec<u8>, Vec<u8>) {
     let mut deflate = flate2::Compress::new(Compression::best(), false);
     let mut parts = [0, 1].map(|_| {
@@ -267,7 +268,7 @@ fn bomb() -> (Vec<u8>, Vec<u8>) {
     (head, part)
 }
 
-/// In real time: a flood leaves paused time no chance to pass.
+/// In real time: paused time advances only when the runtime is idle, which it never is in a flood.
 #[tokio::test]
 async fn no_flood_lasts_longer_than_the_call_or_fills_the_memory() {
     let ok = b"HTTP/1.1 200 OK\r\n".to_vec();

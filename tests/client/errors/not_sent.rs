@@ -149,7 +149,7 @@ async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
     assert_eq!(server.count(), 1, "one attempt was sent");
 }
 
-/// The system accepts connections for a listener that does not.
+/// The system accepts the connection, although the listener never does.
 #[tokio::test]
 async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
     let listener = listen();
@@ -162,8 +162,8 @@ async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
     assert_eq!(error.attempts(), 1);
 }
 
-/// The connection that is begun for the POST is given up in the background, after another one that
-/// came free has taken the POST.
+/// A new connection for the POST fails in the background, after an idle connection has taken the
+/// POST.
 #[tokio::test]
 async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_repeated() {
     for attempts in [1, 3] {

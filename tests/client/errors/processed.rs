@@ -19,7 +19,7 @@ use crate::client::wire::{Act, Wire};
 
 type Settings = Box<dyn Fn(ClientBuilder) -> ClientBuilder>;
 
-/// A case: what happens to a POST, and what its error says.
+/// A case: what happens to a POST, and its expected error.
 struct Case {
     name: &'static str,
     service: Service,
@@ -27,7 +27,7 @@ struct Case {
     kind: ErrorKind,
     /// Whether the service may have processed the request.
     processed: bool,
-    /// Whether a transport that ignores the mark says so even if it cannot be.
+    /// Whether the error is `processed` anyway if the transport ignores the mark.
     needs_mark: bool,
     /// Whether only the built-in transport has the setting that the case needs.
     is_for_builtin: bool,

@@ -142,7 +142,7 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
         .options(&many)
         .await
         .unwrap_err();
-    assert_eq!(error.attempts(), 1 + 11, "what was spent is forgotten");
+    assert_eq!(error.attempts(), 1 + 11, "the budget has recovered");
 }
 
 /// The intervals themselves are tested without a client.
@@ -174,7 +174,7 @@ const LIMIT: Duration = secs(120);
 async fn restart(calls: usize) {
     let server = service::start(1_000_000).await;
     let client = patient(server.url()).build().unwrap();
-    // It shows that the quota allows all.
+    // The first call shows that the quota allows all of them.
     within(&client, LIMIT, get(&client)).await.unwrap();
     let restart = server.faults().on_all().first(calls as u64).reset();
     let all: Vec<_> = (0..calls).map(|_| tokio::spawn(get(&client))).collect();
@@ -218,7 +218,7 @@ async fn a_delete_that_is_repeated_after_a_lost_response_does_not_only_say_that_
     assert_eq!(repeated.kind(), ErrorKind::NotFound);
     let unavailable = delete(vec![answer(503, &[], ""), missing()]).await;
     assert!(unavailable.problem().ends_with(note), "{unavailable}");
-    // The first request was refused, or was the only one.
+    // If there was only one request, or the earlier one was refused, the 404 is not explained.
     let throttled = answer(429, &[("Retry-After", "0")], "");
     for acts in [vec![missing()], vec![throttled, missing()]] {
         let error = delete(acts).await;

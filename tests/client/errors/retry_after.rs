@@ -56,12 +56,12 @@ async fn waits_as_long_as_a_429_asks_in_any_form() {
         (45, &["Fri, 15 Jan 2027 08:00:45 GMT"]),
         (45, &["Friday, 15-Jan-27 08:00:45 GMT"]),
         (45, &["Fri Jan 15 08:00:45 2027"]),
-        // Always a second, and the longest of several.
+        // At least a second. Of several values, the longest.
         (1, &["0"]),
         (1, &["Fri, 15 Jan 2027 07:00:00 GMT"]),
         (9, &["3", "9"]),
         (9, &["9, 3"]),
-        // A minute where nothing can be read.
+        // A minute, if there is no readable value.
         (60, &[]),
         (60, &["soon"]),
         (60, &["-5"]),
@@ -83,8 +83,8 @@ async fn a_429_without_retry_after_waits_for_the_reset() {
         ("X-RateLimit-Remaining", "0"),
         ("X-RateLimit-Reset", "1800000017"),
     ];
-    // A quota that is used up when first seen is shared with others, as far as can be told, and
-    // then the reset gets a second of grace.
+    // If a quota is used up at the first response, other clients may use the key, so the client
+    // waits for another second after the reset.
     assert_waits(pause(429, &reset).await, 18, "reset");
 }
 
@@ -92,7 +92,7 @@ async fn a_429_without_retry_after_waits_for_the_reset() {
 async fn a_failed_service_is_left_alone_as_long_as_it_asks_and_others_go_on() {
     for status in [502, 503] {
         let pause = pause(status, &[("Retry-After", "30")]).await;
-        // A back-off follows, so that not all come back at once.
+        // A random back-off follows, so that clients do not all retry at the same time.
         assert!((30_000..=30_200).contains(&pause.as_millis()), "{pause:?}");
     }
     let server = refusing_once(504, &[("Retry-After", "130")]);
@@ -139,7 +139,7 @@ async fn refusal_after_refusal_is_waited_out_up_to_the_limit_of_attempts() {
     let error = client(&server.base()).pets().list().await.unwrap_err();
     assert_eq!((error.attempts(), server.count()), (4, 4));
     assert!(error.is_rate_limited() && error.status().is_some());
-    // What is added doubles: nothing, up to 2 s, up to 4 s.
+    // The extra wait is random: none at first, then up to 2 s, then up to 4 s.
     for (pair, added) in server.seen().windows(2).zip([0, 2, 4]) {
         let pause = pair[1].at - pair[0].at;
         let asked = secs(10);

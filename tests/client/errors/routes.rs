@@ -1,5 +1,5 @@
-//! The ways a request takes to the service: the built-in transport, wrappers around it, and transports
-//! of a program's own, with and without the mark that says whether a request was sent.
+//! The transports of the tests: the built-in one, wrappers around it, and custom ones, with and
+//! without the mark that says whether a request was sent.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 pub(super) type HttpRequest = http_types::Request<Bytes>;
 pub(super) type HttpResult = Result<http_types::Response<Bytes>, TransportError>;
 
-/// The way a request takes to the service.
+/// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
     Builtin,

@@ -11,9 +11,9 @@ use tokio::io::AsyncWriteExt as _;
 use super::not_sent::full;
 use crate::client::wire::{Act, Wire, listen};
 
-/// What is at the base URL.
+/// The server at the base URL.
 pub(super) enum Service {
-    /// Nothing.
+    /// No server.
     Gone,
     /// A name that no resolver knows.
     Unknown,
@@ -51,7 +51,7 @@ impl Service {
     pub(super) async fn start(&self) -> Running {
         match self {
             Self::Gone => Running::new(format!("http://{}/v1", listen().local_addr().unwrap()), ()),
-            // A label of a name has at most 63 characters, so no server is asked for this one.
+            // A label of a host name has at most 63 characters, so no resolver is asked.
             Self::Unknown => Running::new(format!("http://{}.test:1/v1", "x".repeat(64)), ()),
             Self::Full => {
                 let full = full().await;

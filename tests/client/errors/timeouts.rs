@@ -132,7 +132,7 @@ async fn one_call_differs_and_the_others_stay_as_they_are() {
     assert_eq!(
         error.attempts(),
         1,
-        "what is not overridden stays the client's"
+        "options that are not set keep the client's values"
     );
     assert_took(list(&client, RequestOptions::new()).await.1, 5);
     let raw = client

@@ -14,7 +14,7 @@ use crate::client::service::{self, MINUTE, impatient, keep_busy, patient, refuse
 
 const LIMIT: u32 = 1_000;
 
-/// A store that cannot be reached, under a name of its own.
+/// An unreachable store. Stores with different numbers have different locations.
 struct Unreachable(usize);
 
 impl LimitStore for Unreachable {
@@ -54,7 +54,7 @@ async fn members_that_cannot_see_each_other_are_not_refused_and_use_the_quota() 
         .iter()
         .enumerate()
         .map(|(number, client)| async move {
-            // Within two seconds, and until shortly before the end of the third minute.
+            // All start within two seconds, and run until just before the third minute ends.
             let late = millis(125) * u32::try_from(number).unwrap();
             tokio::time::sleep(late).await;
             keep_busy(client, 8, 3 * MINUTE - secs(1) - late).await;

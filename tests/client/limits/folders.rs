@@ -50,7 +50,7 @@ impl Fleet {
         self.home.path().join("limits")
     }
 
-    /// Starts a process that sends as much as it may until the last window ends.
+    /// Starts a simulated process that sends as many requests as allowed in all windows.
     fn join(&mut self) {
         let patient = RequestOptions::new().max_wait(secs(600)).timeout(secs(900));
         let another_name = (0..self.members.len()).fold(self.home.path().to_owned(), |path, _| {
@@ -85,7 +85,8 @@ impl Fleet {
         sleep_until(self.start + secs(seconds)).await;
     }
 
-    /// Asserts that no more was refused than may be, and that the first members got equal parts.
+    /// Asserts that at most `may_be_refused` requests were refused, and that the first `equal`
+    /// members got equal parts.
     async fn finish(mut self, equal: usize, what: &str) {
         while let Some(task) = self.tasks.join_next().await {
             task.unwrap();
@@ -143,8 +144,8 @@ async fn a_deleted_folder_does_not_split_the_members() {
         let mut fleet = three().await;
         fleet.at(seconds).await;
         fs::remove_dir_all(fleet.folder()).unwrap();
-        // It makes the folder again before the others notice, and knows nothing of the quota. If that is
-        // used up, its first request is refused.
+        // The new process creates the folder again before the others notice, and does not know the
+        // quota. If that is used up, its first request is refused.
         fleet.join();
         fleet.may_be_refused = 1;
         fleet.finish(3, &format!("deleted after {seconds} s")).await;

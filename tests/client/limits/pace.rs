@@ -9,8 +9,7 @@ use crate::client::kit::{START, at, http, key, millis, secs};
 use crate::client::service::{self, MINUTE, get, keep_busy, patient, refused};
 use crate::client::wire::{Act, Wire};
 
-/// Returns how many requests are let in during the fourth minute, with an odd response to the 101st
-/// request.
+/// Returns the number of requests in the fourth minute, with this effect on the 101st response.
 async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> usize {
     let server = service::start_with(key(), 1_000, latency).await;
     let fault = odd.map(|odd| server.faults().on_all().nth(101).apply(odd));
@@ -29,10 +28,11 @@ async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> 
         .count()
 }
 
-/// Two whole windows lie between the odd response and the one that is compared.
+/// Compares the fourth minute with that of a run without `odd`. There are two whole windows between
+/// the odd response and that minute.
 async fn recovers(odd: Effect, latency: Duration) {
     let mut slow = Vec::new();
-    // At 400 ms, two in flight use a third of the plan, and eight all of it.
+    // At a latency of 400 ms, two requests in flight use a third of the plan, and eight all of it.
     for tasks in [16, 64] {
         let reference = fourth_minute(latency, tasks, None).await;
         let admitted = fourth_minute(latency, tasks, Some(odd.clone())).await;
@@ -49,7 +49,7 @@ async fn recovers(odd: Effect, latency: Duration) {
 #[tokio::test(start_paused = true)]
 async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
     let wait = Effect::RetryAfter(RetryAfter::Seconds(1));
-    // A proxy in front of the service knows no quota.
+    // A response of a proxy in front of the service has no rate headers.
     let proxy = Effect::RateHeaders(RateFault::Missing);
     recovers(
         Effect::All(vec![Effect::status(503), wait.clone(), proxy]),

@@ -31,7 +31,7 @@ async fn start(per_minute: u32) -> (MockServer, Client) {
     (server, client)
 }
 
-/// Waits for as many calls at once as there are tasks, for a limited time.
+/// Makes one call per task, and waits for them for a limited time.
 async fn others(client: &Client, tasks: usize) {
     let calls = join_all((0..tasks).map(|_| get(client)));
     for call in within(client, SLACK, calls).await {
@@ -39,7 +39,7 @@ async fn others(client: &Client, tasks: usize) {
     }
 }
 
-/// The first calls leave nothing of the window; the kept call is first in line for the next one.
+/// The first calls use up the window, so the kept call is first in the queue for the next one.
 #[tokio::test(start_paused = true)]
 async fn a_call_left_behind_at_the_end_of_a_window_does_not_delay_others() {
     for tasks in TASKS {

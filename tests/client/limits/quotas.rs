@@ -21,7 +21,7 @@ fn mock(plan: Plan) -> Builder {
         .seed(Seed::none())
 }
 
-/// Sends requests from many tasks, each with one of the clients. Returns the elapsed minutes of the
+/// Sends requests from 256 tasks, spread over the clients. Returns the elapsed minutes of the
 /// service's time.
 async fn work(server: &MockServer, clients: &[Client], requests: usize) -> u64 {
     let (tasks, each) = (256 / clients.len(), requests / clients.len());

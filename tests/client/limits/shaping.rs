@@ -32,7 +32,7 @@ async fn at_once(client: &Client, count: usize) -> Vec<f64> {
 #[tokio::test(start_paused = true)]
 async fn two_programs_with_half_the_quota_each_use_it_all_and_are_never_refused() {
     let server = free().await;
-    // By two names, so that they do not know of each other.
+    // Different host names, so that the two clients do not share a limiter.
     let other = server.url().replace("127.0.0.1", "localhost");
     let one = patient(server.url()).quota_share(0.5).build().unwrap();
     let two = patient(&other).quota_share(0.5).build().unwrap();
@@ -62,7 +62,7 @@ fn slow() -> Wire {
     Wire::start(move |_| Act::Later(secs(1), http(200, &quota, "[]")))
 }
 
-/// Returns how many calls were answered in each second, of so many made at once.
+/// Makes calls at the same time, and returns how many were answered in each second.
 async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
     let ends = at_once(client, count).await;
     let second = |end: &f64| Duration::from_secs_f64(end + 0.5).as_secs();
@@ -105,7 +105,7 @@ async fn a_call_passes_a_hundred_of_low_priority() {
     };
     let (low, normal) = tokio::join!(hundred, normal);
     assert_eq!(normal, 0, "the one in flight came first, for half a second");
-    // In order of arrival, but for the one that passed them.
+    // In order of arrival, except for the call with normal priority.
     let expected: Vec<_> = (0..=100).filter(|second| *second != 6).collect();
     assert!(
         low.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1),

@@ -26,13 +26,13 @@ async fn free() -> MockServer {
     mock(KEY, Plan::Free).start().await.unwrap()
 }
 
-/// A service whose quota a process has used up, and the folder that knows it.
+/// A service whose quota a process has used up, and the folder with the record of that.
 async fn used_up() -> (MockServer, TempDir) {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let client = process(server.url(), &folder, 0).build().unwrap();
     let calls = (0..60).map(|_| client.pets().list().send());
     assert!(join_all(calls).await.iter().all(Result::is_ok));
-    // By then, all is written.
+    // By then, the process has written everything to the record.
     tokio::time::sleep(secs(3)).await;
     (server, folder)
 }
@@ -94,7 +94,7 @@ async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
         "the quota is known to be used up"
     );
     assert_eq!(call("two", &ours, 1).await, 1);
-    // The other user's process learns by a refusal, and tells ours nothing.
+    // The other user's process learns from a refusal, which it does not share with ours.
     assert_eq!(call("one", &theirs, 0).await, 1);
     assert_eq!((records(&ours).len(), records(&theirs).len()), (2, 1));
     let same = ours.path().join(file(&theirs).file_name().unwrap());
@@ -141,7 +141,7 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let second = process(&server.base(), &folder, 1).build().unwrap();
     assert!(
         second.rate_limits().blocked.is_some(),
-        "it looks before its first call"
+        "the client reads the record before its first call"
     );
     second.pets().list().await.unwrap();
     assert!(start.elapsed() >= millis(29_990), "{:?}", start.elapsed());
@@ -231,7 +231,7 @@ async fn a_record_that_is_lost_is_written_again_by_a_process_that_knows_it() {
     let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
     let calls = (0..60).map(|n| clients[n % 2].pets().list().send());
     assert!(join_all(calls).await.iter().all(Result::is_ok));
-    // All is told by then.
+    // By then, the members have reported everything.
     tokio::time::sleep(Duration::from_secs(3)).await;
     fs::remove_file(file(&folder)).unwrap();
     let waits = tokio::spawn(clients[0].pets().list().send());

@@ -153,7 +153,7 @@ async fn a_client_with_one_request_in_flight_is_not_held_up_by_a_busy_one() {
         get(&modest).await.unwrap();
     }
     assert!(began.elapsed() < secs(3), "{:?}", began.elapsed());
-    // It has one in flight, whatever the other has.
+    // This client has one request in flight, however many the other one has.
     let began = Instant::now();
     join_all((0..10).map(|_| get(&modest))).await;
     assert!(began.elapsed() >= secs(1), "{:?}", began.elapsed());

@@ -1,5 +1,6 @@
-//! Counts who connects to the proxy of the environment, whose address is this program's own listener: the
-//! client only with its feature `system-proxy`. The first run sets the variables, the second makes the call.
+//! Checks that the client uses the proxy of the environment only with its feature `system-proxy`.
+//! The proxy is a listener of this program. The first process sets the variables, and starts the
+//! second one, which makes the call.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -26,7 +27,8 @@ fn main() {
     assert_eq!(was_used, cfg!(feature = "system-proxy"), "the proxy was used: {was_used}");
 }
 
-/// Fails without a proxy, since no name ends in `.invalid` (RFC 6761), and at the proxy, which is silent.
+/// Makes a call that always fails: without a proxy, because no host name ends in `.invalid` (RFC
+/// 6761), and with the proxy, because that does not answer.
 fn call() {
     let client = Client::builder("http://petstore.invalid/v1")
         .api_key("key")

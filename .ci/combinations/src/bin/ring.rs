@@ -1,9 +1,9 @@
-//! A program with another crate that counts on ring as the only provider of rustls. The client's feature
-//! `rustls` brings aws-lc-rs; the line of the README makes ring the one that counts.
+//! A program with another crate that requires ring to be the only provider of rustls. The client's
+//! feature `rustls` adds aws-lc-rs. The line in the README makes ring the default provider.
 
 use petstore_client::Client;
 
-/// What the other crate does.
+/// Does what the other crate does.
 fn another_crate() {
     drop(rustls::ClientConfig::builder());
 }

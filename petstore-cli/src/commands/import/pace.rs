@@ -116,7 +116,7 @@ impl Pace {
             return;
         }
         let pause = match &self.outage {
-            // A row that was sent before the pause.
+            // The row was sent before the pause began.
             Some(outage) if outage.until > now && error.retry_after().is_none() => return,
             Some(outage) => LONGEST_PAUSE.min(outage.pause * 2),
             None if self.failures < MAX_FAILURES => return,
@@ -232,7 +232,7 @@ mod tests {
             assert_eq!(pace.concurrency(), 1);
             pace.failed(failure(None));
         }
-        // The last probe comes when the time is over.
+        // The last pause ends when `retry_for` has elapsed.
         assert_eq!(pauses, [1, 2, 4, 8, 15, 15, 15]);
         assert!(pace.has_stopped());
     }

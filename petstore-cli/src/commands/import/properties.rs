@@ -1,5 +1,5 @@
-//! What reads files of people and of the program itself: it keeps what was written, in whatever form, and
-//! notices what was changed.
+//! Property tests of the code that reads input files and the program's own files: it reads a value
+//! in every form in which it can be written, and detects changes.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

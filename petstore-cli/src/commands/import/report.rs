@@ -49,7 +49,7 @@ pub(super) fn progress(input: &Input, state: &State) -> String {
     format!("{done} of {}", plural(all, "row", "rows"))
 }
 
-/// Says so if there is nothing to send.
+/// Writes a note if there is nothing to send.
 pub(super) fn nothing_to_send(context: &Context, input: &Input, state: &State) {
     let name = input.name();
     let totals = state.totals();

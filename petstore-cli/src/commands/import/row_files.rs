@@ -122,7 +122,7 @@ impl RowFiles {
     }
 }
 
-/// Returns the value of the additional column for a row that belongs into a file.
+/// Returns the value of the additional column; `None` if the row does not belong in the file.
 type RowValue = fn(&RowState) -> Option<Value>;
 
 fn rejected(state: &RowState) -> Option<Value> {

@@ -22,7 +22,7 @@ use crate::session::report_wait;
 use crate::status::Progress;
 use crate::time::{count, duration, plural};
 
-/// The speed is measured for so long before it is shown.
+/// The speed is measured for this long before it is shown.
 const MEASURED: Duration = Duration::from_secs(2);
 
 /// A row and its outcome.
@@ -253,7 +253,7 @@ impl<'a> Sender<'a> {
         self.context.ui().note_now(&text);
     }
 
-    /// Takes the outcomes that are there, and writes them to the journal.
+    /// Takes `first` and all other finished outcomes, and writes them to the journal.
     fn take(&mut self, first: Outcome) {
         let mut outcomes = vec![first];
         while let Some(Some(outcome)) = self.requests.next().now_or_never() {

@@ -13,7 +13,7 @@ const MAX_SKEW: i64 = 10 * SECOND;
 
 /// If `Date` differs by more from what the resets suggest, the wall clock may be right.
 const MAX_DATE_ERROR: i64 = 30 * SECOND;
-/// Services round waits and resets by as much, in microseconds.
+/// How much a service may round waits and resets, in microseconds.
 const MAX_ROUNDING: u64 = 2 * SECOND.unsigned_abs();
 
 /// An instant on the service's clock: microseconds since 1970.
@@ -119,7 +119,7 @@ impl ServiceClock {
         {
             self.restart(wall, Source::WallNotDate);
         }
-        // A 429 whose wait leads from its date to its reset shows that both are of one clock.
+        // If the `Date` of a 429 plus its wait is its reset, all of them come from one clock.
         let Some(wait) = wait else { return };
         let by_wait = date.plus(wait).0.abs_diff(reset.0);
         if self.source == Source::WallNotDate && by_wait <= MAX_ROUNDING {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_date_that_does_not_fit_the_resets_gives_way_to_a_wall_clock_that_does() {
-        // By the wall clock the reset is in 40 s; by `Date`, so many seconds later.
+        // By the wall clock, the reset is in 40 s; by `Date`, it is `later` seconds after that.
         let observe = |later: i64, wall_error: i64, wait: Option<u64>| {
             let now = LocalTime(0);
             let mut clock = ServiceClock::guess(now, ServiceTime(HOUR + wall_error));
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Returns how long a window seems to last whose reset is `ahead` of the wall clock.
+    /// Returns the estimated time to a reset that is `ahead` of the wall clock.
     fn left(ahead: i64) -> i64 {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(HOUR));
         let reset = ServiceTime(HOUR + ahead);

@@ -10,12 +10,14 @@ use super::reading::Block;
 use super::window::{ASSUMED_SHARE, Window};
 use crate::rate_limit::view::{BlockReason, WaitReason};
 
-/// The bounds of the cap for requests in flight.
+/// The bounds of the cap for requests in flight. Near the end of a window, the cap of a lone
+/// process may be lower; see `BURST_PARTS`.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
-/// Near the end of a window, only a fifth of what is left is in flight, or eight requests: a burst of other
-/// clients may use up the rest meanwhile, and a ban takes eleven refusals. Tuned on bursts of 10 to 40
-/// requests, in `simulator::bursts`: 11 bans in 54 runs without it, and none with it.
+/// Near the end of a window, a lone process has at most a fifth of the remaining requests in
+/// flight, or eight. A burst of other clients may use up the rest in the meantime, and a ban takes
+/// eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11 bans in 54
+/// runs without it, and none with it.
 const BURST_PARTS: f64 = 5.0;
 const BURST_CAP: u64 = 8;
 /// The same part for members together: they have a round trip to the store between two requests.
@@ -41,7 +43,7 @@ pub(crate) enum Decision {
     Send { probe: bool },
     /// Wait until the end of the block.
     WaitUntil(Block),
-    /// Wait for a moment, until then, to leave room for processes that cannot be seen.
+    /// Wait until this time, to leave room for processes that cannot be seen.
     Pause(LocalTime),
     /// The response to a request in flight must come first.
     WaitForResponse(WaitReason),
@@ -188,8 +190,8 @@ impl Question<'_> {
         })
     }
 
-    /// Returns whether the last requests are kept back: a response will soon settle the lost ones, that
-    /// of a request in flight or of one sent after the lost ones must have arrived.
+    /// Returns whether the last requests are kept back: a response will soon settle the lost ones.
+    /// It is that of a request in flight, or of one sent when the lost ones must have arrived.
     fn keeps_last_requests(&self, left: u64) -> bool {
         let lost = self.ledger.lost();
         let is_settling =
@@ -267,8 +269,8 @@ impl Question<'_> {
         }
     }
 
-    /// Returns how many requests are left to other clients near the end of a window. A configured share
-    /// is exact: it needs no margin.
+    /// Returns how many requests to leave to other clients near the end of a window. A configured
+    /// share already leaves room, so it needs no margin.
     fn margin_for_others(&self) -> u64 {
         if let Some(unseen) = self.policy.unseen {
             return unseen.kept;

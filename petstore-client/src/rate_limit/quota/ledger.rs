@@ -104,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// Returns whether members can have written it: a store may hold anything.
+    /// Returns whether a member can have written these values. A store may return anything.
     pub(crate) fn is_plausible(&self) -> bool {
         self.windows.iter().all(Window::is_plausible)
             && self.usage.is_plausible()
@@ -241,7 +241,7 @@ impl Ledger {
         self.usage.left(plan, now, |limit| policy.part_of(limit))
     }
 
-    /// Returns for how long the last unforeseen 429 is over.
+    /// Returns the time since the block of the last unforeseen 429 ended.
     pub(crate) fn since_unforeseen(&self, now: LocalTime) -> Option<Duration> {
         self.unforeseen.map(|end| now.since(end))
     }
@@ -314,14 +314,14 @@ impl Ledger {
         }
     }
 
-    /// Records that the last 429 was a ban; only its body says so.
+    /// Records that the last 429 was a ban, which only its body says.
     pub(crate) fn record_ban(&mut self) {
         if let Some(block) = &mut self.blocked {
             block.reason = BlockReason::Ban;
         }
     }
 
-    /// Returns when nothing known here matters any more, if all windows end as announced.
+    /// Returns when everything that is known has expired, if all windows end as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
         let resets = self
             .windows

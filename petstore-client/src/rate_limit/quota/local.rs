@@ -151,7 +151,7 @@ impl Local {
         self.requests.probe_end().is_some_and(|end| now < end)
     }
 
-    /// Returns when nothing known here matters any more, if all windows end as announced.
+    /// Returns when everything that is known has expired, if all windows end as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
         self.ledger.idle_from().max(self.requests.last_end())
     }
@@ -166,7 +166,7 @@ impl Local {
     }
 }
 
-/// What becomes of a reservation that ends without a response.
+/// The outcome of a reservation that ends without a response.
 pub(crate) enum EndedLease {
     /// The request was sent: the service may have counted it.
     Lost(Outcome),
@@ -174,7 +174,7 @@ pub(crate) enum EndedLease {
     Unsent { is_probe: bool },
 }
 
-/// The steps of which the above consists, for an engine that shares the ledger.
+/// The steps of the methods above, for an engine that shares the ledger.
 impl Local {
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         &mut self.ledger

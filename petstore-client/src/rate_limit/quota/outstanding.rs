@@ -13,7 +13,7 @@ use super::policy::ClientId;
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// The longest lease of a request.
 pub(crate) const MAX_LEASE: Duration = Duration::from_secs(600);
-/// No count in a record is as large, so that sums of them cannot overflow.
+/// The bound of all counts in a record, so that their sums cannot overflow.
 pub(crate) const MAX_COUNT: u64 = 1 << 48;
 /// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Reservation {
-    /// Where its lease is, and the number by which to know it: keys are used again.
+    /// The slot of its lease. Slots are reused, so `id` identifies the lease.
     key: usize,
     id: u64,
     is_probe: bool,
@@ -38,7 +38,7 @@ impl Reservation {
     }
 }
 
-/// A reserved request. When the lease ends, its task is taken for dead.
+/// A reserved request. When its lease ends, the task that holds it counts as dead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lease {
     id: u64,
@@ -133,7 +133,7 @@ impl Requests {
         self.leases.get_mut(key).filter(|lease| lease.id == id)
     }
 
-    /// Takes a lease that was removed out of the counts.
+    /// Subtracts a removed lease from the counts.
     fn forget(&mut self, lease: &Lease) {
         if self.probe.is_some_and(|(id, _)| id == lease.id) {
             self.probe = None;
@@ -170,7 +170,7 @@ impl Requests {
         self.probe.map(|(_, end)| end)
     }
 
-    /// Forgets all requests. Reservations of them that are still held end nothing.
+    /// Forgets all requests. Ending a reservation that is still held has no effect then.
     pub(crate) fn forget_all(&mut self) {
         *self = Self {
             last_id: self.last_id,
@@ -257,7 +257,7 @@ impl LostRequests {
     pub(crate) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
         let settled = self.0.extract_if(.., move |lost| {
             let after = sent.0.saturating_sub(lost.settled_from.0);
-            // A time far in the future comes from a clock that was wrong.
+            // A time far in the future was recorded while the clock was wrong.
             after >= 0 || after < -micros(MAX_LEASE)
         });
         settled.map(|lost| (lost.count, lost.sent))
@@ -356,7 +356,7 @@ mod tests {
         assert!(lost.is_on_the_way(at(999)) && !lost.is_on_the_way(at(1_000)));
         assert_eq!(lost.settle(at(999)).count(), 0);
         assert_eq!(lost.settle(at(1_000)).count(), 1);
-        // What lies further ahead than a request lasts was recorded by a wrong clock.
+        // A time further ahead than the longest lease was recorded while the clock was wrong.
         lost.add(1, at(0), at(601_000));
         assert_eq!(lost.settle(at(1_000)).count(), 0);
         assert_eq!(lost.settle(at(999)).count(), 1);

@@ -23,7 +23,7 @@ pub(crate) struct Policy {
 pub(crate) struct Unseen {
     /// The most requests in flight.
     pub(crate) in_flight: u64,
-    /// The requests that are given up at the end of a window.
+    /// The requests that are left unused at the end of a window.
     pub(crate) kept: u64,
 }
 

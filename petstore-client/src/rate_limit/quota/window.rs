@@ -110,7 +110,7 @@ impl Window {
         self.opened_at
     }
 
-    /// Returns whether members can have written it: a store may hold anything.
+    /// Returns whether a member can have written these values. A store may return anything.
     pub(crate) fn is_plausible(&self) -> bool {
         self.own < MAX_COUNT && self.remaining <= self.limit
     }
@@ -229,7 +229,7 @@ mod tests {
         reset: ServiceTime(60 * SECOND),
     };
 
-    /// Opens a window of 100 requests in which so many are used.
+    /// Opens a window of 100 requests, of which `used` are used.
     fn open(used: u64, (outstanding, answered): (u64, u32), share: Option<f64>) -> Window {
         let reading = Reading {
             remaining: 100 - used,
@@ -243,7 +243,7 @@ mod tests {
         )
     }
 
-    /// Opens the window that follows one, with a reset that is so much later.
+    /// Opens a window, and then the next one, whose reset is `later` microseconds after the first.
     fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
         let reset = ServiceTime(HUNDRED.reset.0 + later);
         let reading = Reading {

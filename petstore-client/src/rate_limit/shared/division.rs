@@ -30,8 +30,8 @@ impl OpenWindow {
 }
 
 impl<'s> Claim<'s> {
-    /// Creates the claim of a member whose calls wait for so many requests, and which would draw others
-    /// in advance.
+    /// Creates the claim of a member whose calls wait for this many requests, and which would
+    /// reserve others in advance.
     pub(crate) fn new(slots: &'s [Slot], me: MemberId, want: u64, prefetch: u64) -> Self {
         Self {
             slots,
@@ -58,7 +58,7 @@ impl<'s> Claim<'s> {
         self.level(free, Slot::want)
     }
 
-    /// Returns whether a member waits that goes before this one.
+    /// Returns whether a member with precedence over this one waits.
     pub(crate) fn is_behind(&self) -> bool {
         let Some(own) = self.slots.iter().find(|slot| slot.id() == self.me) else {
             return false;

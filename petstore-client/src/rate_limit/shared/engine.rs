@@ -1,4 +1,4 @@
-//! What a limiter decides by: what its process knows alone, or as a member that shares a record.
+//! The engine of a limiter: the rules of one process, or those of a member that shares a record.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Block, ResponseHead};
 use crate::rate_limit::quota::window::Window;
 
-/// What a limiter decides by. Both kinds have the methods of [`Local`].
+/// The engine of a limiter. Both variants have the methods of [`Local`].
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each key")]
 pub(crate) enum Engine {
@@ -20,7 +20,7 @@ pub(crate) enum Engine {
     Shared(Box<Member>),
 }
 
-/// Calls the same method of either kind.
+/// Calls the same method on either variant.
 macro_rules! either {
     ($engine:expr, $inner:ident => $call:expr) => {
         match $engine {
@@ -31,12 +31,12 @@ macro_rules! either {
 }
 
 impl Engine {
-    /// Creates what a process alone decides by.
+    /// Creates the engine of a process that shares nothing.
     pub(crate) fn new(now: LocalTime, wall: ServiceTime) -> Self {
         Self::Local(Local::new(now, wall))
     }
 
-    /// Creates what a new member decides by.
+    /// Creates the engine of a new member.
     pub(crate) fn of_member(id: MemberId, now: LocalTime, wall: ServiceTime) -> Self {
         Self::Shared(Box::new(Member::new(id, now, wall)))
     }

@@ -23,10 +23,10 @@ use crate::rate_limit::view::SharedStatus;
 
 /// The tolerance when clocks are compared, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
-/// The time that may pass between reading the store's clock and this process's, in microseconds, if the
-/// process has to wait for a processor.
+/// The maximum time between reading the store's clock and this process's clock, in microseconds:
+/// a busy machine may interrupt the process in between.
 const MAX_DELAY: u64 = 100_000;
-/// An update that is older than this many times its limit is abandoned: its runtime is blocked.
+/// An update that takes this many times its time limit is abandoned: its runtime must be blocked.
 const STALE_FACTOR: u32 = 2;
 /// How often a process that may end checks whether another update has ended.
 const BUSY_INTERVAL: Duration = Duration::from_millis(5);
@@ -54,7 +54,7 @@ pub(crate) struct Exchange {
     key: RecordKey,
 }
 
-/// How far the exchange is. The limiter keeps it beside the member.
+/// The progress of an exchange. The limiter stores it beside the member.
 pub(crate) struct ExchangeState {
     /// The process of the member. A fork has a copy of it.
     process: u32,
@@ -78,7 +78,7 @@ impl Default for ExchangeState {
     }
 }
 
-/// For tests: what a fork leads to.
+/// For tests: simulates a fork.
 #[cfg(test)]
 impl ExchangeState {
     /// Makes this process look like a fork of the one that has used it.
@@ -92,7 +92,7 @@ impl ExchangeState {
 pub(crate) enum Due {
     Now,
     At(LocalTime),
-    /// Later than one that is planned, or never.
+    /// Not before the update that is already planned, or not at all.
     NotYet,
 }
 
@@ -101,7 +101,8 @@ impl Exchange {
         Arc::new(Self { store, key })
     }
 
-    /// Makes another member of a process that was forked. Updates of its parent do not go on in it.
+    /// Makes this process another member if it was forked. Updates in progress in the parent do not
+    /// continue here.
     pub(crate) fn notice_fork(
         &self,
         engine: &mut Engine,
@@ -117,7 +118,7 @@ impl Exchange {
         }
     }
 
-    /// Plans the next update, for so many calls that wait.
+    /// Plans the next update, for this number of waiting calls.
     pub(crate) fn plan(
         &self,
         engine: &Engine,
@@ -183,7 +184,7 @@ impl Exchange {
         }
     }
 
-    /// Updates the record now, both ways, for a process that may end.
+    /// Reports to the record and reads it now, because the process may end.
     pub(crate) async fn synchronize<H: Host>(&self, host: &H) {
         let since = loop {
             if let Some(since) = self.begin(host) {
@@ -259,7 +260,7 @@ impl Exchange {
             let now = now.moved(shift);
             let report = report.moved(shift);
             let copy = || {
-                // After a jump of the store's clock, the copy's times are wrong.
+                // If the store's clock has jumped, the times in the copy are wrong.
                 let is_jump = shift.unsigned_abs() > MAX_DELAY;
                 host.access(|member, _, _| member.copy().filter(|_| !is_jump))
             };

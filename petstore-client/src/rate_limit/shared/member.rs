@@ -117,8 +117,8 @@ impl Member {
         self.members.slot(self.id).set_reserved(in_flight);
     }
 
-    /// Continues as another member, in a process that was forked: the other process keeps the reservations
-    /// and the requests in flight, and reports them.
+    /// Continues as another member, after a fork. The parent process keeps the reservations and the
+    /// requests in flight, and reports them.
     pub(crate) fn become_another(&mut self, now: LocalTime) {
         let mut local = std::mem::take(&mut self.local);
         local.forget_requests();

@@ -9,7 +9,7 @@ use crate::rate_limit::quota::outstanding::MAX_COUNT;
 /// The most members in a record: at a million requests a minute, so many fit into it.
 pub(crate) const MAX_MEMBERS: usize = 100;
 
-/// The only request in flight while the quota is unknown.
+/// A probe: the only request in flight while the quota is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Probe {
     member: MemberId,
@@ -27,15 +27,15 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Returns whether members can have written it: a store may hold anything.
+    /// Returns whether a member can have written these values. A store may return anything.
     pub(crate) fn is_plausible(&self) -> bool {
         self.slots.len() <= MAX_MEMBERS
             && self.slots.iter().all(Slot::is_plausible)
             && self.updates < MAX_COUNT
     }
 
-    /// Returns how often the record was updated. A member that knows of more updates than a record has
-    /// knows a later record.
+    /// Returns how often the record was updated. A member that has seen more updates knows a newer
+    /// record than this one.
     pub(crate) fn updates(&self) -> u64 {
         self.updates
     }
@@ -44,7 +44,7 @@ impl Members {
         self.updates = (self.updates + 1).min(MAX_COUNT - 1);
     }
 
-    /// Takes over what members have reported to another record later than to this one.
+    /// Merges another record: takes each member's entry from the record to which it reported last.
     pub(crate) fn merge(&mut self, other: Self) {
         for slot in other.slots {
             let place = self.slots.iter().position(|known| known.id() == slot.id());

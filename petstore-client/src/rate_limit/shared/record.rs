@@ -21,7 +21,7 @@ const MAX_RECORD: usize = 4_000;
 /// How much the ends of a block differ that two members compute from one response.
 const SAME_BLOCK: Duration = Duration::from_secs(5);
 
-/// What members know together.
+/// The shared knowledge of a key: its ledger and its members.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Record {
     ledger: Ledger,
@@ -82,7 +82,7 @@ impl Record {
         }
     }
 
-    /// Merges another record of the same key: what was learned and reported later counts.
+    /// Merges another record of the same key. What was learned or reported later takes precedence.
     pub(crate) fn merge(&mut self, other: Self, now: LocalTime) {
         let Self { ledger, members } = other;
         let other_block = if self.ledger.seen_at() < ledger.seen_at() {
@@ -175,7 +175,7 @@ struct Stored<R> {
     record: R,
 }
 
-/// For tests: what no member reports.
+/// For tests: access to values that members do not report.
 #[cfg(test)]
 impl Record {
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_block_outlives_a_reboot_by_the_wall_clock_and_nothing_else_does() {
         assert_eq!(blocked(at(2, 0), 11), Some(2));
-        // The wall clock was set back meanwhile: no time has passed for it.
+        // The wall clock was set back in between, so no time has passed by it.
         assert_eq!(blocked(at(2, 0), 1), Some(3));
         for (epoch, reserved) in [(2, 0), (1, 5)] {
             let hours = if epoch == 1 { 11 } else { 0 };

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
-/// A member without an update for this long is taken for dead.
+/// A member without an update for this long counts as dead.
 pub(crate) const MEMBER_LEASE: Duration = Duration::from_secs(5);
 /// What one request adds to the weighted use, which loses a quarter with each window.
 const USE_UNIT: u64 = 1_024;
@@ -61,7 +61,7 @@ pub(crate) struct Slot {
     weighted_use: u64,
     /// When the member is taken for dead.
     until: LocalTime,
-    /// Whether the record was restored, and the member has not reported since.
+    /// Whether the record was restored and the member has not reported to it since.
     awaits_report: bool,
 }
 
@@ -202,7 +202,7 @@ impl Slot {
     }
 }
 
-/// For tests: what reports of some windows lead to.
+/// For tests: sets values that result from reports over several windows.
 #[cfg(test)]
 impl Slot {
     pub(crate) fn set_use(&mut self, got: u64, previous: u64, weighted_use: u64) {
@@ -217,7 +217,7 @@ impl Slot {
         self.until = until;
     }
 
-    /// Returns what it got in this window and the one before.
+    /// Returns the requests granted in this window and in the one before.
     pub(crate) fn parts(&self) -> (u64, u64) {
         (self.got, self.previous)
     }

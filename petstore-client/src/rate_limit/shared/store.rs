@@ -94,15 +94,14 @@ pub trait LimitStore: Send + Sync + 'static {
         None
     }
 
-    /// Is called after an update by which a member of this process has left the record, so that the
-    /// store can remove what it keeps for that member. It must not block. A later update may bring the
-    /// member back.
+    /// Called after a member of this process has left the record, so that the store can remove what
+    /// it keeps for that member. It must not block. A later update may add the member again.
     fn has_left(&self, key: &RecordKey, member: MemberId) {
         let _ = (key, member);
     }
 
-    /// Returns how long an update may take before the client continues alone (default: 0.8 s). The first
-    /// call waits so long if the store does not answer.
+    /// Returns how long an update may take before the client continues alone (default: 0.8 s). If
+    /// the store does not answer, the first call waits for this time.
     fn time_limit(&self) -> Duration {
         Duration::from_millis(800)
     }

@@ -18,7 +18,7 @@ use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{Quota, WaitReason};
 
-/// A granted probe is in flight by then, and the member's next update says so.
+/// The first lease of a granted probe. By its end, the member has sent the probe and reported that.
 const PROBE_LEASE: Duration = Duration::from_secs(3);
 /// How soon a member without a grant tries again.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,13 +35,13 @@ const MAX_SPREAD: Duration = Duration::from_millis(300);
 const START_TIME: Duration = Duration::from_millis(2_500);
 /// The part of that window's limit which one member gets until then, as a divisor.
 const START_PART: u64 = 4;
-/// The part of the window that must be left: later, nothing is kept for those that may start.
+/// If less of the window is left, nothing is kept for members that may start.
 const MIN_START_REST: f64 = 0.2;
 /// If this many times the cap for requests in flight is left, nothing of the cap is reserved for members
 /// that do not wait.
 const FAR_MORE: u64 = 64;
 
-/// A member's report, in the record's time.
+/// A member's report, with times on the record's clock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
     pub(crate) outcomes: Vec<Outcome>,
@@ -49,7 +49,7 @@ pub(crate) struct Report {
     /// whose reply was lost does no harm.
     pub(crate) reserved: u64,
     pub(crate) given_back: u64,
-    /// How many updates of the record the member knows of.
+    /// The number of updates in the newest record that the member has seen.
     pub(crate) seen_updates: u64,
     /// Calls that wait, and how many requests the member would reserve in advance.
     pub(crate) want: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Report {
     pub(crate) blocked: Option<Block>,
     /// The lease of its probe.
     pub(crate) probe_until: Option<LocalTime>,
-    /// Whether the member has nothing to do, and leaves.
+    /// Whether the member leaves the record, because it is idle.
     pub(crate) leaves: bool,
     /// A random number, 0 to 1, that spreads the members' next updates.
     pub(crate) jitter: f64,
@@ -434,7 +434,7 @@ mod tests {
         }
     }
 
-    /// A record that was updated so often, at so many seconds, and what its members have reserved.
+    /// A record with this number of updates at this second, and what its members have reserved.
     fn stored(updates: u32, seconds: i64, reserved: &[(u64, u64)]) -> Record {
         let ledger = with_window(100, 99).ledger().clone();
         let mut record = Record::new(ledger, Default::default());
@@ -449,7 +449,7 @@ mod tests {
         record
     }
 
-    /// Applies a report of a member that wants a request and knows of so many updates.
+    /// Applies a report of a member that wants a request and has seen this number of updates.
     fn ask(me: u64, stored: &Record, seen: u64, copy: &Record, seconds: i64) -> Applied {
         let report = Report {
             seen_updates: seen,

@@ -1,4 +1,4 @@
-//! The readings of the ledger's rules: what holds up to each of them, and what beyond it.
+//! Tests of the constants in the ledger's rules: the behaviour just below and just above each one.
 
 use std::time::Duration;
 
@@ -229,7 +229,7 @@ fn some_requests_are_kept_for_asking_what_became_of_lost_ones() {
         let wait = Decision::WaitForResponse(WaitReason::Reserved);
         assert_eq!(decide(&local, 1) == wait, is_kept, "{remaining}");
         if !is_kept {
-            // It cannot be on its way any more, and another one is.
+            // The lost request must have arrived by now, and another request is in flight.
             let _asking = send(&mut local, 2);
             assert_eq!(decide(&local, 2), wait);
         }

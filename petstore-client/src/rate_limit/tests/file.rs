@@ -21,7 +21,7 @@ use crate::rate_limit::shared::stores::file::FileStore;
 use crate::rate_limit::time::TimeSource;
 
 const PAGE: usize = 4_096;
-/// Longer than the files, and whether a member runs, are taken to be as they were.
+/// Longer than every interval at which the store checks files and members again.
 const CHECKED_AGAIN: Duration = Duration::from_secs(60);
 
 fn key() -> RecordKey {
@@ -60,7 +60,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the name of the only record that was not there before.
+/// Returns the name of the only new record.
 #[cfg(unix)]
 fn record_name(names: &[String], before: &[String]) -> String {
     let mut new = names
@@ -196,7 +196,7 @@ async fn a_member_is_alive_while_its_store_is_open_and_that_is_checked_at_interv
     assert_eq!(
         start.elapsed(),
         Duration::ZERO,
-        "it does not wait for its own file"
+        "a process does not wait for its own file"
     );
     assert_eq!(is_alive(&FileStore::new(folder.path()), 1), None);
 }
@@ -218,7 +218,7 @@ async fn files_that_were_deleted_are_made_again() {
     assert_eq!(is_alive(&store, 1), Some(true));
 }
 
-/// What a person, or a script, may do to a folder while processes use it.
+/// Something that a person or a script may do to a folder while processes use it.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy)]
 enum Disturbance {
@@ -282,7 +282,7 @@ async fn members_stay_together_whatever_happens_to_their_folder() {
         update(&one, 1, b"one").await.unwrap();
         update(&two, 2, b"two").await.unwrap();
         disturbance.happen(&folder).await;
-        // Who comes now may make the folder before a member notices.
+        // A new process may create the folder before a member notices that it is gone.
         let newcomer = FileStore::new(&folder);
         update(&newcomer, 3, b"three").await.unwrap();
         let stores = [(&one, 1), (&two, 2), (&newcomer, 3), (&one, 1)];
@@ -337,13 +337,13 @@ async fn a_member_that_leaves_and_one_that_ends_leave_no_file_behind() {
     assert_eq!((files(), is_alive(&two, 1)), (4, Some(true)), "as it was");
     advance(CHECKED_AGAIN).await;
     assert_eq!(is_alive(&two, 1), Some(false));
-    // As a process that is killed: it is not in the record, and nobody asks for it.
+    // Like a killed process: the record no longer contains it, and no member checks it.
     drop(two);
     assert_eq!(files(), 4);
     update(&FileStore::new(folder.path()), 3, b"three")
         .await
         .unwrap();
-    assert_eq!(files(), 4, "two has gone, three has come");
+    assert_eq!(files(), 4, "two's file is gone, three's is new");
 }
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! What members are granted that share a key.
+//! Tests of the grants to members that share a key.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::rate_limit::view::BlockReason;
 const ME: MemberId = MemberId(9);
 const OTHER: MemberId = MemberId(1);
 
-/// A record that was read ten seconds ago, when so much was used.
+/// A record whose only reading, with `used` requests used, is ten seconds old.
 fn record(limit: u64, used: u64) -> Record {
     let reading = Reading {
         limit,
@@ -45,7 +45,7 @@ fn update(record: &mut Record, member: MemberId, report: &Report) -> Granted {
     Update::new(member, report, &Policy::default(), at(10)).apply(record)
 }
 
-/// Asks for so many requests; returns how many it gets.
+/// Asks for `want` requests. Returns the number of granted ones.
 fn ask(record: &mut Record, member: MemberId, want: u64) -> u64 {
     let report = Report {
         want,
@@ -102,7 +102,7 @@ fn beside_other_clients_much_may_be_in_flight_while_much_is_left() {
     }
 }
 
-/// A record of two members with so much latency, in which the other one has a request in flight.
+/// A record of two members, with this latency in milliseconds. `OTHER` has a request in flight.
 fn pair(limit: u64, remaining: u64, latency: u64) -> Record {
     let mut record = record(limit, limit - remaining);
     let latency = Duration::from_millis(latency);
@@ -112,7 +112,7 @@ fn pair(limit: u64, remaining: u64, latency: u64) -> Record {
     record
 }
 
-/// Returns how many milliseconds later the member asks again that gets nothing.
+/// Returns the milliseconds until a member that was granted nothing asks again.
 fn again(record: &mut Record, spread: f64) -> i64 {
     let report = Report {
         want: 2,
@@ -139,7 +139,7 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
         (500, 0.0, 600),
         (9_000, 0.0, 1_600),
     ] {
-        // Of the quota, an eighth may be in flight, or more where responses take long.
+        // An eighth of the quota may be in flight, or more if the latency is high.
         let mut record = pair(1_000, 999, latency);
         record.members_mut().slot(OTHER).set_reserved(800);
         let found = again(&mut record, spread);
@@ -199,7 +199,8 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
 
 #[test]
 fn members_are_filled_to_one_level_and_what_is_left_over_goes_by_turn() {
-    // What each got and asks for, and its weighted_use; what is free; what each gets.
+    // For each member: its granted and wanted requests and its weighted use. Then what is free, and
+    // what each member gets.
     type Case<'c> = (&'c [(u64, u64, u64)], u64, &'c [u64]);
     let cases: &[Case<'_>] = &[
         (&[(0, 10, 0), (0, 10, 0)], 10, &[5, 5]),
@@ -404,7 +405,7 @@ mod properties {
     use crate::rate_limit::shared::store::StoreTime;
     use crate::simulator::world::scenarios::check;
 
-    /// Updates a record as a member that got these answers and has 64 calls waiting.
+    /// Updates a record for a member with these outcomes and 64 waiting calls.
     fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<Outcome>) -> Vec<u8> {
         let report = Report {
             outcomes,
@@ -435,7 +436,7 @@ mod properties {
             0..200_u64,
             any::<bool>(),
         );
-        // A number takes one byte and up to ten: the largest there are.
+        // An encoded number takes one to ten bytes; this is the largest one.
         let huge = [&[0xff; 9][..], &[1]].concat();
         let bytes = prop_oneof![
             vec(any::<u8>(), 0..3),

@@ -1,4 +1,4 @@
-//! What a member tells the others that share its key, and when.
+//! Tests of what a member reports to the others, and when.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::rate_limit::view::WaitReason;
 
 const ME: MemberId = MemberId(9);
 
-/// A member and the record that it shares; both know of so many requests that are left.
+/// A member and its record, both with the same number of remaining requests.
 #[derive(Clone)]
 struct Shared {
     member: Member,
@@ -36,7 +36,7 @@ impl Shared {
         }
     }
 
-    /// Updates the record at a time, for calls that wait, in so many milliseconds.
+    /// Updates the record at `now` while calls wait. The update takes `took` milliseconds.
     fn update(&mut self, now: LocalTime, waiting: u64, took: i64) -> Report {
         let report = self.member.report(now, waiting, 0.0);
         let granted = Update::new(ME, &report, &Policy::default(), now).apply(&mut self.record);
@@ -46,7 +46,7 @@ impl Shared {
         report
     }
 
-    /// Sends requests that were granted; answers so many of them.
+    /// Sends granted requests, and answers the first `answered` of them.
     fn send(&mut self, now: LocalTime, sent: usize, answered: usize) {
         let requests: Vec<_> = (0..sent)
             .map(|_| {
@@ -72,7 +72,7 @@ impl Shared {
         self.member.decide(now, &Policy::default())
     }
 
-    /// Returns in how many milliseconds after ten seconds the next update is due.
+    /// Returns when the next update is due, in milliseconds after the tenth second.
     fn due(&self, waiting: u64) -> Option<i64> {
         self.member
             .update_at(waiting)
@@ -89,7 +89,8 @@ fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
         "nothing is known yet"
     );
     assert_eq!(none.member.clone().report(at(0), 1, 0.0).prefetch, 0);
-    // Those that wait at the update, that are sent, that are answered; that wait then.
+    // How many calls wait at the update, how many requests are sent and answered, how many calls
+    // wait then, and when the next update is due.
     for (waiting, sent, answered, then, expected) in [
         (0, 0, 0, 0, None),
         (0, 0, 0, 1, Some(1)),
@@ -147,7 +148,7 @@ fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others(
 
 #[test]
 fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_taken_for_dead() {
-    // Requests that are sent of twenty, in how long; calls that wait then.
+    // How many of twenty requests are sent, in which time, and how many calls wait then.
     for (sent, later, waiting, reserved, given_back, ahead) in [
         (10, 1_000, 0, 10, 0, 0),
         (10, 1_000, 1, 10, 0, 10),
@@ -171,7 +172,7 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
         );
         if waiting == 0 {
             let next = shared.member.report(now, 0, 0.0);
-            assert_eq!(next.given_back, reserved, "what was told is not told again");
+            assert_eq!(next.given_back, reserved, "given back only once");
         }
     }
     let mut beside_others = Shared::new(900);

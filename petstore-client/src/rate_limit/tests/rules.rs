@@ -295,7 +295,7 @@ fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
     assert_eq!(
         local.ledger().own_share(),
         None,
-        "what is missing is not the doing of other clients"
+        "the missing requests are the lost ones, not those of other clients"
     );
 }
 

@@ -226,7 +226,7 @@ async fn what_was_not_sent_is_not_lost() {
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
-/// Polls once: starts the call, and then does not run it.
+/// Starts a call by a single poll.
 fn start<F: Future>(call: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
     call.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
@@ -393,7 +393,7 @@ async fn cost_of_a_permit() {
     }
 }
 
-/// A limiter on a machine that has been suspended for so many seconds.
+/// A limiter on a simulated machine, and the number of seconds for which that was suspended.
 fn suspendable() -> (Arc<Limiter>, Arc<AtomicU64>) {
     let suspended = Arc::new(AtomicU64::new(0));
     let seconds = Arc::clone(&suspended);

@@ -32,11 +32,11 @@ pub(in crate::simulator) struct SimulatedClient {
     pub(in crate::simulator) policy: Policy,
     /// How far the member's clock, which is the store's, is ahead.
     pub(in crate::simulator) ahead: i64,
-    /// The oracle's requests that have not come to the service yet.
+    /// The oracle's requests that the service has not received yet.
     pub(in crate::simulator) on_the_way: u64,
     /// The end of the pause that all share.
     pause: i64,
-    /// The end of the longest wait that an answer named: nothing may be sent before.
+    /// The latest end of a received `Retry-After`. Nothing may be sent before it.
     pub(in crate::simulator) told: i64,
 }
 
@@ -115,8 +115,8 @@ impl SimulatedClient {
         }
     }
 
-    /// Returns how many requests are outstanding at rest, once one more has been answered, long
-    /// after: that resolves all before it.
+    /// Returns how many requests are outstanding after the end of the run. First answers one more
+    /// request, a year later, which settles all earlier ones.
     pub(in crate::simulator) fn outstanding_at_rest(&mut self, now: i64) -> u64 {
         let later = self.local(now + 366 * DAY);
         self.member.expire(later);
@@ -138,7 +138,7 @@ impl SimulatedClient {
         local.in_flight() + local.unresolved()
     }
 
-    /// Records a response; returns how long the task that was refused waits by itself.
+    /// Records a response. Returns how long the task itself waits if it was refused.
     pub(in crate::simulator) fn answered(
         &mut self,
         (reservation, attempt): (Option<Reservation>, u32),

@@ -7,10 +7,10 @@ use super::window::{DAY, MINUTE, SECOND};
 
 pub(in crate::simulator) struct Heard {
     day: u64,
-    /// The last reset that was told, and since when that window is known, by the limit.
+    /// By limit: the last reset that a response announced, and when its window became known.
     resets: HashMap<u64, (i64, i64)>,
     in_a_row: u64,
-    /// Requests whose end told nothing of limits: in all, and the most in a row.
+    /// Requests whose outcome said nothing about limits: in total, and the longest series.
     pub(in crate::simulator) unheard: u64,
     pub(in crate::simulator) most_in_a_row: u64,
 }
@@ -43,8 +43,7 @@ impl Heard {
         }
     }
 
-    /// Returns whether anything was known of the quota that a refusal is about, when the request
-    /// was sent.
+    /// Returns whether the window that caused a refusal was known when the request was sent.
     pub(in crate::simulator) fn foretold(&self, sent: i64, refusal: &Reply) -> bool {
         let quota = refusal
             .rate
@@ -52,7 +51,7 @@ impl Heard {
         quota.flatten().is_some_and(|since| since <= sent)
     }
 
-    /// Returns since when a window is known.
+    /// Returns when a window became known; `None` if no response has described it.
     fn known(&self, limit: u64, reset: i64) -> Option<i64> {
         let length = if limit == self.day {
             DAY / SECOND

@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 
-/// The way of one request. Lengths are microseconds.
+/// The latency of one request in both directions, in microseconds, and its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::simulator) struct Trip {
     pub(in crate::simulator) there: i64,
@@ -13,21 +13,21 @@ pub(in crate::simulator) struct Trip {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::simulator) enum End {
     Answered,
-    /// Given up so long after it was sent. The service sees it all the same.
+    /// Cancelled this long after it was sent. The service still receives it.
     Cancelled(i64),
-    /// Never seen by the service, which shows so long after it was sent.
+    /// Never received by the service. The client notices this long after it was sent.
     LostThere(i64),
-    /// Seen by the service, but its answer is lost, which shows so long after it was written.
+    /// Received, but the response is lost. The client notices this long after it was written.
     LostBack(i64),
-    /// Given up before it was sent.
+    /// Cancelled before it was sent.
     Dropped,
 }
 
 #[derive(Debug, Clone)]
 pub(in crate::simulator) enum Network {
-    /// The shortest way, and how much longer it may be, each way; one in fifty takes much longer
-    /// and is overtaken. Of a thousand requests: lost on the way there, or back; cancelled while
-    /// under way; dropped before they were sent.
+    /// `way` is the minimum latency in one direction, and the maximum of a random addition. One
+    /// request in fifty takes much longer, so that others overtake it. The other fields are numbers
+    /// per thousand requests: lost in either direction, cancelled in flight, dropped unsent.
     Chance {
         way: (i64, i64),
         lost: u32,
@@ -37,7 +37,7 @@ pub(in crate::simulator) enum Network {
     /// Round trips with a log-normal distribution, half of it each way: the median, and the standard
     /// deviation of the logarithm.
     LogNormal { median: i64, deviation: f64 },
-    /// Each request takes the next of these; after the last the first.
+    /// Uses these in turn, and starts over after the last one.
     List(Vec<Trip>),
 }
 

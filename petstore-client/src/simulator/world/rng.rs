@@ -15,13 +15,13 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Returns a number from 0 up to, but not, `end`.
+    /// Returns a number from 0 (inclusive) to `end` (exclusive).
     pub(in crate::simulator) fn below(&mut self, end: i64) -> i64 {
         let end = u64::try_from(end).unwrap().max(1);
         i64::try_from(self.next() % end).unwrap()
     }
 
-    /// Returns a number from 0 up to, but not, 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     pub(in crate::simulator) fn unit(&mut self) -> f64 {
         self.below(1 << 52) as f64 / (1_u64 << 52) as f64
     }
@@ -32,7 +32,7 @@ impl Rng {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Returns true in so many of a thousand cases.
+    /// Returns true with this probability in a thousand.
     pub(in crate::simulator) fn in_thousand(&mut self, cases: u32) -> bool {
         cases > 0 && self.below(1000) < i64::from(cases)
     }

@@ -26,7 +26,7 @@ enum Happening {
     Others,
 }
 
-/// What a task has to get done: since when, and after how many refusals.
+/// A job of a task: when it began, and how often it was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Job {
     since: i64,
@@ -55,7 +55,7 @@ struct Process {
 /// How far the store's clock is ahead of the processes'.
 const STORE_AHEAD: i64 = 1_000_000_000_000;
 
-/// A process that is woken more often than this, and sends nothing, goes round in circles.
+/// A process that is woken more often than this without any other event is in an endless loop.
 const MOST_WAKES: u32 = 10_000;
 
 struct World<'s> {
@@ -70,7 +70,7 @@ struct World<'s> {
     /// How often a process was woken since anything else happened.
     woken: u32,
     heard: Heard,
-    /// What processes share, where they do.
+    /// The shared record as stored; `None` if there is none.
     record: Option<Vec<u8>>,
     now: i64,
     out: Outcome,

@@ -20,7 +20,7 @@ pub(in crate::simulator) enum Wait {
     Epoch,
     Text(&'static str),
     Absent,
-    /// Any length up to a minute, whether true or not.
+    /// A random wait of up to a minute, which may be wrong.
     Any,
 }
 
@@ -32,12 +32,12 @@ pub(in crate::simulator) struct Model {
     pub(in crate::simulator) sliding: bool,
     pub(in crate::simulator) phase: i64,
     pub(in crate::simulator) shows: Shows,
-    /// Whether Reset is rounded down, not up, and Date up, not down.
+    /// Whether `Reset` is rounded down instead of up, and `Date` up instead of down.
     pub(in crate::simulator) rounds_down: bool,
     pub(in crate::simulator) date_rounds_up: bool,
-    /// How far Date is ahead of the clock that the windows are counted by.
+    /// How far `Date` is ahead of the clock that determines the windows.
     pub(in crate::simulator) date_ahead: i64,
-    /// After how long the service's clock is set, and by how much.
+    /// Changes of the service's clock: the time since the start, and the difference.
     pub(in crate::simulator) steps: Vec<(i64, i64)>,
     /// Whether Remaining is what was left before the request.
     pub(in crate::simulator) counts_before: bool,
@@ -45,8 +45,8 @@ pub(in crate::simulator) struct Model {
     pub(in crate::simulator) wait: Wait,
     /// Whether a refusal's Remaining is 1, and not 0.
     pub(in crate::simulator) refuses_with_one: bool,
-    /// Of a thousand answers: 500s without headers, 200s without, headers that are garbage,
-    /// refusals for nothing.
+    /// How many of a thousand responses are: a 500 without headers, a 200 without headers, a
+    /// response with invalid headers, a 429 although the quota is not used up.
     pub(in crate::simulator) errors: u32,
     pub(in crate::simulator) bare: u32,
     pub(in crate::simulator) garbage: u32,
@@ -85,7 +85,7 @@ pub(in crate::simulator) struct Reply {
     /// Limit, Remaining and Reset.
     pub(in crate::simulator) rate: Option<(u64, u64, i64)>,
     pub(in crate::simulator) wait: Option<(Wait, i64)>,
-    /// What stands in these headers instead.
+    /// Invalid values that the three headers have instead.
     pub(in crate::simulator) garbage: Option<[&'static str; 3]>,
 }
 
@@ -94,20 +94,20 @@ pub(in crate::simulator) struct Service {
     /// What the service's clock shows at the start.
     start: i64,
     windows: [Window; 2],
-    /// On a clock that is never set, like all that follows.
+    /// This time and the following ones are on a clock that is never set.
     told_to_wait_until: i64,
     late: VecDeque<i64>,
     banned_until: i64,
     pub(in crate::simulator) refusals: u64,
-    /// Requests that came while a wait was running that had been named before.
+    /// Requests that arrived before an announced `Retry-After` had elapsed.
     pub(in crate::simulator) late_repeats: u64,
     pub(in crate::simulator) bans: u64,
     pub(in crate::simulator) let_in: u64,
-    /// Requests let in and refused, in each second.
+    /// The number of admitted and of refused requests in each second.
     pub(in crate::simulator) seconds: Vec<[u32; 2]>,
 }
 
-/// What else than three numbers has been seen in the three headers.
+/// Invalid or implausible values of the three headers, as real services have sent them.
 const GARBAGE: [[&str; 3]; 8] = [
     ["60", "-1", "1e30"],
     [

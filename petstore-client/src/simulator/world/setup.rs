@@ -25,34 +25,35 @@ pub(in crate::simulator) struct Setup {
     pub(in crate::simulator) model: Model,
     pub(in crate::simulator) network: Network,
     pub(in crate::simulator) processes: usize,
-    /// Whether they share what they know, through a page; and when the first is killed.
+    /// Whether the processes share a record, and when the first process is killed.
     pub(in crate::simulator) shared: bool,
     pub(in crate::simulator) killed: i64,
-    /// So many of them share nothing, the last ones.
+    /// How many processes, counted from the last one, do not share the record.
     pub(in crate::simulator) strangers: usize,
     /// All processes start within this time, the first one at once.
     pub(in crate::simulator) starts_within: i64,
     /// How far the wall clock of each process may be off, besides `wall`.
     pub(in crate::simulator) skew: i64,
-    /// From when to when the first is stopped.
+    /// The period in which the first process is suspended.
     pub(in crate::simulator) stopped: Range<i64>,
-    /// From when to when the store is unreachable, and for how many processes, the last ones first.
+    /// The period in which the store is unreachable, and for how many processes, counted from the
+    /// last one.
     pub(in crate::simulator) outage: Range<i64>,
     pub(in crate::simulator) cut_off: usize,
     /// Bursts of other clients, if there are any.
     pub(in crate::simulator) bursts: Option<Bursts>,
     /// When the store's clock is set, and by how much.
     pub(in crate::simulator) store_step: (i64, i64),
-    /// For how long the first's tasks pause after each job.
+    /// How long the tasks of the first process pause after each job.
     pub(in crate::simulator) first_pause: i64,
     /// Tasks and jobs of each process.
     pub(in crate::simulator) tasks: usize,
     /// Tasks of the first process.
     pub(in crate::simulator) first_tasks: usize,
     pub(in crate::simulator) jobs: u64,
-    /// When the tasks begin: if not at once, one job goes ahead of them.
+    /// When the tasks begin. If it is not 0, one job runs before that.
     pub(in crate::simulator) burst_at: i64,
-    /// When the run ends at the latest.
+    /// The latest end of the run.
     pub(in crate::simulator) horizon: i64,
     /// How far the local wall clock is ahead of the service's clock.
     pub(in crate::simulator) wall: i64,
@@ -93,14 +94,14 @@ impl Setup {
             burst_at: 0,
             horizon: i64::MAX,
             wall: 0,
-            // A noon, and some of the minute gone.
+            // At a random time within the minute that begins at noon.
             start: NOON + rng.below(MINUTE),
             policy: Policy::default(),
         }
     }
 }
 
-/// The service's clock at the noon of a day.
+/// A noon on the service's clock: 2025-01-01T12:00:00Z.
 pub(in crate::simulator) const NOON: i64 = 1_735_732_800_000_000;
 
 #[derive(Debug, Default, Clone)]
@@ -108,33 +109,33 @@ pub(in crate::simulator) struct Outcome {
     /// When the last job was done.
     pub(in crate::simulator) finished: i64,
     pub(in crate::simulator) refusals: u64,
-    /// Those for a quota of which no answer had told in its window when the request was sent.
+    /// Refusals by a window that no response had described when the request was sent.
     pub(in crate::simulator) unforeseen: u64,
     pub(in crate::simulator) late_repeats: u64,
     pub(in crate::simulator) bans: u64,
     pub(in crate::simulator) let_in: u64,
-    /// Requests of other clients, which came in bursts.
+    /// The number of requests that other clients sent in bursts.
     pub(in crate::simulator) others: u64,
     pub(in crate::simulator) seconds: Vec<[u32; 2]>,
-    /// Requests sent before the end of a wait that an answer had named.
+    /// Requests that were sent before a received `Retry-After` had elapsed.
     pub(in crate::simulator) defied: u64,
-    /// The sum of all processes' remaining jobs: nothing when each wait has ended.
+    /// The remaining jobs of all processes: 0 if every wait has ended.
     pub(in crate::simulator) undone: u64,
-    /// What is still outstanding at rest, once one more request has been answered.
+    /// Outstanding requests at the end, after one more request was answered. Must be 0.
     pub(in crate::simulator) left_over: u64,
-    /// The most requests that were under way while no answer had told anything.
+    /// The maximum number of requests in flight before the first response described a quota.
     pub(in crate::simulator) most_while_unknown: usize,
-    /// Requests whose end told nothing of limits: in all, and the most in a row.
+    /// Requests whose outcome said nothing about limits: in total, and the longest series.
     pub(in crate::simulator) unheard: u64,
     pub(in crate::simulator) most_unheard: u64,
-    /// What each process got done.
+    /// The number of finished jobs of each process.
     pub(in crate::simulator) done: Vec<u64>,
     /// How long each job of the first process took.
     pub(in crate::simulator) first_latencies: Vec<i64>,
-    /// Updates of the record that processes share, and its size at most.
+    /// The number of updates of the shared record, and its maximum size.
     pub(in crate::simulator) updates: u64,
     pub(in crate::simulator) largest_record: usize,
-    /// When each request was granted, and how long each job took that was answered.
+    /// The time of each grant, and the duration of each finished job.
     pub(in crate::simulator) times: Vec<i64>,
     pub(in crate::simulator) latencies: Vec<i64>,
 }

@@ -1,8 +1,8 @@
 //! `back-off` and `steady-retry`: the pace of the same failing request.
 //!
-//! Both rules judge a row: a failed request and its repeats, whoever sent them. Workers that fail
-//! one after the other, and users of a gateway, make rows too. The figures below are chosen so that
-//! rows of honest clients are let go.
+//! Both rules judge a row: a failed request and its repeats, whichever worker sent them. Rows also
+//! come from workers that fail one after the other, and from users of a gateway. The constants
+//! below are chosen so that such rows of compliant clients cause no finding.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -18,16 +18,16 @@ use crate::{
 
 /// The maximum number of rows per client.
 const MAX_ROWS: usize = 64;
-/// A client that took this long to get an answer is paced by the answers, so its interval counts
-/// instead of its wait. A poller whose time-out is its interval waits for nothing else.
+/// If a response took this long, the interval between two requests counts instead of the wait. A
+/// poller whose time-out equals its interval has no wait in between.
 const SLOW: Duration = Duration::from_millis(500);
 /// An open row is complete when nothing has happened for this long.
 const COMPLETE: Duration = Duration::from_secs(1);
 
-/// Retries at once: a wait shorter than this is none. A shell loop around `curl` takes 7 to 14 ms;
-/// of the waits at a gateway with 20 requests a second, 11 % are shorter.
+/// Immediate retries: a shorter wait counts as none. A shell loop around `curl` takes 7 to 14 ms.
+/// At a gateway with 20 requests a second, 11 % of the waits are shorter.
 const AT_ONCE: Duration = Duration::from_millis(6);
-/// The number of such waits for a finding, and the share in all waits that they exceed, in percent.
+/// A finding needs this many waits of that kind, and more than this percentage of all waits.
 const MIN_AT_ONCE: u64 = 3;
 const MIN_SHARE: u64 = 60;
 /// Workers that begin one after the other look like retries at once, but then back off. No common
@@ -36,8 +36,8 @@ const CALM: Duration = Duration::from_millis(100);
 
 /// Hammering: independent senders hardly ever send the same request this often.
 const PACE: Duration = Duration::from_millis(4);
-/// How many repeats may be ahead of this pace: of one sender, and of several, each of which may make
-/// its first attempt at once.
+/// How many repeats ahead of this pace are allowed: for one sender, and for several, whose first
+/// attempts may all come at the same time.
 const AHEAD_ALONE: u32 = 4;
 const AHEAD_TOGETHER: u32 = 250;
 
@@ -48,7 +48,7 @@ const POLLING: Duration = Duration::from_secs(5);
 /// row does not count.
 const MIN_WITHOUT_WAIT: u64 = 3;
 const MIN_STEADY: u64 = 4;
-/// Spread are equal within a quarter and this.
+/// Waits count as equal if they differ by at most a quarter and this.
 const SLACK: Duration = Duration::from_millis(10);
 
 /// The rows of a client, the last continued one last.
@@ -69,13 +69,13 @@ struct Row {
     back_off: BackOff,
 }
 
-/// Whether the row breaks `back-off`, which counts once a row.
+/// Whether the row breaks `back-off`. It counts at most once per row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BackOff {
     NotFound,
-    /// It does, and the hammering goes on.
+    /// It does, and the client is still sending too fast.
     Hammering,
-    /// It did.
+    /// It did, and the breach is complete.
     Found,
 }
 
@@ -88,7 +88,7 @@ struct AtOnce {
     may_be_retries: bool,
 }
 
-/// By how much the repeats are ahead of the pace.
+/// How far the repeats are ahead of [`PACE`].
 #[derive(Debug)]
 struct Hammering {
     ahead: Duration,

@@ -15,8 +15,8 @@ use crate::{
 /// The maximum number of remembered waits for single requests, and of responses in one wait.
 const MAX_WAITS: usize = 64;
 const MAX_ASKED: usize = 64;
-/// The number of early requests in a wait that are let go, because they may come from workers that
-/// learn of it one by one. As many cause no ban.
+/// The number of early requests in a wait that are excused, because workers may learn of the wait
+/// one by one. This number does not cause a ban.
 const MAX_EXCUSED: u32 = 10;
 /// The processes of one program start within this time.
 const START: Duration = Duration::from_secs(1);
@@ -33,9 +33,9 @@ pub(in crate::report) struct Waits {
 /// Whether a request came before the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::report) enum Timing {
-    /// There was no wait, or it was kept.
+    /// There was no wait, or it had ended.
     InTime,
-    /// It came early, but may come from a worker that did not know so.
+    /// It came early, but may come from a worker that did not know of the wait.
     Excused,
     Early,
 }
@@ -47,7 +47,7 @@ struct Wait {
     asked: VecDeque<Arc<Facts>>,
     /// When the first response was read.
     began: Moment,
-    /// The number of early requests that were let go.
+    /// The number of excused early requests.
     excused: u32,
     /// The number of the first early request.
     first_offence: Option<u64>,

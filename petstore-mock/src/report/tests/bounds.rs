@@ -11,7 +11,7 @@ fn is_found(lines: &[String], rule: Rule) -> bool {
     report.findings().any(|finding| finding.rule == rule)
 }
 
-/// Returns a row of retries at once, which is open.
+/// Returns an incomplete row of immediate retries.
 fn retries_at_once(begin: f64, more: &str) -> Vec<String> {
     let line = |n: u32| {
         let at = begin + f64::from(n) * 0.001;
@@ -48,7 +48,7 @@ fn a_row_is_judged_when_it_falls_out_of_the_memory_of_its_client() {
     for others in [63, 64, 100] {
         let mut lines = retries_at_once(0.0, "");
         lines.extend((0..others).map(other));
-        // A long wait would make the row a back-off, if it were still open.
+        // If the row were still open, this long wait would make it a back-off.
         lines.push("60+0.0001 1 GET /v1/pets 500".to_owned());
         assert_eq!(is_found(&lines, Rule::BackOff), others >= 64, "{others}");
     }
@@ -70,7 +70,7 @@ fn a_row_is_judged_at_a_boundary() {
     lines.push("! 0.1".to_owned());
     lines.push("60+0.0001 1 GET /v1/pets 500".to_owned());
     assert!(is_found(&lines, Rule::BackOff));
-    // Two repeats before a boundary and two after it are no row.
+    // Two repeats before a boundary and two after it do not form one row.
     let mut lines = retries_at_once(0.0, "");
     lines.pop();
     lines.push("! 0.1".to_owned());

@@ -1,5 +1,5 @@
-//! Clients in company: no honest one is accused, and guilty ones are found where they can be told
-//! apart.
+//! Tests with parallel workers and clients: compliant ones cause no finding, and others do, if the
+//! transport makes the difference visible.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::report::Severity;
 
-/// Judges recordings of all shapes with these seeds. Panics if an honest client is accused, or if a
-/// guilty one is let go over a transport over which it is always found. At the documented limits, one
-/// recording in a hundred may be wrong.
+/// Judges recordings of all shapes with these seeds. Panics if a compliant client has a finding, or
+/// if a client that breaks a rule has none over a transport where it always should. At the
+/// documented limits, one recording in a hundred may be wrong.
 fn judge_all(seeds: std::ops::Range<u64>) -> Vec<String> {
     let count = seeds.end - seeds.start;
     let mut lines = Vec::new();

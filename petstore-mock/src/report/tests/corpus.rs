@@ -7,8 +7,8 @@ use crate::report::Severity;
 
 const CORPUS: &str = include_str!("../../../tests/corpus.txt");
 
-/// Judges the recordings in a text. Returns those whose rules are not the expected ones. Notices count
-/// where the name begins with `notice`.
+/// Judges the recordings in a text. Returns their number, and those with unexpected rules. Notices
+/// count if the name begins with `notice`.
 fn wrong(text: &str) -> (usize, Vec<String>) {
     let (mut judged, mut wrong) = (0, Vec::new());
     for Recording { name, rules, lines } in Recording::all(text) {

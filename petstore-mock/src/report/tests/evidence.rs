@@ -1,4 +1,4 @@
-//! What findings show: texts that say what happened, and marks that add up.
+//! Tests of the evidence of findings: its sentences, and its marked and omitted requests.
 
 use super::recording::judge;
 use crate::report::{Evidence, Report, Role, Rule, Severity};
@@ -31,7 +31,7 @@ fn a_finding_stands_alone_as_json() {
     let rules = json["rules"].as_object().unwrap();
     assert_eq!(rules.len(), Rule::all().len());
     json["rules"] = serde_json::Value::Null;
-    // Another crate of the same build may keep their order.
+    // A crate in the same build may enable serde_json's `preserve_order`.
     json.sort_all_objects();
     insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap());
 }
@@ -68,13 +68,13 @@ fn all_texts_that_may_contain_a_key_are_masked() {
     assert!(!json.contains("SECRET"), "{json}");
 }
 
-/// Judges a recording of which only the first rule is looked at.
+/// Returns the first evidence of the first finding in a recording.
 fn evidence_of(lines: &[String]) -> Evidence {
     let report = judge(lines.iter().map(String::as_str));
     report.findings().next().unwrap().evidence[0].clone()
 }
 
-/// Panics unless the marks of a finding add up.
+/// Panics unless the numbers of marked and omitted requests match the evidence's totals.
 pub(super) fn check(evidence: &Evidence) {
     let requests = &evidence.requests;
     let text = evidence.to_string();
@@ -301,7 +301,7 @@ fn the_first_breaches_are_shown_and_all_are_counted() {
 fn the_text_of_hammering_is_about_the_requests_that_are_marked() {
     let line = |at: f64| format!("{at}+0.0001 1 GET /v1/pets 500");
     let quick = (0..8).map(|n| 1.0 + f64::from(n) * 0.001);
-    // Slower ones come before, and the row goes on after.
+    // Slower repeats come before the fast ones, and others after them.
     let mut lines: Vec<_> = [0.0, 0.5].into_iter().chain(quick).map(line).collect();
     lines.extend([2.0, 3.0, 3.001, 3.002].map(line));
     let evidence = evidence_of(&lines);

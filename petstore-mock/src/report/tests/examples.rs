@@ -1,4 +1,4 @@
-//! The examples of the guide, for each rule: what is found, and what is let go.
+//! The examples of the guide for each rule: requests with a finding, and requests without one.
 
 use std::collections::BTreeSet;
 
@@ -166,7 +166,7 @@ fn told_to_wait_in_company() {
         format!("{at:.4}+0.001 {connection} GET /v1/pets?limit={n} {more}")
     };
     let early = "429 wait=50 remaining=0 reset=60";
-    // Their connections are open until they come back at the reset.
+    // The workers keep their connections open until they retry at the reset.
     let workers = |count: u32| {
         let mut told = each(count, |n| page(n, 10.0 + f64::from(n) * 0.3, n, early));
         told.extend(each(count, |n| {

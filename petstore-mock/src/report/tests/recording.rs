@@ -72,7 +72,7 @@ pub(super) fn audit<'a>(lines: impl IntoIterator<Item = &'a str>) -> Audit {
     replay.audit
 }
 
-/// What happens at one time happens in this order.
+/// The kinds of events. Events at the same time happen in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Ends,
@@ -305,7 +305,7 @@ impl<'a> Exchange<'a> {
         Some(self.more(name)?.parse().unwrap())
     }
 
-    /// Returns the record when it arrives, with the answer that it will get.
+    /// Returns the record of an arriving request, with the response that it will get.
     fn record(&self, number: u64, caller: Caller, arrived: Moment) -> Record {
         let is_lost = self.status.is_none();
         let has_fault = is_lost || self.more("fault").is_some();
@@ -392,11 +392,11 @@ impl<'a> Exchange<'a> {
     fn reply_fields(&self) -> Fields {
         let reset = START + self.more("reset").map(duration).unwrap_or_default();
         let date = self.more("until").map(|until| {
-            // The sum may be a little less than a whole second.
+            // Because of rounding, the sum may be just below a whole second.
             let until = self.start + duration(until) + Duration::from_millis(1);
             httpdate::fmt_http_date(UNIX_EPOCH + until)
         });
-        // A fault removes it.
+        // The fault removes the header.
         let has_fault = self.more("fault").is_some();
         let remaining = self.more("remaining").filter(|_| !has_fault);
         fields(&[

@@ -1,5 +1,5 @@
-//! Clients in company and alone, honest and guilty: how many workers they have, when those begin,
-//! how they retry, and what the service answers.
+//! Clients that follow the rules or break one: how many workers they have, when those start, how
+//! they retry, and what the service answers.
 
 use super::simulation::{
     Answer, Program, Random, Request, Seconds, Service, Simulation, Step, Transport, Worker,
@@ -14,9 +14,9 @@ pub(super) struct Shape {
     /// The rule that it breaks, or `None` if it is honest.
     pub(super) breaks: Option<Rule>,
     pub(super) transports: &'static [Transport],
-    /// The transports over which it is always found. Over others, honest clients look the same.
+    /// The transports over which it always has a finding. Over others, it may look compliant.
     pub(super) found: &'static [Transport],
-    /// Whether one in some thousand recordings of an honest client looks like a guilty one.
+    /// Whether about one in a thousand recordings of this compliant client causes a finding.
     pub(super) is_near_limit: bool,
     program: Program,
     service: Service,
@@ -36,7 +36,7 @@ impl Shape {
         simulation.run()
     }
 
-    /// Limits the transports over which it is always found.
+    /// Sets the transports over which it always has a finding.
     const fn found(mut self, transports: &'static [Transport]) -> Self {
         self.found = transports;
         self
@@ -140,17 +140,17 @@ const fn up(_: Seconds, _: u32) -> Option<u16> {
     Some(200)
 }
 
-/// It fails for so many requests.
+/// The service fails for the first `REQUESTS` requests.
 const fn fails<const REQUESTS: u32>(_: Seconds, number: u32) -> Option<u16> {
     Some(if number <= REQUESTS { 503 } else { 200 })
 }
 
-/// It fails until this second.
+/// The service fails until this second.
 fn fails_until<const SECOND: u32>(now: Seconds, _: u32) -> Option<u16> {
     Some(if now < f64::from(SECOND) { 503 } else { 200 })
 }
 
-/// It answers so many `POST`s with 500.
+/// The service answers the first `REQUESTS` requests with 500.
 const fn loses<const REQUESTS: u32>(_: Seconds, number: u32) -> Option<u16> {
     Some(if number <= REQUESTS { 500 } else { 200 })
 }
@@ -165,7 +165,7 @@ enum Wait {
     EqualJitter(Seconds, Seconds),
     /// All of it is random.
     FullJitter(Seconds, Seconds),
-    /// As in urllib3: the first retry at once, then doubled, with a jitter.
+    /// As in urllib3: the first retry is immediate; later waits double, plus a random part.
     Urllib3(Seconds, Seconds),
     /// The same each time.
     Constant(Seconds),
@@ -211,7 +211,7 @@ const fn retry(wait: Wait, tries: u32) -> Retry {
 /// Each request is sent once.
 const ONCE: Retry = retry(Wait::None, 1);
 
-/// Waits as told, or a second, doubled.
+/// Waits for `Retry-After`, or with a back-off from one second.
 const OBEYS: Retry = retry(Wait::Doubled(1.0, 30.0), 6);
 
 impl Retry {
@@ -245,7 +245,7 @@ fn pet(name: &str) -> Request {
     }
 }
 
-/// A worker that makes calls, one after the other. A call is tried again after an error.
+/// A worker that makes one call after the other, and retries each after an error.
 struct Calls {
     calls: std::vec::IntoIter<Request>,
     retry: Retry,
@@ -286,7 +286,7 @@ impl Worker for Calls {
     }
 }
 
-/// A worker that asks at fixed times, whatever it is answered.
+/// A worker that sends requests at fixed times, regardless of the responses.
 struct Poller {
     every: Seconds,
     left: u32,
@@ -325,7 +325,7 @@ impl Worker for Checks {
             if !answer.is_success() {
                 self.failures += 1;
             }
-            // After a failure, or a list that failed, it lists.
+            // It lists the pets after a failed POST, and again after a failed list.
             self.is_checking = !(answer.is_success() && self.is_checking);
             return Step::Sleep(
                 Wait::Doubled(0.2, 5.0).after(self.failures, &mut Random::new(0, "")),
@@ -339,14 +339,14 @@ impl Worker for Checks {
     }
 }
 
-/// When workers begin.
+/// When the workers start.
 #[derive(Clone, Copy, Debug)]
 enum Begin {
-    /// As fast as a loop starts them.
+    /// Immediately after each other, as in a loop.
     AtOnce,
     /// Within this time, at random.
     Within(Seconds),
-    /// This far apart.
+    /// At intervals of about this length.
     Apart(Seconds),
 }
 
@@ -360,7 +360,7 @@ impl Begin {
     }
 }
 
-/// Starts so many workers that make one call each, all the same.
+/// Starts workers that each make the same single call.
 fn same(simulation: &mut Simulation, workers: u32, begin: Begin, retry: Retry) {
     for worker in 0..workers {
         let at = begin.of(worker, simulation.random());
@@ -368,7 +368,7 @@ fn same(simulation: &mut Simulation, workers: u32, begin: Begin, retry: Retry) {
     }
 }
 
-/// Starts so many workers that make so many calls each, all the same.
+/// Starts workers that each make the same call this many times.
 fn many(simulation: &mut Simulation, workers: u32, calls: usize, begin: Begin, retry: Retry) {
     for worker in 0..workers {
         let at = begin.of(worker, simulation.random());
@@ -376,7 +376,7 @@ fn many(simulation: &mut Simulation, workers: u32, calls: usize, begin: Begin, r
     }
 }
 
-/// Starts so many workers that make so many calls each, every worker another one.
+/// Starts workers that each make a call of their own this many times.
 fn pages(simulation: &mut Simulation, workers: u32, calls: usize, begin: Begin, retry: Retry) {
     for worker in 0..workers {
         let at = begin.of(worker, simulation.random());
@@ -390,7 +390,7 @@ fn one(simulation: &mut Simulation, retry: Retry) {
     same(simulation, 1, Begin::Within(1.0), retry);
 }
 
-/// Starts a gateway with so many users a second.
+/// Starts a gateway with this many new users per second.
 fn gateway(simulation: &mut Simulation, per_second: f64, users: u32, retry: Retry) {
     growing_gateway(simulation, per_second, 1.0, users, retry);
 }
@@ -580,7 +580,7 @@ fn honest_alone() -> Vec<Shape> {
 fn guilty_of_hammering() -> Vec<Shape> {
     use Wait::{Between, Constant, None as NoWait};
     const FAST: (Seconds, Seconds) = (0.000_2, 0.000_8);
-    // Slow ones that retry a few times are let go if they are interrupted.
+    // Slow clients with only a few retries may have no finding if the machine interrupts them.
     const PYTHON: (Seconds, Seconds) = (0.000_8, 0.002);
     const NONE: &[Transport] = &[];
     let mut shapes = vec![

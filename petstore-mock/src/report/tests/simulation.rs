@@ -29,7 +29,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number from 0 to 1, without 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
@@ -44,7 +44,7 @@ impl Random {
         -(1.0 - self.unit()).ln() / per_second
     }
 
-    /// Returns a factor that is usually 1, and `rare` every so often.
+    /// Returns 1, or with a probability of 1 in `one_in` the factor `rare`.
     fn rarely(&mut self, rare: f64, one_in: f64) -> f64 {
         if self.unit() < 1.0 / one_in {
             rare
@@ -97,7 +97,7 @@ pub(super) enum Step {
     End,
 }
 
-/// A worker of a program. It is asked for its first step, and for the next one after each response
+/// A worker of a program. The simulation calls `next` for its first step, and after each response
 /// and sleep.
 pub(super) trait Worker {
     fn next(&mut self, answer: Option<Answer>, now: Seconds, random: &mut Random) -> Step;
@@ -402,7 +402,7 @@ impl ServiceState {
         }
     }
 
-    /// Returns the answer, and what the recording says of it.
+    /// Returns the response, and its text in the recording.
     fn answer(&mut self, now: Seconds, request: &Request) -> (Answer, String) {
         self.requests += 1;
         if let Some(quota) = self.service.quota

@@ -33,7 +33,7 @@ pub(crate) struct Verdict {
     pub(crate) checked: Checked,
     /// Rows that stay unknown because the list proves nothing.
     pub(crate) undecided: usize,
-    /// Why it is none.
+    /// Why the list proves nothing, if it does not.
     pub(crate) doubt: Option<String>,
 }
 
@@ -131,7 +131,7 @@ impl<'s> Matching<'s> {
         for group in groups.into_values() {
             clusters.extend(self.clusters(group));
         }
-        // Somebody else creates the rows of this file too, since the import began.
+        // Another program has created rows of this file since the import began.
         let lowest = self.state.history().lowest();
         let is_copied = lowest.is_some() && self.highest_copy > lowest;
         let is_certain = doubt.is_none() && !is_copied;
@@ -203,7 +203,7 @@ impl<'s> Matching<'s> {
         clusters
     }
 
-    /// Records a pet with the content of a row that is not a row's.
+    /// Records a pet that looks like a row's but belongs to none.
     fn add_stranger(&mut self, id: i64) {
         self.strangers.insert(id);
         self.highest_copy = self.highest_copy.max(Some(id));

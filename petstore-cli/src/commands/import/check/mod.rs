@@ -46,7 +46,8 @@ pub(super) async fn check(
     Ok(doubt)
 }
 
-/// Takes the uncertain rows as created: each as the first of its pets that no other row has.
+/// Records uncertain rows as created: each gets the first of its possible pets that no other row
+/// has.
 pub(super) fn accept(context: &Context, journal: &mut Journal) -> Result<(), CliError> {
     let state = journal.state();
     let mut taken = std::collections::HashSet::new();

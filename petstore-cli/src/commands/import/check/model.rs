@@ -37,17 +37,17 @@ enum Listing {
     Repeated,
     /// Some pets are missing, and the client knows it.
     Cut,
-    /// The list looks whole, but lacks a pet of the import.
+    /// The list looks complete, but lacks a pet of the import.
     Short,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Answered,
     Unanswered,
     Lost,
-    /// Processed after so many seconds, without an answer.
+    /// Processed after this many seconds, without a response.
     Late(u64),
     /// The program is killed while the request is in flight, which is processed or not.
     Killed(bool),
@@ -56,7 +56,7 @@ enum Fate {
 /// What happens next: an import, another program, or a pause.
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    /// Import number, so many requests at once, and the fate of each.
+    /// The number of the import, the fate of each request, and how many requests it sends at once.
     Send(usize, [Fate; 2], usize),
     /// Another program creates a pet with this name.
     Other(usize),
@@ -248,7 +248,7 @@ impl Import {
     }
 }
 
-/// Lets the world happen, and checks what each import says about its unknown rows.
+/// Runs all events, and compares each import's verdict on its unknown rows with the truth.
 fn happen(world: &World) -> Result<(), TestCaseError> {
     let mut service = Service::default();
     for name in &world.before {
@@ -279,7 +279,7 @@ fn happen(world: &World) -> Result<(), TestCaseError> {
             Event::Delete(_) => {}
         }
     }
-    // The check is a run of its own, after all late requests have arrived.
+    // The check is a separate run, after all late requests have arrived.
     service.advance(world, LIMIT);
     let is_alone = senders.len() <= 1 && !has_deleted;
     for import in &mut imports {
@@ -342,7 +342,7 @@ fn judge(
     }
     let is_rising = matches!(world.ids, Ids::Rising | Ids::WithGaps);
     let is_whole = !matches!(world.listing, Listing::Cut | Listing::Short);
-    // Otherwise the pets that were there before cannot be told from the first row's.
+    // Otherwise an older pet may look like the first row's.
     let is_new = world.before.is_empty();
     if is_alone && is_rising && is_whole && is_new {
         let undecided = checked.uncertain.len() + verdict.undecided;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// So many ids that each exceed the ones before show that the service assigns rising ids. Random ids do
-/// so once in 40,320 journals.
+/// After this many ids in a row that each exceed all earlier ones, the service counts as assigning
+/// rising ids. Eight random ids rise by chance in one of 40,320 journals.
 const MIN_RISING: u32 = 8;
 
 /// A range of ids, with its ends. The extreme ids mean that it is open.
@@ -144,7 +144,7 @@ impl History {
         self.highest = self.highest.max(Some(id));
     }
 
-    /// Records that no request of a row is without an outcome any more.
+    /// Records that every request of a row has an outcome.
     pub(super) fn settle(&mut self, row: usize) {
         self.sendings.remove(&row);
     }

@@ -268,7 +268,7 @@ impl Write for Lines {
             self.extend(end + ZEROS)?;
         }
         if let Err(error) = (&*self.file).write_all(bytes) {
-            // Half a line would look like the work of a power cut.
+            // Otherwise the next run would take the incomplete line for a power failure.
             self.has_rest = true;
             let _ = self.extend(self.length);
             return Err(error);
@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk that loses what was not synced: its bytes, and how many of them were.
+    /// A disk that loses what was not synced: its bytes, and the number of synced ones.
     type Disk = Arc<Mutex<(Vec<u8>, usize)>>;
 
     struct Writer(Disk);
@@ -382,7 +382,7 @@ mod tests {
         };
         (0..1_000).for_each(|_| write(&mut lines));
         lines.extend(lines.end + 7).unwrap();
-        write(&mut lines); // It ends where the file does.
+        write(&mut lines); // This line ends exactly at the end of the file.
     }
 
     #[test]
@@ -439,7 +439,7 @@ mod tests {
                         rows: vec![row],
                     }])
                     .unwrap();
-                // Here it is sent.
+                // At this point the row would be sent.
                 assert_eq!(durable()[row], RowState::Unknown, "{row}");
                 journal
                     .write(vec![Record::Rows(RowState::Created(1), vec![row])])

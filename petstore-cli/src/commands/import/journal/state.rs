@@ -11,7 +11,7 @@ use super::history::{History, IdWindows};
 /// The first line.
 pub(crate) const HEADER: &[u8] = b"journal of petstore pets import, version 5\n";
 
-/// The size of the smallest pages.
+/// The smallest page size of an operating system. A write that a kill interrupts ends at a page.
 const PAGE: usize = 4_096;
 
 /// A record. Rows are numbered from 0, and times are in milliseconds since 1970.
@@ -622,7 +622,7 @@ mod tests {
             assert!(!state.damaged.is_empty() || state.is_cut, "{at}");
             for row in 0..3 {
                 let is_left = state.rows.get(row).is_none_or(RowState::is_left);
-                // Without the announcement only rows with records are known.
+                // If the announcement is damaged, only rows with records are known.
                 assert!(!is_left || number == 3, "{at}: {row}");
             }
             if !state.is_cut {

@@ -39,10 +39,10 @@ impl Alone {
         self.pace = Pace::starting();
     }
 
-    /// Goes on from the last record, which had so many members.
+    /// Continues from the last record, which had `members` members.
     pub(crate) fn lose_store(&mut self, local: &Local, members: u64, now: LocalTime) {
         let last = tightest(local.ledger()).map(|window| {
-            // All members' requests are own ones in the record.
+            // The record counts the requests of all members as own ones.
             let own = window.own() / members.max(1);
             let others = window.own() - own + window.others(0);
             observation(local, window, now, (own, others))

@@ -279,8 +279,8 @@ impl Pace {
         }
     }
 
-    /// Returns the wait after the last response. The pace falls like the rest meanwhile, so that there
-    /// may never be a next request: `None`.
+    /// Returns the wait after the last response, in latencies. The pace falls together with the
+    /// rest, so there may be no further request: then `None`.
     fn wait_in_latencies(&self, last: &Observation) -> Option<f64> {
         if self.rate <= 0.0 {
             return None;
@@ -345,8 +345,8 @@ impl Pace {
         };
     }
 
-    /// A sole user counts too if nothing was left before the reset: members that started then were
-    /// refused, and were not seen.
+    /// Begins to count the members after a reset. A sole user also counts if the quota was used up
+    /// before, because members that started then were refused, and it could not see them.
     fn count_after_reset(&mut self, seen: &Observation) {
         let Some(last) = self.last else { return };
         self.in_first_window = false;
@@ -366,7 +366,8 @@ impl Pace {
         };
     }
 
-    /// Goes on in a window that slid, or of another quota. A member that had stopped takes its part.
+    /// Continues in a sliding window, or with another quota. A member that had stopped starts again
+    /// with its part.
     fn begin_again(&mut self, seen: &Observation) {
         if self.rate == 0.0 {
             let all = self.left_in(seen).max(0.0) / self.drain(seen);
@@ -375,7 +376,7 @@ impl Pace {
         self.phase = Phase::Beginning;
     }
 
-    /// Remembers that others use the quota. A sole user takes half of the pace for itself.
+    /// Records that other members use the quota. If this one was the sole user, it halves its pace.
     fn meet_others(&mut self, seen: &Observation) {
         if !self.is_needed() {
             let half = number(seen.remaining) / self.drain(seen) / 2.0;
@@ -386,7 +387,8 @@ impl Pace {
         self.others_until = Some(seen.at.plus(OTHERS_REMEMBERED));
     }
 
-    /// Sets the pace by the number of members. Each has sent one request, besides the one that shows it.
+    /// Sets the pace by the number of members, which each have sent one request. The answered
+    /// request does not count.
     fn set_by_count(&mut self, seen: &Observation, before: u64) {
         let members = before
             .saturating_sub(seen.remaining.saturating_add(1))
@@ -421,7 +423,7 @@ impl Pace {
         let before = (number(remaining) - number(self.kept_of(seen, seen.at))).max(left);
         let fallen = (before / left).ln();
         self.decay += DECAY_WEIGHT * (fallen / latencies - self.decay);
-        // How many times the pace of all members could be as high.
+        // The factor by which the pace of all members could change.
         let room = latencies / (self.drain(seen) * fallen.max(1e-9));
         self.rate = self.corrected(room, left, left / self.drain(seen));
         self.measurements = self.measurements.saturating_add(1);
@@ -436,17 +438,18 @@ impl Pace {
         } else if room >= ROOM_TO_DOUBLE {
             (self.rate * 2.0, left * MAX_PART_AT_START)
         } else {
-            // Nobody else sends: one request in flight does no harm.
+            // Nobody else sends, so one request in flight is always safe.
             (
                 f64::max(1.0, self.rate * room.min(1.0)),
                 (left * MAX_PART_AT_START).max(1.0),
             )
         };
-        // A pace that is not used says nothing about the room for more.
+        // Limited by what was in flight: an unused pace shows nothing about a higher one.
         rate.min(most).min(2.0 * number(self.most_in_flight) + 1.0)
     }
 
-    /// Returns in how many latencies all members let the rest fall by a factor of e.
+    /// Returns the number of latencies in which all members together let the rest fall by a factor
+    /// of e.
     fn drain(&self, seen: &Observation) -> f64 {
         let latency = believed(seen.latency).as_secs_f64();
         let longest = if self.in_first_window {
@@ -460,7 +463,7 @@ impl Pace {
         (seconds / latency).max(MIN_DRAIN_LATENCIES)
     }
 
-    /// Returns what is left besides what is given up.
+    /// Returns the remaining requests without those that are left unused.
     fn left_in(&self, seen: &Observation) -> f64 {
         number(seen.remaining) - number(self.kept_of(seen, seen.at))
     }
@@ -477,7 +480,7 @@ impl Pace {
     }
 }
 
-/// Returns how many requests are given up at the end of a window, at most.
+/// Returns the maximum number of requests that are left unused at the end of a window.
 fn most_kept(seen: &Observation) -> u64 {
     MIN_KEPT
         .saturating_add(seen.limit / KEPT_PART)
@@ -492,7 +495,7 @@ fn one_from(at: LocalTime, now: LocalTime) -> Advice {
     }
 }
 
-/// Returns this member's part of the requests in a window, above 0 up to 1.
+/// Returns this member's part of the requests in a window: above 0, and at most 1.
 fn own_part(seen: &Observation) -> f64 {
     let own = number(seen.own.saturating_add(1));
     own / (own + number(seen.others))
@@ -506,7 +509,7 @@ fn believed(latency: Duration) -> Duration {
     latency.clamp(MIN_LATENCY, MAX_LATENCY)
 }
 
-/// Returns the length of so many latencies; more than a thousand count as a thousand.
+/// Returns the duration of `count` latencies, at most a thousand.
 fn latencies_of(seen: &Observation, count: f64) -> Duration {
     believed(seen.latency).mul_f64(count.clamp(0.0, 1_000.0))
 }
@@ -539,7 +542,7 @@ impl Draws {
         Self(seed)
     }
 
-    /// Returns a number from 0 up to, but not, 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     pub(crate) fn draw(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;

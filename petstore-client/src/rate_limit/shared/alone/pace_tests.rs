@@ -9,8 +9,8 @@ fn at(milliseconds: i64) -> LocalTime {
     LocalTime(milliseconds * 1_000)
 }
 
-/// What the response to a request shows that was sent one latency before `milliseconds`, in a minute
-/// that began at 0.
+/// The observation of a response that arrives at `milliseconds`, one latency after its request, in
+/// a minute that began at 0.
 fn seen(milliseconds: i64, remaining: u64) -> Observation {
     Observation {
         sent: at(milliseconds - 100),
@@ -27,7 +27,7 @@ fn seen(milliseconds: i64, remaining: u64) -> Observation {
     }
 }
 
-/// The same in the minute that follows, with requests of others.
+/// The same in the next minute, with requests of other members.
 fn seen_later(milliseconds: i64, remaining: u64, others: u64) -> Observation {
     Observation {
         opened_at: at(60_100),
@@ -37,7 +37,7 @@ fn seen_later(milliseconds: i64, remaining: u64, others: u64) -> Observation {
     }
 }
 
-/// A member that has counted so many members at its start, at 3.2 s.
+/// A member that has counted this many members at its start, after 3.2 s.
 fn counted(members: u64) -> Pace {
     let mut pace = Pace::starting();
     pace.observe(&seen(100, 990), 0.0);

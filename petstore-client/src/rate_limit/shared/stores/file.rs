@@ -29,11 +29,11 @@ const PAGE: usize = 4_096;
 const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
 /// How often an update opens the files again because they were deleted, moved or replaced meanwhile.
 const MAX_REOPENINGS: u32 = 8;
-/// How often members are looked at.
+/// How often the store checks whether a member still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// An update that takes longer holds the runtime up: the file is on a network, perhaps.
+/// A longer update blocks the runtime for too long; the file may be on a network.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
-/// The most keys whose files are open: two each.
+/// The maximum number of keys with open files. Each key has two.
 const MAX_OPEN_KEYS: usize = 64;
 /// How long a file system is not used after it was slow twice.
 const SLOW_PAUSE: Duration = Duration::from_secs(10);

@@ -29,7 +29,7 @@ pub(super) struct PlacedFile {
     identity: Identity,
 }
 
-/// What a file is called by the file system, which gives it to no other file while this one is open.
+/// Identifies a file in its file system. No other file gets the same numbers while it is open.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
     #[cfg(unix)]
@@ -89,15 +89,15 @@ impl Identity {
         }
     }
 
-    /// Windows neither deletes an open file nor moves its folder.
+    /// Without numbers: Windows neither deletes an open file nor moves its folder.
     #[cfg(not(unix))]
     fn of(_: &std::fs::Metadata) -> Self {
         Self {}
     }
 }
 
-/// The secret of a folder, which makes names that nobody else can make: without it, nobody can check
-/// a guessed key against the names.
+/// The secret of a folder. File names are hashes with this secret, so nobody else can check a
+/// guessed key against them.
 #[derive(Debug)]
 pub(super) struct Secret {
     file: PlacedFile,
@@ -188,8 +188,8 @@ impl Name {
     }
 }
 
-/// Removes what ended processes have left: their files beside a record, which the caller has locked,
-/// and all that nobody has written for longer than the longest block.
+/// Removes the files of ended members of this record, which the caller has locked, and all
+/// unlocked files that are older than the longest block.
 pub(super) fn sweep(record: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(record.parent().unwrap_or(record))? {
         let path = entry?.path();
@@ -213,7 +213,7 @@ fn is_old(path: &Path) -> bool {
     age.is_ok_and(|age| age > MAX_AGE)
 }
 
-/// Removes a file that no process has locked. Returns whether one has, if that can be determined.
+/// Removes a file unless a process has locked it. Returns whether one has; `None` if unknown.
 pub(super) fn remove_unless_locked(path: &Path) -> Option<bool> {
     let file = match File::open(path) {
         Ok(file) => file,

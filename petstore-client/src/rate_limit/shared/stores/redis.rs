@@ -38,11 +38,11 @@ return {1, now, false}";
 const TAG: usize = 16;
 /// A record expires if nobody updates it for the duration of the longest block.
 const TTL: Duration = Duration::from_secs(25 * 3600);
-/// Long enough for a server that is a quarter of a second away, and for many processes that start at once
-/// on a busy machine.
+/// Long enough for a server with a latency of 250 ms, and for many processes that start at the
+/// same time on a busy machine.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// To connect, to read, and to write twice where members conflict.
+/// Time to connect, to read, and to write twice if members conflict.
 const UPDATE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of attempts of an update if others update the record first.
 const MAX_CONFLICTS: u32 = 50;
