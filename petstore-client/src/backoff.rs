@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_drawn_from_zero_to_an_interval_that_doubles_up_to_its_maximum() {
+    fn a_pause_is_random_up_to_an_interval_that_doubles() {
         let seconds = Duration::from_secs;
         let backoff = Backoff::new().initial(seconds(1)).max(seconds(4));
         let mut longest = [Duration::ZERO; 4];

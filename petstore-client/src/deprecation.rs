@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn true_means_deprecated_without_a_date_and_false_not_deprecated() {
+    fn true_means_deprecated_and_false_means_not_deprecated() {
         assert_eq!(read(&[("deprecation", "true")]).unwrap().since(), None);
         assert_eq!(read(&[("deprecation", "@-5")]).unwrap().since(), None);
         assert_eq!(read(&[("deprecation", "false")]), None);

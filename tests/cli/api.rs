@@ -270,7 +270,7 @@ async fn sends_data_nested_fields_and_shows_nothing_where_asked() {
 }
 
 #[tokio::test]
-async fn a_delete_whose_first_answer_was_lost_says_that_it_may_have_deleted() {
+async fn a_delete_with_a_lost_first_answer_may_have_deleted() {
     let missing = || {
         let problem = r#"{"code":"pet_not_found","message":"no such pet"}"#;
         answer(404, &[], problem)

@@ -40,7 +40,7 @@ pub(super) async fn follow(petstore: Petstore, words: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn profiles_values_fields_and_topics_are_known_and_nothing_is_sent() {
+async fn profiles_values_and_topics_complete_without_a_request() {
     let (server, home) = (
         MockServer::builder()
             .key("k", Plan::Free)

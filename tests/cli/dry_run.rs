@@ -124,7 +124,7 @@ async fn the_curl_that_is_shown_sends_just_that() {
 }
 
 #[tokio::test]
-async fn the_curl_takes_brackets_literally_and_reads_no_body_of_a_head() {
+async fn the_curl_takes_brackets_literally() {
     let run = async |line: &str| {
         Petstore::bare()
             .run(&format!("api {line} --dry-run"))

@@ -59,7 +59,7 @@ async fn a_retry_after_that_is_too_long_ends_the_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_shows_the_pause_that_a_failing_service_asks_for_and_a_script_does_not() {
+async fn a_terminal_shows_the_pause_of_a_failing_service() {
     let clock = Clock::runtime(noon());
     let server = MockServer::builder()
         .key("good-key", Plan::Free)
@@ -109,7 +109,7 @@ async fn a_removed_operation_exits_with_9() {
 }
 
 #[tokio::test]
-async fn a_json_error_of_pets_get_has_the_status_the_code_and_the_attempts() {
+async fn a_json_error_has_the_status_the_code_and_the_attempts() {
     let server = with_plan(Plan::Free).await;
     let get = async || {
         let run = Petstore::at(&server, "good-key").run("pets get 999 --error-format json");

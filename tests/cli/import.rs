@@ -224,7 +224,7 @@ async fn a_second_run_sends_nothing() {
 }
 
 #[tokio::test]
-async fn writes_rejected_rows_with_the_reason_which_may_be_corrected_there_or_in_place() {
+async fn rejected_rows_are_written_with_reasons_to_correct() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n\"b\nb\",2\nc,3\n");
     let refusing = scene
@@ -467,7 +467,7 @@ async fn a_journal_that_is_removed_during_the_import_is_reported() {
 }
 
 #[tokio::test]
-async fn the_summary_appears_even_if_the_rejected_rows_cannot_be_written() {
+async fn the_summary_appears_if_rejected_rows_cannot_be_written() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");
     let line = "pets import DIR/pets.csv --rejects DIR/pets.csv/no.csv";
@@ -480,7 +480,7 @@ async fn the_summary_appears_even_if_the_rejected_rows_cannot_be_written() {
 }
 
 #[tokio::test]
-async fn a_dry_run_plans_and_refuses_what_the_import_sends_and_refuses() {
+async fn a_dry_run_plans_and_refuses_what_the_import_does() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\nb,2\nc,3\n");
     let faults = || scene.server.faults().on(Operation::CreatePet);
@@ -524,7 +524,7 @@ async fn a_dry_run_needs_neither_a_key_nor_a_network() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_or_an_input_without_rows_ends_it_at_once() {
+async fn a_refused_key_or_an_input_without_rows_ends_it_at_once() {
     let scene = Scene::new().await;
     let ran = scene.expect("pets import", [0, 0, 0, 0, 0], 0).await;
     assert!(

@@ -224,7 +224,7 @@ async fn a_list_that_never_ends_or_ends_too_early_proves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_rows_of_two_imports_are_never_created_more_often_than_asked() {
+async fn equal_rows_of_two_imports_are_never_created_too_often() {
     for lost in [Fate::Lost, Fate::Unanswered, Fate::Late(2)] {
         for ids in [
             vec![],

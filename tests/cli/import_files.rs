@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::import::Scene;
 
 #[tokio::test]
-async fn columns_of_other_names_and_separators_are_read_and_created_rows_have_their_ids() {
+async fn columns_and_separators_can_be_set_and_ids_are_written() {
     let scene = Scene::new().await;
     let text = "Animal;Kind;Owner\nRex;7;Ada\n\"a;b\";8;Bob\n";
     scene.write("pets.csv", text);
@@ -33,7 +33,7 @@ async fn columns_of_other_names_and_separators_are_read_and_created_rows_have_th
 }
 
 #[tokio::test]
-async fn mistakes_in_columns_and_separators_are_named_before_anything_is_sent() {
+async fn mistakes_in_columns_are_named_before_anything_is_sent() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "Animal;Kind\nRex;7\n");
     scene.write("pets.json", "{\"name\":\"Rex\",\"categoryId\":7}\n");
@@ -59,7 +59,7 @@ async fn mistakes_in_columns_and_separators_are_named_before_anything_is_sent() 
 }
 
 #[tokio::test]
-async fn several_files_are_imported_one_after_the_other_and_each_has_its_journal() {
+async fn several_files_are_imported_in_turn_each_with_its_journal() {
     let scene = Scene::new().await;
     scene.write("a.csv", "name,categoryId\nA,1\n");
     scene.write("b.csv", "name,categoryId\nB,2\nC,3\n");

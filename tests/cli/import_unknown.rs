@@ -96,7 +96,7 @@ async fn finds_out_which_rows_without_a_response_were_created() {
 }
 
 #[tokio::test]
-async fn a_journal_whose_end_was_cut_off_stops_the_import_until_it_was_checked() {
+async fn a_journal_with_its_end_cut_off_stops_the_import() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(9));
     scene

@@ -62,7 +62,7 @@ async fn runs_a_jq_expression_over_the_whole_result() {
 }
 
 #[tokio::test]
-async fn a_bad_jq_expression_is_refused_with_its_place_before_anything_is_sent() {
+async fn a_bad_jq_expression_is_refused_before_anything_is_sent() {
     let server = MockServer::builder()
         .key("k", Plan::enterprise(1, 9))
         .start()
@@ -312,7 +312,7 @@ async fn verbose_shows_headers_and_bodies_and_never_the_key() {
 }
 
 #[tokio::test]
-async fn what_is_written_is_harmless_at_a_terminal_and_reads_back_as_it_was() {
+async fn output_is_harmless_at_a_terminal_and_reads_back() {
     let names = [
         "a\u{1b}[2J\u{9b}\u{7f}",
         "\u{1b}]0;owned\u{7}\u{202e}x\u{200b}\u{feff}\u{e0041}",

@@ -348,7 +348,7 @@ async fn an_unreadable_file_stops_no_command_that_variables_describe() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_file_through_a_link_stays_a_link_and_a_large_one_is_refused() {
+async fn a_link_to_a_file_stays_and_a_large_file_is_refused() {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir(home.path().join("config")).unwrap();
     let target = home.path().join("dotfiles.toml");

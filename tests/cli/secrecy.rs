@@ -116,7 +116,7 @@ async fn headers_that_may_hold_a_secret_are_hidden() {
 }
 
 #[tokio::test]
-async fn no_output_contains_a_password_from_any_setting_variable_or_flag() {
+async fn no_output_contains_a_password_from_any_setting() {
     const PASSWORD: &str = "sentinel-7d2e/x%";
     const LINES: [&str; 9] = [
         "config list -o json",

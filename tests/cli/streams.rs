@@ -51,7 +51,7 @@ async fn a_full_disk_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ctrl_c_that_also_ends_the_writer_of_the_input_stops_the_command() {
+async fn ctrl_c_that_ends_the_inputs_writer_stops_the_command() {
     for (line, input) in [
         ("--mock pets import", ""),
         ("--mock pets create --file -", "{\"name\":"),

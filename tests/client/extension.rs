@@ -31,7 +31,7 @@ async fn every_call_takes_a_header_and_sends_it_with_each_attempt() {
 }
 
 #[tokio::test]
-async fn headers_of_options_are_added_to_pages_and_yield_to_those_of_a_call() {
+async fn headers_of_options_are_added_to_pages() {
     let next = [("Link", "</pets?cursor=2>; rel=\"next\"")];
     let (server, client) = serve(vec![answer(200, &next, "[]"), no_pets(), no_pets()]);
     let batch = RequestOptions::new().header("X-Tag", "batch");
@@ -47,7 +47,7 @@ async fn headers_of_options_are_added_to_pages_and_yield_to_those_of_a_call() {
 }
 
 #[tokio::test]
-async fn headers_that_the_client_sets_are_refused_before_anything_is_sent() {
+async fn reserved_headers_are_refused_before_anything_is_sent() {
     let (server, client) = serve(vec![no_pets()]);
     for name in [
         "Authorization",
@@ -73,7 +73,7 @@ async fn headers_that_the_client_sets_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn hooks_write_headers_for_each_attempt_in_order_and_never_see_the_key() {
+async fn hooks_write_headers_for_each_attempt_and_never_see_the_key() {
     let server = Wire::of(vec![answer(503, &[], ""), no_pets()]);
     let client = builder(&server.base())
         .on_request(|request| {
@@ -129,7 +129,7 @@ impl Transport for Counting {
 }
 
 #[tokio::test]
-async fn a_wrapper_sees_each_attempt_and_may_change_requests_and_responses() {
+async fn a_wrapper_sees_each_attempt_and_may_change_it() {
     let large = http(200, &[], format!("[{}]", " ".repeat(100)));
     let server = Wire::of(vec![
         answer(503, &[], ""),

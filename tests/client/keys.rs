@@ -94,7 +94,7 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
 }
 
 #[tokio::test]
-async fn never_sends_a_refused_key_again_and_asks_again_only_once_a_call() {
+async fn a_refused_key_is_never_sent_again() {
     for (hand_out, expected) in [
         (&["same"][..], &["same"][..]),
         (&["a", "b", "c"], &["a", "b"]),
@@ -136,7 +136,7 @@ async fn the_error_of_a_key_that_cannot_be_sent_does_not_repeat_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_comes_while_the_key_is_fetched_holds_the_call_back() {
+async fn a_refusal_while_the_key_is_fetched_holds_the_call_back() {
     let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], ""), no_pets()]);
     let slow = provider_fn(async |_| {
         tokio::time::sleep(secs(10)).await;
@@ -179,7 +179,7 @@ async fn a_provider_that_hangs_is_given_up_with_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
+async fn a_key_is_asked_again_after_a_wait_that_may_change_it() {
     for (seconds, keys, key) in [
         (4, &["waits", "waits", "fresh"], "waits"),
         (6, &["waits", "waits", "fresh"], "fresh"),
@@ -202,7 +202,7 @@ async fn is_asked_again_after_a_wait_in_which_the_key_may_have_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn is_asked_again_once_although_another_call_is_refused_meanwhile() {
+async fn a_key_is_asked_again_once_despite_another_refusal() {
     let wait = || answer(429, &[("Retry-After", "6")], "");
     let server = Wire::of(vec![wait(), wait(), no_pets()]);
     let other = impatient(&server.base()).api_key("waits").build().unwrap();
@@ -392,7 +392,7 @@ async fn rotate(delay: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_refused_to_50_tasks_is_refreshed_once_however_long_it_takes() {
+async fn a_key_refused_to_50_tasks_is_refreshed_once() {
     rotate(Duration::ZERO).await;
     rotate(secs(1)).await;
 }

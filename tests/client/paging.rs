@@ -78,7 +78,7 @@ async fn follows_a_whole_address_on_the_same_origin() {
 }
 
 #[tokio::test]
-async fn asks_the_first_page_only_with_what_was_asked_and_never_invents_a_parameter() {
+async fn the_first_page_is_asked_with_no_invented_parameter() {
     let server = Wire::of(vec![
         page(&[1, 2], &["<?cursor=x>; rel=next"]),
         page(&[], &[]),
@@ -296,7 +296,7 @@ async fn pages_that_lead_nowhere_end_the_stream() {
 }
 
 #[tokio::test]
-async fn many_empty_pages_with_a_full_one_between_them_are_no_reason_to_stop() {
+async fn empty_pages_are_no_reason_to_stop() {
     let server = Wire::start(|number| {
         let link = format!("<?c={number}>; rel=next");
         match number {

@@ -137,7 +137,7 @@ async fn sends_a_raw_request_as_it_was_built() {
 }
 
 #[tokio::test]
-async fn refuses_a_raw_request_that_would_leave_the_base_or_break_its_framing() {
+async fn a_raw_request_that_leaves_the_base_is_refused() {
     let (server, client) = server(200, "{}");
     let get = |path| client.request(Method::GET, path);
     for request in [
@@ -196,7 +196,7 @@ async fn takes_any_value_that_can_be_shown_and_decodes_into_any_type() {
 }
 
 #[tokio::test]
-async fn a_post_that_is_declared_idempotent_is_sent_again_and_a_get_that_is_not_is_not() {
+async fn a_declared_idempotence_decides_what_is_sent_again() {
     let flaky = || Wire::of(vec![Act::Cut(Vec::new()), answer(200, &[], "{}")]);
     let server = flaky();
     let order = client(&server.base())
@@ -222,7 +222,7 @@ async fn a_post_that_is_declared_idempotent_is_sent_again_and_a_get_that_is_not_
 }
 
 #[tokio::test]
-async fn pages_of_any_kind_are_followed_on_the_same_origin_until_they_repeat() {
+async fn pages_of_any_kind_are_followed_until_they_repeat() {
     let server = Wire::of(vec![
         answer(
             200,

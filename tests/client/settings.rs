@@ -110,7 +110,7 @@ fn allows_what_is_safe_or_was_allowed() {
 }
 
 #[tokio::test]
-async fn a_base_url_may_have_any_path_or_none_and_a_slash_at_its_end_or_none() {
+async fn a_base_url_may_have_any_path_and_a_trailing_slash() {
     let server = Wire::start(|_| no_pets());
     for path in ["", "/", "/v1", "/v1/", "/v1//", "/a%20b/v1", "/a/../v1"] {
         let client = client(&(server.origin() + path));
@@ -147,7 +147,7 @@ async fn a_proxy_is_not_asked_for_a_server_on_this_machine() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_asked_for_a_server_elsewhere_with_its_own_credentials() {
+async fn a_proxy_is_used_for_remote_servers_with_its_credentials() {
     let proxy = Wire::start(|_| no_pets());
     let settings = Proxy::all(proxy.origin())
         .basic_auth("kennel", "pw")

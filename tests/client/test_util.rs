@@ -41,7 +41,7 @@ async fn a_fake_service_records_its_requests_without_the_key() {
 }
 
 #[tokio::test]
-async fn two_clients_with_one_key_share_no_limits_where_they_are_isolated() {
+async fn two_isolated_clients_with_one_key_share_no_limits() {
     let banned = || {
         test_util::client(|_| {
             let mut response = problem(StatusCode::TOO_MANY_REQUESTS, "key_banned", "")?;
@@ -152,7 +152,7 @@ async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_waiting_calls_read_the_services_clock_hardly_more_often_than_one() {
+async fn many_waiting_calls_read_the_clock_as_rarely_as_one() {
     let server = mock("test-key", Plan::Free).start().await.unwrap();
     let reads = Arc::new(AtomicUsize::new(0));
     let (clock, count) = (server.clock().clone(), Arc::clone(&reads));

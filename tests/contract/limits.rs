@@ -54,7 +54,7 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
 }
 
 #[tokio::test]
-async fn without_the_rate_limiter_the_61st_request_is_refused_and_nothing_more_is_sent() {
+async fn the_61st_request_without_the_rate_limiter_is_refused() {
     let server = watched(frozen(Plan::Free)).await;
     let client = ungated(&server);
     for _ in 0..60 {

@@ -57,7 +57,7 @@ async fn send(
 }
 
 #[tokio::test]
-async fn only_the_authorities_that_are_named_are_trusted_where_that_is_asked() {
+async fn only_named_authorities_are_trusted_where_asked() {
     let server = start().await;
     let only = || Tls::new().only_root_certificates(true);
     let trusts = client(&server).tls(only().root_certificates(server.ca_certificate().unwrap()));

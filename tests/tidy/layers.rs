@@ -282,7 +282,7 @@ fn types_defined_twice(modules: &Modules) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn a_crate_has_few_layers_that_use_those_above_no_circle_and_no_name_twice() {
+fn a_crate_has_few_layers_no_circle_and_no_name_twice() {
     for name in CRATES {
         let groups = groups(&read(format!("{name}/src/lib.rs")));
         let last = groups.values().max().unwrap() - groups.values().min().unwrap();

@@ -86,7 +86,7 @@ fn dependencies(features: &str) -> String {
 }
 
 #[test]
-fn a_program_without_shared_limits_has_no_line_of_the_sharing_engine() {
+fn a_program_without_shared_limits_lacks_the_sharing_engine() {
     let has_postcard = |features| {
         dependencies(features)
             .lines()

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_is_written_in_parts_of_one_layout_and_no_cell_is_cut() {
+    fn a_long_table_keeps_one_layout_and_cuts_no_cell() {
         let screen = Screen::plain(Some(30));
         let options = OutputOptions::new(screen).with_format(Some(OutputFormat::Table));
         let sink = Sink::default();

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_table_wraps_its_last_column_and_counts_hidden_columns_that_have_a_title() {
+    fn a_narrow_table_wraps_its_last_column() {
         let head = vec![
             Head::new("LEFT"),
             Head::new("").dropped(1),

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_folder_that_is_a_link_or_open_to_others_is_not_used() {
+    fn an_unsafe_temporary_folder_is_not_used() {
         let home = tempfile::tempdir().unwrap();
         let temporary = home.path().join("temporary");
         let dirs = Dirs {

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_left_out_of_an_address_and_an_address_without_one_stays() {
+    fn a_password_is_left_out_of_an_address() {
         for (text, shown) in [
             ("redis://me:pa@ss@cache:6379/1", "redis://…@cache:6379/1"),
             ("rediss://:secret@cache", "rediss://…@cache"),

@@ -107,7 +107,7 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
 }
 
 #[test]
-fn ctrl_c_says_how_far_an_export_is_and_that_the_same_command_continues() {
+fn ctrl_c_says_how_far_an_export_is_and_how_to_continue() {
     let scene = Scene::new();
     let slow = scene
         .server

@@ -95,7 +95,7 @@ async fn four_processes_on_a_free_key_are_never_refused_and_use_it_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_four_processes_on_a_pro_key_are_never_refused_and_use_it_up() {
+async fn sixty_four_processes_on_a_pro_key_are_never_refused() {
     together(Plan::Pro, 300, 64).await;
 }
 
@@ -138,12 +138,12 @@ async fn disturbed(signal: Signal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_is_killed_as_it_asks_does_not_hold_the_others_up() {
+async fn a_process_killed_as_it_asks_does_not_hold_others_up() {
     disturbed(Signal::KILL).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_is_stopped_as_it_asks_does_not_hold_the_others_up() {
+async fn a_process_stopped_as_it_asks_does_not_hold_others_up() {
     disturbed(Signal::STOP).await;
 }
 
@@ -266,7 +266,7 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_folder_for_state_processes_share_another_one_and_doctor_names_it() {
+async fn processes_without_a_state_folder_share_another() {
     for (variable, folder) in [
         ("XDG_RUNTIME_DIR", "petstore/limits".to_owned()),
         (

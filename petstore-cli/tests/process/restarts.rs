@@ -122,7 +122,7 @@ fn check(import: &Import) {
 }
 
 #[test]
-fn an_import_goes_on_while_its_server_is_killed_and_started_again() {
+fn an_import_goes_on_while_its_server_restarts() {
     const ROWS: usize = 600;
 
     let folder = tempfile::tempdir().unwrap();

@@ -161,7 +161,7 @@ fn wait_for_hits(fault: &FaultGuard, hits: u64) {
 }
 
 #[test]
-fn ctrl_c_lets_an_import_finish_its_rows_in_flight_and_says_how_to_continue() {
+fn ctrl_c_finishes_an_imports_rows_and_says_how_to_continue() {
     let (server, home, line) = import(Plan::Free);
     let first = server
         .faults()
@@ -231,7 +231,7 @@ fn a_second_ctrl_c_stops_an_import_at_once() {
 }
 
 #[test]
-fn an_import_whose_terminal_is_closed_finishes_its_rows_in_flight() {
+fn an_import_without_its_terminal_finishes_rows_in_flight() {
     let (server, home, line) = import(Plan::Free);
     let slow = server
         .faults()
@@ -258,7 +258,7 @@ fn an_import_whose_terminal_is_closed_finishes_its_rows_in_flight() {
 }
 
 #[test]
-fn the_bar_of_an_import_shows_the_quota_and_waiting_rows_are_not_in_flight() {
+fn an_imports_bar_shows_the_quota_and_only_rows_in_flight() {
     let (server, home, line) = import(Plan::enterprise(5, 100));
     let mut terminal = typed(&line, home.path(), server.url());
     // Five rows now, five after a minute, two after another minute.

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_old_key_is_replaced_before_it_is_used_but_a_slow_vault_is_not_waited_for() {
+    async fn an_old_key_is_replaced_early_without_waiting_for_the_vault() {
         let (down, asked) = (Arc::default(), Arc::default());
         let keys = vault(&down, &asked);
         keys.api_key(None).await.unwrap();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_that_was_asked_for_before_it_was_invalidated_is_not_kept() {
+    async fn a_key_fetched_before_it_was_invalidated_is_not_kept() {
         let (down, asked) = (Arc::default(), Arc::default());
         let keys = vault(&down, &asked);
         keys.api_key(None).await.unwrap();

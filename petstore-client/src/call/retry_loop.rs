@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_may_have_been_processed_is_retried_only_if_it_is_idempotent() {
+    async fn a_request_maybe_processed_is_retried_only_if_idempotent() {
         let lost = Scene::new(Method::POST).run(&[Act::Lost]).await;
         assert!(lost.result.unwrap_err().may_have_been_processed());
         assert_eq!(lost.keys.len(), 1);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_retry_after_of_a_5xx_is_added_to_the_pause_and_uses_max_wait() {
+    async fn the_retry_after_of_a_5xx_is_added_to_the_pause() {
         let acts = [Act::Later(503, 40), Act::Later(503, 70)];
         let outcome = Scene::new(Method::GET).run(&acts).await;
         assert!(outcome.result.is_ok());
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rejected_key_is_replaced_once_and_its_attempt_does_not_count() {
+    async fn a_rejected_key_is_replaced_once_without_using_an_attempt() {
         let rotating = || {
             let mut scene = Scene::new(Method::POST);
             scene.options.max_attempts = Some(1);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_call_that_has_gone_was_to_get_is_released_and_its_line_is_removed() {
+    fn grants_for_a_call_that_has_gone_are_released() {
         let (mut queue, mut engine) = (Queue::default(), Engine::new(at(0), service(0)));
         drop(queue.join(&Policy::default(), Place(Priority::default(), 1)));
         assert_eq!((queue.waiting(), queue.is_empty()), (1, false));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_limits_its_requests_in_flight_does_not_hold_up_others() {
+    fn a_limit_on_requests_in_flight_does_not_hold_up_others() {
         let mut queue = Queue::default();
         let mut engine = Engine::Local(with_window(1_000, 999));
         let one_of = || Policy {

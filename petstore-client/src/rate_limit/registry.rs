@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_block_is_known_after_the_last_client_is_gone_until_it_is_over() {
+    async fn a_block_is_known_after_the_last_client_is_gone() {
         let registry = Registry::new(TimeSource::default());
         block(&get(&registry, "Bearer one"), 30).await;
         for other in 0..100 {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn memory_is_bounded_and_the_blocks_that_end_first_are_forgotten_first() {
+    async fn memory_is_bounded_and_early_blocks_are_forgotten_first() {
         let registry = Registry::new(TimeSource::default());
         let held = get(&registry, "Bearer held");
         block(&get(&registry, "Bearer long"), 80_000).await;

@@ -198,7 +198,7 @@ fn fleets() -> impl Iterator<Item = Fleet> {
 }
 
 #[test]
-fn members_that_cannot_see_each_other_are_hardly_refused_and_use_the_quota() {
+fn unconnected_members_are_hardly_refused_and_use_the_quota() {
     for fleet in fleets() {
         let least = least_used(fleet.model.minute);
         fleet.assert("started within 2 s", 1, least);
@@ -224,7 +224,7 @@ fn members_that_start_when_nothing_is_left_do_not_ban_the_key() {
 }
 
 #[test]
-fn a_store_that_is_lost_in_mid_run_bans_nobody_and_may_come_back() {
+fn a_store_lost_in_mid_run_bans_nobody() {
     for fleet in fleets() {
         let least = least_used(fleet.model.minute);
         for (from, length) in [(55, 3_600), (70, 40), (115, 60)] {
@@ -258,7 +258,7 @@ fn members_that_connect_late_do_not_ban_the_key() {
 }
 
 #[test]
-fn members_that_cannot_see_each_other_survive_other_latencies_and_odd_services() {
+fn unconnected_members_survive_latencies_and_odd_services() {
     type Oddity = (&'static str, fn(&mut Fleet));
     let odd: [Oddity; 6] = [
         ("5 ms", |fleet| fleet.latency = 5_000),
@@ -281,7 +281,7 @@ fn members_that_cannot_see_each_other_survive_other_latencies_and_odd_services()
 
 /// A record has room for 100 members; the others wait.
 #[test]
-fn many_members_on_a_working_store_are_not_refused_and_use_the_quota() {
+fn many_members_on_a_store_are_not_refused_and_use_the_quota() {
     for (rate, members, tasks) in [(60, 70, 2), (300, 100, 4), (1_000, 80, 4), (1_000, 110, 4)] {
         for seconds in [2, 20] {
             let fleet = Fleet {
@@ -306,7 +306,7 @@ fn the_end_of_a_days_quota_bans_nobody() {
 }
 
 #[test]
-fn a_sole_user_without_its_store_has_full_speed_after_three_seconds() {
+fn a_sole_user_without_its_store_has_full_speed() {
     for (rate, tasks) in [(60, 8), (300, 16), (1_000, 16), (1_000, 64)] {
         Fleet::new(rate, 1, tasks).assert("sole user", 0, 0.995);
         let time_of = |shared| {

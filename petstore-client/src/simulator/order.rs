@@ -220,7 +220,7 @@ fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
 }
 
 #[test]
-fn calls_go_in_the_order_in_which_they_came_those_of_low_priority_last() {
+fn calls_go_in_their_order_and_low_priority_goes_last() {
     check(calls(), CASES, |calls| {
         let (order, woken) = stand_in_line(&calls);
         let stay = |background| {

@@ -184,7 +184,7 @@ fn link() -> impl Strategy<Value = (String, Option<String>)> {
 }
 
 #[test]
-fn links_are_found_as_they_were_written_and_garbage_between_them_ends_its_line_only() {
+fn links_are_found_between_lines_of_garbage() {
     let lines = vec(vec(link(), 1..4), 1..3);
     check((lines, "[ -~]{0,40}"), (CASES, 34), |(lines, garbage)| {
         let text = |line: &Vec<(String, _)>| {
@@ -254,7 +254,7 @@ fn address() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_base_url_that_is_accepted_keeps_every_path_below_it_and_the_key_off_plain_http() {
+fn an_accepted_base_url_keeps_paths_and_protects_the_key() {
     check((address(), address()), (2 * CASES, 35), |(text, path)| {
         let Ok(base) = BaseUrl::parse(&text, false) else {
             return Ok(());
@@ -289,7 +289,7 @@ fn json_value() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn of_an_error_only_texts_are_taken_and_its_message_can_be_shown() {
+fn only_texts_of_an_error_are_taken_and_shown() {
     let body = (
         option::of(json_value()),
         option::of(json_value()),

@@ -75,7 +75,7 @@ fn nothing_is_sent_while_told_to_wait_whatever_the_service_does() {
 }
 
 #[test]
-fn where_the_service_tells_the_time_the_wall_clock_changes_nothing() {
+fn the_wall_clock_changes_nothing_where_the_service_has_one() {
     check((conforming(), any::<i32>()), FEW, |(mut setup, seconds)| {
         // A plan is counted by the service's minutes, which the first response shows.
         setup.policy.plan = None;

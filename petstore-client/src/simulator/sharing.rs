@@ -136,7 +136,7 @@ fn a_member_that_is_stopped_holds_the_others_up_for_a_while() {
 }
 
 #[test]
-fn while_the_store_is_out_of_reach_members_go_on_as_carefully_as_beside_other_clients() {
+fn members_go_on_carefully_while_the_store_is_out_of_reach() {
     for (rate, members, tasks) in [(300, 4, 16), (1_000, 4, 64)] {
         for (from, length) in [(20, 5), (50, 30), (65, 200)] {
             let mut setup = Shared::new(rate, members, tasks).setup(1);
@@ -169,7 +169,7 @@ fn a_step_of_the_stores_clock_costs_at_most_a_refusal() {
 }
 
 #[test]
-fn members_beside_a_client_that_does_not_share_are_hardly_refused() {
+fn members_beside_an_unshared_client_are_hardly_refused() {
     for (rate, tasks) in [
         (60, 4),
         (300, 4),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_log_normal_delays_are_below_the_median_and_some_far_above() {
+    fn log_normal_delays_have_their_median_and_a_long_tail() {
         let median = Duration::from_secs(1);
         let draws = draws(Delay::LogNormal { median, sigma: 0.4 }, 1);
         let below = draws.iter().filter(|draw| **draw < median).count();

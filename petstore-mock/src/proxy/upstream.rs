@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_keeps_its_path_and_loses_the_fields_of_its_connection() {
+    fn a_request_keeps_its_path_and_loses_connection_fields() {
         let upstream = upstream("http://127.0.0.1:9/base/v2/").unwrap();
         let request = Request::get("http://mock/v1/pets?limit=5")
             .header("host", "mock")

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_cut_between_characters_and_a_scope_closes_itself_alone() {
+    fn a_name_is_cut_between_characters_and_a_scope_closes_itself() {
         let long = format!("a{}", "é".repeat(150));
         assert_eq!(shortened(&long), format!("a{}", "é".repeat(99)));
         let mut audit = Audit::new(Severities::default());

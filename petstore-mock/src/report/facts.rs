@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_body_that_was_read_and_kept_as_a_whole_is_compared_as_json() {
+    fn only_a_complete_body_is_compared_as_json() {
         let body = |length, digest| Captured {
             start: "[1]".into(),
             length,
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_in_seconds_ends_at_the_reset_of_the_quota_and_a_date_is_one() {
+    fn a_wait_in_seconds_ends_at_the_quotas_reset() {
         let now = Duration::from_millis(10_700);
         let until = |retry_after, reset| {
             let fields = ReplyFields {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn bans_at_the_11th_request_sent_while_told_to_wait_for_exactly_as_long_as_it_says() {
+    fn the_11th_request_of_a_told_wait_bans_exactly_so_long() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..10 {
             assert_eq!(arrive(&mut record, at(1.0)), None);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_during_a_ban_do_not_lengthen_it_and_it_ends_with_a_clean_slate() {
+    fn a_request_during_a_ban_does_not_lengthen_it() {
         let mut record = told_to_wait_a_minute();
         for _ in 0..11 {
             arrive(&mut record, at(0.0));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_and_a_ban_hold_until_their_end_or_until_they_are_lifted() {
+    fn a_wait_and_a_ban_hold_until_their_end_or_a_lift() {
         let (soon, late) = (at(60.0), at(300.0));
         let mut record = told_to_wait_a_minute();
         assert_eq!(

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn describes_the_quota_with_the_fewest_requests_left_and_the_minute_in_a_tie() {
+    fn the_quota_with_the_fewest_requests_left_is_described() {
         let mut allowance = Allowance::new(Plan::enterprise(3, 3), Window::Fixed);
         send(&mut allowance, at(0), 1);
         assert_eq!(

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_over_the_pages_meets_every_pet_once_while_pets_are_added() {
+    fn a_walk_meets_every_pet_once_while_pets_are_added() {
         let mut store = store((1..=25).map(|id| (id, None)));
         let (mut seen, mut after) = (Vec::new(), None);
         loop {

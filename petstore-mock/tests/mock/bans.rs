@@ -62,7 +62,7 @@ async fn a_ban_outlasts_the_window_is_not_lengthened_and_ends() {
 }
 
 #[tokio::test]
-async fn between_two_seconds_of_the_clock_no_wait_is_a_second_too_long_or_too_short() {
+async fn a_wait_between_two_seconds_of_the_clock_is_exact() {
     let mock = start_with(|builder| builder.key("one", Plan::enterprise(1, 9))).await;
     mock.server.clock().advance(Duration::from_millis(250));
     let wait = async || {

@@ -178,7 +178,7 @@ async fn a_body_of_more_than_a_mebibyte_is_413() {
 }
 
 #[tokio::test]
-async fn who_sends_all_of_a_body_that_is_too_long_still_gets_the_answer() {
+async fn the_sender_of_a_body_that_is_too_long_gets_the_answer() {
     let mock = start().await;
     // Far more than the kernel buffers: closing at once would reset the connection under the
     // client, which may then never see the answer.
@@ -237,7 +237,7 @@ async fn a_large_body_without_a_key_is_still_answered_401() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_400_and_the_connection_is_said_to_end() {
+async fn a_truncated_body_is_400_and_closes_the_connection() {
     let mock = start().await;
     for body in ["zz\r\n", "5\r\n{\"nam\r\nzz\r\n", "fffffffffffffffffff\r\n"] {
         let head = post_head("Transfer-Encoding: chunked");

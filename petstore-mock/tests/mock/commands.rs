@@ -60,7 +60,7 @@ fn exec_serves_while_the_command_runs_and_tells_it_where() {
 }
 
 #[test]
-fn exec_gives_the_command_a_key_of_the_plan_and_leaves_the_others() {
+fn exec_gives_the_command_a_key_of_the_plan() {
     let answer = exec_asking(&["--plan", "enterprise:7/9"], "ask /v1/pets");
     assert!(answer.contains("x-ratelimit-limit: 7\r\n"), "{answer}");
     let answer = exec_asking(&[], "PETSTORE_API_KEY=pro-key; ask /v1/pets");
@@ -107,7 +107,7 @@ fn verdict(flags: &[&str], script: &str) -> (i32, String) {
 }
 
 #[test]
-fn exec_exits_with_3_if_the_report_has_findings_that_fail_on_names() {
+fn exec_exits_with_3_if_findings_fail_the_run() {
     let (status, said) = verdict(&[], RUDE);
     assert!(status == 0 && said.contains("key-in-url 1"), "{said}");
     assert_eq!(verdict(&["--fail-on", "violations"], RUDE).0, 3);
@@ -306,7 +306,7 @@ fn health_over_tls_trusts_the_authority_it_is_given() {
 }
 
 #[test]
-fn exec_over_tls_keeps_the_settings_of_wget_and_adds_the_authority() {
+fn exec_over_tls_keeps_wgets_settings_and_adds_the_authority() {
     let own = scratch("wgetrc");
     fs::write(&own, "timeout = 9").unwrap();
     let mut with_settings = command(&[
@@ -384,7 +384,7 @@ fn prints_completions_for_every_shell() {
 }
 
 #[test]
-fn the_admin_token_comes_from_a_file_or_a_variable_and_is_never_shown() {
+fn the_admin_token_is_never_shown() {
     let file = scratch("token");
     fs::write(&file, "s3cr3t token\n").unwrap();
     let path = file.to_str().unwrap();

@@ -176,7 +176,7 @@ async fn a_burst_beyond_the_quota_is_noted_and_one_within_it_is_not() {
 }
 
 #[tokio::test]
-async fn a_post_repeated_after_an_unknown_outcome_is_found_unless_the_client_looked() {
+async fn a_repeated_post_is_found_unless_the_client_looked() {
     for (looks, expected) in [(true, vec![]), (false, vec![(Rule::RepeatedPost, 1)])] {
         let mock = start().await;
         let lost = mock.on(Operation::CreatePet).first(1).reset();
@@ -338,7 +338,7 @@ async fn a_notice_counts_once_per_client_and_fails_nothing() {
 }
 
 #[tokio::test]
-async fn findings_survive_the_journal_and_a_reset_until_they_are_deleted() {
+async fn findings_survive_a_reset_until_they_are_deleted() {
     let mock = start_with(|builder| builder.journal(0)).await;
     for _ in 0..50 {
         let request = mock.request(Method::GET, "/v1/pets/1?api_key=x");
@@ -491,7 +491,7 @@ async fn a_named_key_is_shown_by_its_name() {
 }
 
 #[test]
-fn a_post_that_is_repeated_as_soon_as_its_client_gives_up_is_found() {
+fn a_post_repeated_as_soon_as_its_client_gives_up_is_found() {
     let server = petstore_mock::MockServer::start_blocking();
     let hangs = server.faults().on(Operation::CreatePet).apply(Effect::Hang);
     let send = |name: u64| {

@@ -30,7 +30,7 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
 }
 
 #[test]
-fn a_listing_has_no_parameter_but_those_whose_every_described_value_is_taken() {
+fn a_listing_accepts_every_described_parameter_and_no_other() {
     // A cursor has no such description, because the mock accepts only cursors that it created.
     let document: Value = serde_json::from_str(Service.json()).unwrap();
     let parameters = document["paths"]["/pets"]["get"]["parameters"]
@@ -44,7 +44,7 @@ fn a_listing_has_no_parameter_but_those_whose_every_described_value_is_taken() {
 }
 
 #[tokio::test]
-async fn each_path_of_the_contract_takes_the_methods_it_is_described_with() {
+async fn each_path_of_the_contract_takes_its_described_methods() {
     let mock = start().await;
     for document in [&SERVICE, &ADMINISTRATION] {
         for (path, item) in document.paths() {

@@ -76,7 +76,7 @@ fn refusal(data: &Path) -> String {
 }
 
 #[test]
-fn what_was_answered_201_outlives_kill_9_in_the_middle_of_a_thousand_creations() {
+fn created_pets_outlive_kill_9() {
     let data = scratch("killed");
     let mut known: BTreeMap<i64, String> = BTreeMap::new();
     for round in 0..3 {

@@ -19,7 +19,7 @@ fn exec(flags: &[&str], script: &str) -> Command {
 }
 
 #[test]
-fn findings_are_printed_with_their_evidence_if_they_fail_the_run() {
+fn findings_that_fail_the_run_are_printed_with_evidence() {
     let (status, _, err) = ended(&mut exec(&["--fail-on", "violations"], RUDE));
     assert_eq!(status, 3);
     for part in [
@@ -41,7 +41,7 @@ fn findings_are_printed_with_their_evidence_if_they_fail_the_run() {
 }
 
 #[test]
-fn at_most_forty_lines_are_printed_and_the_last_says_where_the_rest_is() {
+fn at_most_40_lines_are_printed_and_the_last_names_the_rest() {
     let file = scratch("report.txt");
     // Each scope has its own finding.
     let script = r#"

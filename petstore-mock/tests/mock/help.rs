@@ -18,7 +18,7 @@ fn the_version_goes_to_stdout() {
 }
 
 #[test]
-fn the_help_names_its_commands_and_flags_and_marks_what_is_assumed() {
+fn the_help_names_its_commands_and_flags() {
     let help = printed(&["--help"]);
     let lines: Vec<_> = help.lines().map(str::trim_end).collect();
     insta::assert_snapshot!("help", lines.join("\n"));

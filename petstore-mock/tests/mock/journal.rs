@@ -259,7 +259,7 @@ async fn credentials_are_masked_whether_the_server_knows_them_or_not() {
 }
 
 #[tokio::test]
-async fn after_a_reset_verification_is_certain_again_and_a_key_is_found() {
+async fn verification_is_certain_again_after_a_reset() {
     let mock = start_with(|builder| builder.journal(2)).await;
     for _ in 0..3 {
         mock.get("/v1/pets").await;

@@ -82,7 +82,7 @@ async fn it_listens_on_ipv6_too() {
 }
 
 #[tokio::test]
-async fn dropping_it_closes_the_port_at_once_and_its_connections_with_it() {
+async fn dropping_it_closes_the_port_and_its_connections() {
     let mock = start().await;
     let addr = mock.server.addr();
     let mut idle = idle_connection(&mock.server).await;
@@ -186,7 +186,7 @@ fn hesitate(addr: SocketAddr, begun: oneshot::Sender<()>) -> std::io::Result<Str
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_it_waits_for_a_request_in_flight_under_paused_time_too() {
+async fn a_stop_waits_for_a_request_in_flight_in_paused_time() {
     let server = MockServer::start().await;
     let addr = server.addr();
     let (begin, begun) = oneshot::channel();
@@ -297,7 +297,7 @@ fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
 }
 
 #[tokio::test]
-async fn a_blocking_server_starts_stops_and_is_dropped_within_a_runtime() {
+async fn a_blocking_server_starts_and_stops_within_a_runtime() {
     let (one, other) = (MockServer::start_blocking(), MockServer::start_blocking());
     let addr = other.addr();
     drop(one);

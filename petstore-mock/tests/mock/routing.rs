@@ -62,7 +62,7 @@ async fn unknown_paths_are_404_with_and_without_a_key() {
 }
 
 #[tokio::test]
-async fn a_path_is_the_same_whether_or_not_its_letters_are_percent_encoded() {
+async fn a_path_is_the_same_with_percent_encoded_letters() {
     let mock = start().await;
     for path in [
         "/v1/%70ets",

@@ -66,7 +66,7 @@ fn a_second_signal_does_not_wait_for_requests_in_flight() {
 
 #[cfg(unix)]
 #[test]
-fn goes_on_when_file_descriptors_are_free_again_and_can_be_stopped_while_they_are_not() {
+fn the_mock_recovers_when_file_descriptors_are_free_again() {
     let script = "ulimit -n 40 && exec \"$0\" --port 0";
     let server = Running::spawn(Command::new("sh").args(["-c", script, BINARY]));
     let silent = || -> Vec<_> {
@@ -142,7 +142,7 @@ fn serves_as_its_flags_say() {
 }
 
 #[test]
-fn writes_the_authoritys_certificate_before_it_says_that_it_is_ready() {
+fn the_authoritys_certificate_is_written_before_readiness() {
     let file = scratch("ca.pem");
     let path = file.to_str().unwrap();
     let server = Running::start(&["--port", "0", "--tls", "--tls-ca-file", path]);

@@ -171,7 +171,7 @@ async fn a_cut_body_has_the_exact_number_of_bytes() {
 }
 
 #[tokio::test]
-async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
+async fn a_body_shorter_than_the_cut_is_complete() {
     let mock = start().await;
     let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
     let fault = mock.on(Operation::ListPets).apply(Effect::Cut {
@@ -186,7 +186,7 @@ async fn a_body_shorter_than_the_cut_is_complete_and_the_connection_stays() {
 }
 
 #[tokio::test]
-async fn a_stall_ends_when_the_mocks_clock_has_passed_it_and_the_connection_goes_on() {
+async fn a_stall_ends_when_the_mocks_clock_has_passed_it() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     let stall = Effect::Stall {
@@ -221,7 +221,7 @@ async fn a_stall_without_end_lasts_until_the_client_leaves() {
 }
 
 #[tokio::test]
-async fn nothing_is_ever_answered_and_stopping_the_server_does_not_wait_for_it() {
+async fn a_silent_server_does_not_delay_the_stop() {
     let mock = start().await;
     let fault = mock.server.faults().on_all().apply(Effect::Hang);
     let mut wire = Wire::listing(&mock).await;
@@ -264,7 +264,7 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_takes_no_real_time_where_the_runtimes_is_paused() {
+async fn a_slow_answer_takes_no_real_time_in_paused_time() {
     let clock = Clock::runtime(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
     let server = MockServer::builder().clock(clock).start().await.unwrap();
     let _fault = server

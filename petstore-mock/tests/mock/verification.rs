@@ -108,7 +108,7 @@ request 4 fits 3., but came before"#;
 }
 
 #[tokio::test]
-async fn what_is_expected_beforehand_is_checked_at_the_end_of_the_scope() {
+async fn expectations_are_checked_at_the_end_of_the_scope() {
     let mock = asked().await;
     {
         let _pets = mock.server.expect(Operation::ListPets, 1);

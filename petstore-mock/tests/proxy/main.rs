@@ -404,7 +404,7 @@ fn pets(answers: &str) -> &str {
 
 /// Runs `proxy` in front of a service over TLS, and records it.
 #[test]
-fn the_program_records_a_service_that_it_trusts_by_the_systems_certificates() {
+fn the_program_records_a_service_with_a_system_certificate() {
     const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

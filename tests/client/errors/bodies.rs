@@ -17,7 +17,7 @@ fn chunk(length: usize) -> Vec<u8> {
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 #[tokio::test]
-async fn a_body_of_exactly_the_default_cap_is_read_and_one_byte_more_is_not() {
+async fn a_body_of_the_default_cap_is_read_and_one_byte_more_is_not() {
     for (extra, fits) in [(0, true), (1, false)] {
         let body = format!("[]{}", " ".repeat(10 * MIB - 2 + extra));
         let server = Wire::of(vec![answer(200, &[], &body)]);
@@ -232,7 +232,7 @@ async fn interim_answers_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_post_after_the_server_closed_an_idle_connection_takes_a_new_one() {
+async fn a_post_after_an_idle_connection_closed_takes_a_new_one() {
     let (server, client) = serve(vec![Act::Cut(http(200, &[], "[]")), answer(201, &[], REX)]);
     listed(&client).await;
     // The client can read the end of the connection before the next request.

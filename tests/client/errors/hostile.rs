@@ -215,7 +215,7 @@ fn many_calls_end_in_time_and_well_whatever_the_server_sends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_response_that_ends_at_any_byte_is_lost_and_a_post_is_not_sent_again() {
+async fn a_response_cut_at_any_byte_is_lost() {
     let whole = http(
         201,
         &[("X-RateLimit-Limit", "60"), ("Retry-After", "1")],

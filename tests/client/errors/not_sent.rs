@@ -132,7 +132,7 @@ async fn a_post_that_ends_while_connecting_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
+async fn a_post_that_ends_while_connecting_succeeds_later() {
     let Full {
         listener,
         base,
@@ -151,7 +151,7 @@ async fn a_post_that_ends_while_connecting_succeeds_once_the_server_accepts() {
 
 /// The system accepts the connection, although the listener never does.
 #[tokio::test]
-async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
+async fn a_post_that_only_the_backlog_accepted_is_uncertain() {
     let listener = listen();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let error = create(&client(&base, 4)).await.unwrap_err();
@@ -165,7 +165,7 @@ async fn a_post_that_only_the_backlog_accepted_may_have_been_processed() {
 /// A new connection for the POST fails in the background, after an idle connection has taken the
 /// POST.
 #[tokio::test]
-async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_repeated() {
+async fn a_post_that_another_connection_took_is_not_repeated() {
     for attempts in [1, 3] {
         let mut gets = 0;
         let server = Wire::reading(move |seen| {
@@ -210,7 +210,7 @@ async fn a_post_that_another_connection_took_may_have_been_processed_and_is_not_
 }
 
 #[test]
-fn a_call_that_ends_while_it_connects_again_may_have_been_processed_before() {
+fn a_call_that_ends_while_it_reconnects_may_have_been_processed() {
     let elsewhere = Runtime::new().unwrap();
     let (filled, is_filled) = std::sync::mpsc::channel();
     let listener = elsewhere.block_on(async { small_backlog() });

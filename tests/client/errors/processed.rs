@@ -257,7 +257,7 @@ impl Transport for Failover {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrapper_that_sends_twice_may_have_been_processed_the_first_time() {
+async fn a_wrapper_that_sends_twice_may_have_been_processed() {
     let gone = Service::Gone.start().await.base;
     for (first, processed) in [
         (Service::Gone, false),

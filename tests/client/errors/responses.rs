@@ -256,7 +256,7 @@ async fn a_huge_value_never_makes_a_huge_message() {
 }
 
 #[tokio::test]
-async fn an_empty_success_where_a_pet_belongs_tells_that_it_may_have_been_added() {
+async fn an_empty_success_says_that_the_pet_may_have_been_added() {
     for status in [200, 201, 202, 204, 205] {
         let error = creating(status).await;
         assert!(

@@ -27,7 +27,7 @@ async fn a_get_is_not_sent_again_after_a_final_response() {
 }
 
 #[tokio::test]
-async fn a_post_that_never_left_is_tried_again_and_cannot_have_been_processed() {
+async fn a_post_that_never_left_is_tried_again() {
     // Nothing listens there any more.
     let address = listen().local_addr().unwrap();
     let base = format!("http://{address}/v1");
@@ -65,7 +65,7 @@ async fn other_methods_follow_rfc_9110() {
 
 /// A failed TLS handshake sends nothing, and counts all the same.
 #[tokio::test(start_paused = true)]
-async fn a_classifier_that_always_retries_ends_at_the_limit_of_attempts() {
+async fn a_classifier_that_always_retries_ends_at_the_limit() {
     let numbers = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&numbers);
     let client = test_util::builder()
@@ -201,7 +201,7 @@ async fn all_gets_in_flight_survive_a_restart_of_the_server() {
 }
 
 #[tokio::test]
-async fn a_delete_that_is_repeated_after_a_lost_response_does_not_only_say_that_nothing_is_there() {
+async fn a_delete_repeated_after_a_lost_response_says_more_than_404() {
     let missing = || {
         let problem = r#"{"code":"pet_not_found","message":"no such pet"}"#;
         answer(404, &[], problem)

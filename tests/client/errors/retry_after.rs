@@ -89,7 +89,7 @@ async fn a_429_without_retry_after_waits_for_the_reset() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_service_is_left_alone_as_long_as_it_asks_and_others_go_on() {
+async fn a_failed_service_is_left_alone_as_long_as_it_asks() {
     for status in [502, 503] {
         let pause = pause(status, &[("Retry-After", "30")]).await;
         // A random back-off follows, so that clients do not all retry at the same time.
@@ -134,7 +134,7 @@ async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusal_after_refusal_is_waited_out_up_to_the_limit_of_attempts() {
+async fn refusals_are_waited_out_up_to_the_limit_of_attempts() {
     let server = Wire::start(|_| answer(429, &[("Retry-After", "10")], ""));
     let error = client(&server.base()).pets().list().await.unwrap_err();
     assert_eq!((error.attempts(), server.count()), (4, 4));
@@ -229,7 +229,7 @@ async fn a_wait_that_the_calls_own_time_does_not_allow_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waits_for_exactly_as_long_as_the_call_may_and_for_all_refusals_together() {
+async fn a_call_waits_exactly_as_long_as_it_may_for_all_refusals() {
     for (status, refusals, max_wait, attempts) in [
         (429, 1, 19, 1),
         (429, 1, 20, 2),

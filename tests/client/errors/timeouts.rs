@@ -25,7 +25,7 @@ fn assert_took(took: Duration, seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_ends_after_thirty_seconds_and_a_body_that_stalls_after_ten() {
+async fn an_attempt_ends_after_30_seconds_and_a_stalled_body_after_10() {
     let stalls: [(&[u8], u64); 4] = [
         (b"", 30),
         (b"HTTP/1.1 200 OK\r\nX-A:", 30),

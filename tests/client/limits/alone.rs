@@ -47,7 +47,7 @@ fn admitted(server: &MockServer) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_that_cannot_see_each_other_are_not_refused_and_use_the_quota() {
+async fn unconnected_members_are_not_refused_and_use_the_quota() {
     let server = service::start_with(key(), LIMIT, millis(90)).await;
     let members: Vec<_> = (0..16).map(|number| member(&server, number)).collect();
     let busy = members
@@ -68,7 +68,7 @@ async fn members_that_cannot_see_each_other_are_not_refused_and_use_the_quota() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sole_user_whose_store_is_unreachable_has_full_speed_after_three_seconds() {
+async fn a_sole_user_with_an_unreachable_store_has_full_speed() {
     let server = service::start_with(key(), LIMIT, millis(90)).await;
     let client = member(&server, 16);
     let start = Instant::now();

@@ -39,7 +39,7 @@ async fn calls(client: &Client, tasks: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
+async fn a_client_built_for_each_request_obeys_an_earlier_429() {
     for tasks in [1, 16, 64] {
         let server = blocked();
         for _ in 0..29 {
@@ -60,7 +60,7 @@ async fn a_client_built_for_each_request_obeys_the_429_of_an_earlier_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_that_blocks_for_years_is_asked_about_again_after_25_hours() {
+async fn a_429_that_blocks_for_years_is_probed_after_25_hours() {
     for tasks in [1, 16, 64] {
         let server = Wire::of(vec![
             answer(429, &[FOR_YEARS], ""),

@@ -153,7 +153,7 @@ async fn a_deleted_folder_does_not_split_the_members() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_is_deleted_again_and_again_does_not_split_the_members() {
+async fn a_folder_deleted_repeatedly_does_not_split_the_members() {
     let fleet = three().await;
     for tenth in 0..200 {
         tokio::time::sleep_until(fleet.start + millis(61_000 + 100 * tenth)).await;
@@ -163,7 +163,7 @@ async fn a_folder_that_is_deleted_again_and_again_does_not_split_the_members() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_another_one_replaces_does_not_split_the_members() {
+async fn a_replaced_folder_does_not_split_the_members() {
     let old = three().await;
     old.at(1).await;
     fs::create_dir(aside(&old.folder())).unwrap();

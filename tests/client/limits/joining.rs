@@ -47,7 +47,7 @@ async fn use_of(starts: &[u64], per_minute: u32, tasks: usize) -> Vec<[u64; 3]> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn processes_that_start_within_two_seconds_get_equal_parts_from_the_first_minute_on() {
+async fn processes_that_start_together_get_equal_parts() {
     for (starts, per_minute, tasks) in [
         ([0, 600, 1_300, 1_900], 300, 16),
         ([0, 100, 1_000, 2_000], 1_000, 32),

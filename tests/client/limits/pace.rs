@@ -47,7 +47,7 @@ async fn recovers(odd: Effect, latency: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows_at_most() {
+async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows() {
     let wait = Effect::RetryAfter(RetryAfter::Seconds(1));
     // A response of a proxy in front of the service has no rate headers.
     let proxy = Effect::RateHeaders(RateFault::Missing);

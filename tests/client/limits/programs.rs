@@ -41,7 +41,7 @@ async fn others(client: &Client, tasks: usize) {
 
 /// The first calls use up the window, so the kept call is first in the queue for the next one.
 #[tokio::test(start_paused = true)]
-async fn a_call_left_behind_at_the_end_of_a_window_does_not_delay_others() {
+async fn a_call_left_behind_at_a_windows_end_does_not_delay_others() {
     for tasks in TASKS {
         let (server, client) = start(300).await;
         work(&client, 16, 300, SLACK).await;
@@ -75,7 +75,7 @@ async fn a_buffered_stream_may_await_calls_in_its_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_polled_once_and_kept_for_a_minute_does_not_delay_others() {
+async fn a_call_polled_once_and_kept_does_not_delay_others() {
     for tasks in TASKS {
         let (server, client) = start(1_000).await;
         let mut kept = get(&client);
@@ -140,7 +140,7 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_behind_the_probe_are_shown_and_announced_to_wait_for_it() {
+async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
     for tasks in TASKS {
         // The first response takes ten seconds.
         let server = Wire::start(|number| {

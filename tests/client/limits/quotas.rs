@@ -46,7 +46,7 @@ async fn work(server: &MockServer, clients: &[Client], requests: usize) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
+async fn tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
     type Case = (fn() -> Builder, bool, usize, RangeInclusive<u64>);
     // 290 requests take five minutes at 60 a minute.
     let cases: [Case; 5] = [
@@ -96,7 +96,7 @@ async fn two_clients_with_one_key_act_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_the_day_is_used_up_all_calls_fail_at_once_and_nothing_is_sent() {
+async fn all_calls_fail_at_once_when_the_day_is_used_up() {
     let server = mock(Plan::enterprise(1_000, 5)).start().await.unwrap();
     let client = client(server.url());
     let calls = (0..405).map(|_| {

@@ -30,7 +30,7 @@ async fn at_once(client: &Client, count: usize) -> Vec<f64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_programs_with_half_the_quota_each_use_it_all_and_are_never_refused() {
+async fn two_programs_with_half_the_quota_each_use_it_all() {
     let server = free().await;
     // Different host names, so that the two clients do not share a limiter.
     let other = server.url().replace("127.0.0.1", "localhost");
@@ -73,7 +73,7 @@ async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_are_in_flight_than_may_be_which_is_an_eighth_of_what_is_left_unless_set() {
+async fn at_most_an_eighth_of_what_is_left_is_in_flight() {
     let server = slow();
     let four = builder(&server.base()).max_in_flight(4).build().unwrap();
     assert_eq!(in_each_second(&four, 13).await, [1, 4, 4, 4]);

@@ -102,7 +102,7 @@ async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_that_is_kept_for_another_process_is_waited_for_as_long_as_allowed() {
+async fn a_part_kept_for_another_process_is_waited_for() {
     for max_wait in [0, 5] {
         let (server, folder) = (free().await, TempDir::new().unwrap());
         let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
@@ -204,7 +204,7 @@ async fn a_process_that_is_slow_with_the_file_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_cannot_get_the_lock_goes_by_what_the_file_says() {
+async fn a_process_without_the_lock_goes_by_the_files_content() {
     let (server, folder) = used_up().await;
     let locked = fs::File::open(file(&folder)).unwrap();
     locked.lock().unwrap();
@@ -226,7 +226,7 @@ async fn a_process_that_cannot_get_the_lock_goes_by_what_the_file_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_is_lost_is_written_again_by_a_process_that_knows_it() {
+async fn a_lost_record_is_written_again_by_a_process_that_knows_it() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let clients = [0, 1].map(|n| process(server.url(), &folder, n).build().unwrap());
     let calls = (0..60).map(|n| clients[n % 2].pets().list().send());
@@ -300,7 +300,7 @@ async fn few_files_stay_open_however_many_keys_there_are() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
-async fn without_the_folder_or_on_a_full_disk_calls_go_on_and_leave_room_for_other_clients() {
+async fn calls_go_on_without_a_folder_and_on_a_full_disk() {
     for is_full in [false, true] {
         let (server, folder) = (free().await, TempDir::new().unwrap());
         let mut client = process(server.url(), &folder, 1);

@@ -15,7 +15,7 @@ use crate::client::service::{self, MINUTE, get, patient, refused};
 use crate::client::wire::{Act, Wire};
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
+async fn a_provider_slower_than_a_permit_stops_nobody() {
     for (length, tasks) in [
         (1_150, 3),
         (1_150, 16),
@@ -51,7 +51,7 @@ async fn a_provider_that_takes_longer_than_a_permit_lasts_stops_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_clients_settings_hold_up_does_not_hold_up_another_clients_calls() {
+async fn one_clients_settings_do_not_hold_up_another_client() {
     for by_plan in [false, true] {
         let server = service::start_with(key(), 1_000, secs(5)).await;
         let free = patient(server.url()).build().unwrap();
@@ -133,7 +133,7 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_with_one_request_in_flight_is_not_held_up_by_a_busy_one() {
+async fn a_client_with_one_request_in_flight_is_not_held_up() {
     let server = service::start_with(key(), 1_000, millis(100)).await;
     let busy = patient(server.url()).build().unwrap();
     get(&busy).await.unwrap();

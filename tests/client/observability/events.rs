@@ -162,7 +162,7 @@ async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shows_that_a_call_waits_for_requests_that_may_use_up_what_is_left() {
+async fn a_wait_for_requests_that_may_use_up_the_rest_is_shown() {
     let server = Wire::start(|number| slowly(if number < 2 { "1" } else { "0" }, "2"));
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().await.unwrap();
@@ -314,7 +314,7 @@ impl LimitStore for Moody {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_cannot_be_used_is_reported_when_that_begins_and_when_it_ends() {
+async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
     let server = Wire::start(|_| no_pets());
     let (mood, record) = (AtomicU8::new(0), Mutex::default());
     let store = Arc::new(Moody {

@@ -30,7 +30,7 @@ async fn a_stream_outlives_the_client_it_came_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_at_any_point_leaves_the_client_working() {
+async fn a_call_dropped_at_any_point_leaves_the_client_working() {
     let stalls: [&[u8]; 4] = [
         b"",
         b"HTTP/1.1 200",

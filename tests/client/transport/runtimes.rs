@@ -87,7 +87,7 @@ fn others(base: &str, key: &str, calls: usize, limit: Duration) -> Duration {
 }
 
 #[test]
-fn calls_dropped_in_a_runtime_that_is_left_alone_do_not_delay_another_runtime() {
+fn calls_dropped_in_one_runtime_do_not_delay_another() {
     for (inside, calls) in [(true, 1), (true, 16), (false, 1), (false, 16), (false, 64)] {
         let server = Elsewhere::start(|number| match number {
             0 => Act::Stall(Vec::new()),
@@ -182,7 +182,7 @@ fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> 
 }
 
 #[test]
-fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
+fn a_blocked_runtime_with_the_probe_delays_others_for_its_lease() {
     for calls in [1, 64] {
         let server = Elsewhere::start(|number| match number {
             0 => Act::Later(millis(200), http(200, &[], "[]")),
@@ -199,7 +199,7 @@ fn a_blocked_runtime_that_holds_the_probe_delays_others_for_its_lease_alone() {
 }
 
 #[test]
-fn a_blocked_runtime_at_the_head_of_the_line_delays_others_for_its_lease_alone() {
+fn a_blocked_runtime_at_the_head_delays_others_for_its_lease() {
     let wait = secs(1);
     for calls in [1, 64] {
         let server = Elsewhere::start(|number| match number {
@@ -255,7 +255,7 @@ fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
 }
 
 #[test]
-fn a_runtime_that_ends_does_not_delay_the_updates_of_the_shared_record() {
+fn a_runtime_that_ends_does_not_delay_updates() {
     let server = Elsewhere::start(|_| no_pets());
     let folder = TempDir::new().unwrap();
     let shared = || {
@@ -309,7 +309,7 @@ impl LimitStore for SlowAtFirst {
 }
 
 #[test]
-fn an_update_of_the_shared_record_whose_runtime_ends_or_stops_does_not_delay_the_next() {
+fn an_ended_runtimes_update_does_not_delay_the_next() {
     for (ends, most) in [(true, SLACK), (false, STALE_UPDATE + SLACK)] {
         let server = Elsewhere::start(|_| no_pets());
         let client = builder(&server.base)

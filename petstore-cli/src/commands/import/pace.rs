@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_begins_after_five_failures_and_doubles_with_each_probe_that_fails() {
+    async fn a_pause_begins_after_five_failures_and_doubles() {
         let mut pace = pace(None, 60);
         assert_eq!(pause_after(&mut pace, 4, None), None);
         assert_eq!(pause_after(&mut pace, 1, None), Some(1));

@@ -168,7 +168,7 @@ fn json_is_read_as_it_was_written_in_every_form() {
 }
 
 #[test]
-fn an_input_that_was_damaged_is_refused_or_its_rows_can_be_written_again() {
+fn a_damaged_input_is_refused_or_its_rows_are_written_again() {
     let damage = vec((any::<Index>(), 0..6_usize, vec(any::<u8>(), 0..4)), 1..4);
     check(
         (pets(), any::<bool>(), any::<(bool, bool, bool)>(), damage),
@@ -306,7 +306,7 @@ fn setting() -> impl Strategy<Value = (&'static str, String)> {
 }
 
 #[test]
-fn a_setting_that_was_written_is_read_again_and_the_other_profiles_stay() {
+fn a_written_setting_is_read_again_and_other_profiles_stay() {
     let first = "# mine\n[profiles.a]\nretries = 1 # one\n";
     check(vec(setting(), 1..6), 45, |settings| {
         let mut document = first.parse::<DocumentMut>().unwrap();
@@ -339,7 +339,7 @@ fn a_setting_that_was_written_is_read_again_and_the_other_profiles_stay() {
 }
 
 #[test]
-fn a_config_file_of_any_text_is_read_or_the_line_of_its_fault_is_named() {
+fn a_config_file_of_any_text_is_read_or_its_line_is_named() {
     let part = select(vec![
         "profile",
         "profiles",

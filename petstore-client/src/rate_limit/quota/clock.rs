@@ -233,7 +233,7 @@ mod tests {
     const HOUR: i64 = 60 * MINUTE;
 
     #[test]
-    fn a_date_that_does_not_fit_the_resets_gives_way_to_a_wall_clock_that_does() {
+    fn a_date_that_does_not_fit_the_resets_is_ignored() {
         // By the wall clock, the reset is in 40 s; by `Date`, it is `later` seconds after that.
         let observe = |later: i64, wall_error: i64, wait: Option<u64>| {
             let now = LocalTime(0);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_by_the_later_of_two_backends_whose_clocks_differ_by_some_seconds() {
+    fn the_later_of_two_backends_clocks_counts() {
         let mut clock = ServiceClock::guess(LocalTime(0), ServiceTime(0));
         for step in 0..20 {
             let now = LocalTime(step * 100_000);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn without_dates_a_reset_that_the_wall_clock_cannot_explain_is_a_minute_away() {
+    fn a_reset_that_no_clock_explains_is_a_minute_away() {
         for ahead in [HOUR, MINUTE + SECOND + 1, -1, -HOUR] {
             assert_eq!(left(ahead), MINUTE, "{ahead}");
         }

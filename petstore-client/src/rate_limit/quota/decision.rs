@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_left_to_each_other_client_that_uses_as_much_as_a_process() {
+    fn one_is_left_to_each_client_that_uses_as_much() {
         for (share, processes, left) in [(0.5, 1, 1), (0.25, 0, 3), (0.25, 1, 3), (0.25, 4, 12)] {
             assert_eq!(margin(share, processes), left, "{share} {processes}");
         }

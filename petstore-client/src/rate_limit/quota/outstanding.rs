@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_lapses_after_a_second_and_a_request_after_ten_minutes() {
+    fn a_reservation_lapses_after_a_second() {
         let mut requests = Requests::default();
         let (unused, sent) = (
             requests.reserve(at(0), false, None),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_and_the_requests_of_a_client_are_counted_until_they_end() {
+    fn the_probe_and_requests_are_counted_until_they_end() {
         let (client, mut requests) = (ClientId::new(), Requests::default());
         let probe = requests.reserve(at(0), true, Some(client));
         let other = requests.reserve(at(0), false, Some(client));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_are_lost_within_a_quarter_of_a_second_are_a_group_and_sixteen_are_kept() {
+    fn requests_lost_within_a_quarter_second_are_a_group() {
         let mut lost = LostRequests::default();
         for (now, groups) in [(1_000, 1), (1_250, 1), (1_501, 2)] {
             lost.add(2, at(now - 1_000), at(now));

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_limit_is_rounded_down_to_one_at_least_and_all_of_it_is_exact() {
+    fn a_part_of_a_limit_is_rounded_down_to_one_at_least() {
         let exact = (1 << 53) + 1;
         for (share, limit, part) in [(1.0, exact, exact), (0.5, 5, 2), (0.5, 1, 1)] {
             let policy = Policy {

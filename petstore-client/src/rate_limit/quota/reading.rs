@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn successes_of_one_window_are_told_together_with_the_lowest_figure_and_the_last_time() {
+    fn successes_of_one_window_are_reported_together() {
         let one = outcome(5, 200, reading(60, 7, 100));
         for (other, is_like) in [
             (outcome(6, 299, reading(60, 9, 100)), true),

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn resets_two_seconds_apart_are_of_one_window_and_the_later_one_counts() {
+    fn resets_two_seconds_apart_are_of_one_window() {
         let mut window = open(1, (0, 1), None);
         let reading = |by| Reading {
             reset: ServiceTime(60 * SECOND + by),

@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_is_set_changes_nothing_while_the_machine_runs() {
+    fn a_changed_wall_clock_changes_nothing_while_running() {
         for wall in [0, 11, 500] {
             assert_eq!(blocked(at(1, 11), wall), Some(2), "{wall}");
         }
     }
 
     #[test]
-    fn a_block_outlives_a_reboot_by_the_wall_clock_and_nothing_else_does() {
+    fn a_block_outlives_a_reboot_by_the_wall_clock() {
         assert_eq!(blocked(at(2, 0), 11), Some(2));
         // The wall clock was set back in between, so no time has passed by it.
         assert_eq!(blocked(at(2, 0), 1), Some(3));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_from_the_future_is_from_before_the_stores_clock_was_set_back() {
+    fn a_record_from_the_future_is_from_before_a_clock_change() {
         assert_eq!(blocked(at(1, 4), 11), Some(2));
     }
 
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_the_most_members_at_a_million_a_minute_is_no_larger_than_it_may_be() {
+    fn the_record_of_the_most_members_is_within_its_limit() {
         let ledger = Ledger::new(LocalTime(i64::MAX), ServiceTime(i64::MAX));
         let mut record = Record::new(ledger, Members::default());
         for member in 0..MAX_MEMBERS as u64 {

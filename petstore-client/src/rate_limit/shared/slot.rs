@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_expected_to_ask_for_twice_as_much_as_before_or_its_share_if_it_had_to_wait() {
+    fn a_members_expected_demand_doubles_unless_it_had_to_wait() {
         for (slot, rest, demand) in [
             (Slot::new(MemberId(1), 0), 1.0, 50),
             (slot(0, false, 0, 0), 1.0, 0),

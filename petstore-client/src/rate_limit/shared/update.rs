@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_the_store_knows_to_be_dead_holds_no_reservations() {
+    fn a_dead_member_holds_no_reservations() {
         for (is_dead, reserved, lost) in [(false, 5, 0), (true, 0, 5)] {
             let (report, policy) = (Report::default(), Policy::default());
             let applied = Update::new(ME, &report, &policy, NOW)
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_record_than_a_member_knows_gives_way_to_the_members_copy() {
+    fn a_record_older_than_a_members_copy_is_merged_with_it() {
         let old = stored(7, -4, &[(1, 9), (3, 4)]);
         let copy = stored(8, -1, &[(1, 5), (2, 0)]);
         for (seen, found, updates) in [
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_record_grants_nothing_until_each_member_has_reported_or_its_lease_is_over() {
+    fn a_restored_record_grants_nothing_until_members_report() {
         let old = stored(7, -4, &[]);
         let restored = ask(2, &old, 8, &stored(8, -1, &[(1, 5), (2, 0)]), 0);
         assert_eq!(restored.granted.requests, 0);

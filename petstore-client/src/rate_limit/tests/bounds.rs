@@ -43,7 +43,7 @@ fn limits(local: &Local) -> Vec<u64> {
 }
 
 #[test]
-fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then() {
+fn a_429_blocks_as_long_as_it_says_and_names_the_quota() {
     use BlockReason::Unknown;
     let (minute, day) = (
         BlockReason::Quota(Quota::Minute),
@@ -74,7 +74,7 @@ fn a_429_blocks_for_as_long_as_it_says_and_names_the_quota_that_is_used_up_then(
 }
 
 #[test]
-fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() {
+fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour() {
     let mut local = new();
     let (mut now, mut extra) = (0, Vec::new());
     for _ in 0..12 {
@@ -107,7 +107,7 @@ fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour_until_a_request_succeeds() 
 }
 
 #[test]
-fn a_window_that_opens_late_again_and_again_is_waited_for_two_seconds_longer() {
+fn a_window_that_opens_late_repeatedly_is_waited_for_longer() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(1, 0, 10));
@@ -123,7 +123,7 @@ fn a_window_that_opens_late_again_and_again_is_waited_for_two_seconds_longer() {
 }
 
 #[test]
-fn other_clients_are_remembered_for_five_minutes_and_windows_open_a_second_later_for_them() {
+fn other_clients_are_remembered_for_five_minutes() {
     let mut local = with_window(100, 90);
     assert_eq!(local.ledger().own_share(), Some((1.0 + 2.0) / (1.0 + 8.0)));
     let margins = |local: &Local| [299, 300].map(|now| local.ledger().reset_margin(service(now)));
@@ -133,7 +133,7 @@ fn other_clients_are_remembered_for_five_minutes_and_windows_open_a_second_later
 }
 
 #[test]
-fn what_is_left_is_plenty_above_half_of_the_limit_and_two_thousand() {
+fn much_is_left_above_half_of_the_limit_and_two_thousand() {
     for (limit, remaining, share, is_contested) in [
         (1_000_000, 500_000, 0.25, true),
         (1_000_000, 500_001, 0.25, false),
@@ -153,7 +153,7 @@ fn what_is_left_is_plenty_above_half_of_the_limit_and_two_thousand() {
 }
 
 #[test]
-fn beside_other_clients_a_figure_is_old_after_two_round_trips_or_a_tenth_of_a_second() {
+fn a_figure_beside_others_is_old_after_two_round_trips() {
     let mut local = with_window(1_000, 900);
     local.ledger_mut().set_own_share(0.25, at(0));
     for (latency, old) in [(0, 100_000), (1_000, 2_000_000)] {
@@ -183,7 +183,7 @@ fn of_two_quotas_that_are_used_up_the_later_reset_is_waited_for() {
 }
 
 #[test]
-fn a_share_that_was_agreed_on_leaves_nothing_to_other_clients_besides() {
+fn an_agreed_share_leaves_nothing_to_other_clients() {
     let mut local = with_window(1_000, 3);
     local.ledger_mut().set_own_share(0.25, at(1));
     let agreed = Policy {
@@ -208,7 +208,7 @@ fn a_figure_that_does_not_fall_is_believed() {
 }
 
 #[test]
-fn what_was_left_of_a_window_that_is_over_may_be_sent_before_the_next_is_seen() {
+fn the_rest_of_an_ended_window_may_be_sent_at_once() {
     let mut local = with_window(2_000, 1_999);
     local.ledger_mut().set_latency(secs(5));
     assert_eq!(allowed(&local, at(60)), (3 * 1_999 * 5 / 60, 1_999));
@@ -237,7 +237,7 @@ fn some_requests_are_kept_for_asking_what_became_of_lost_ones() {
 }
 
 #[test]
-fn a_lost_request_counts_for_a_plan_from_two_seconds_before_the_minute_or_day() {
+fn a_lost_request_counts_from_two_seconds_before_the_window() {
     let midnight = 16 * HOUR;
     let (minute, day) = (Plan::custom().per_minute(1), Plan::custom().per_day(1));
     for (lost_at, now, plan_of, end) in [
@@ -261,7 +261,7 @@ fn a_lost_request_counts_for_a_plan_from_two_seconds_before_the_minute_or_day() 
 }
 
 #[test]
-fn a_refused_request_uses_nothing_of_a_plan_and_a_settled_one_does() {
+fn a_refused_request_uses_nothing_of_a_plan() {
     let two = plan(Plan::custom().per_minute(2));
     let mut local = new();
     let first = send(&mut local, 0);
@@ -282,7 +282,7 @@ fn a_refused_request_uses_nothing_of_a_plan_and_a_settled_one_does() {
 }
 
 #[test]
-fn lost_requests_that_are_settled_were_not_sent_by_other_clients() {
+fn settled_losses_were_not_sent_by_other_clients() {
     let mut local = with_window(100, 99);
     for _ in 0..10 {
         let lost = send(&mut local, 1);
@@ -310,7 +310,7 @@ fn a_probe_keeps_others_back_until_its_lease_is_over() {
 }
 
 #[test]
-fn the_latency_begins_with_the_first_response_and_moves_by_a_sixteenth() {
+fn the_latency_moves_by_a_sixteenth_with_each_response() {
     let mut local = new();
     for (sent, received, latency) in [(0, 1, 1), (2, 19, 2)] {
         let request = send(&mut local, sent);
@@ -320,7 +320,7 @@ fn the_latency_begins_with_the_first_response_and_moves_by_a_sixteenth() {
 }
 
 #[test]
-fn a_response_after_its_lease_tells_nothing_of_latency_and_settles_nothing() {
+fn a_response_after_its_lease_settles_nothing() {
     let mut local = with_window(100, 99);
     let slow = send(&mut local, 1);
     local.expire(at(31));
@@ -332,7 +332,7 @@ fn a_response_after_its_lease_tells_nothing_of_latency_and_settles_nothing() {
 }
 
 #[test]
-fn a_reservation_is_given_back_where_a_429_comes_before_it_is_used() {
+fn a_reservation_is_given_back_at_a_429() {
     let mut local = with_window(100, 99);
     let (refused, unused) = (
         send(&mut local, 1),
@@ -367,7 +367,7 @@ fn a_window_is_over_when_its_reset_has_come() {
 }
 
 #[test]
-fn a_figure_of_an_earlier_window_counts_only_for_a_request_that_was_sent_later() {
+fn an_old_reading_counts_only_for_a_later_request() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 1, reading(100, 99, 60));
@@ -397,7 +397,7 @@ fn the_four_windows_that_leave_the_least_are_kept() {
 }
 
 #[test]
-fn a_record_has_room_for_a_hundred_members_and_the_dead_make_room() {
+fn a_record_has_room_for_100_members_and_the_dead_make_room() {
     let mut members = Members::default();
     let new = MemberId(100);
     for id in 0..100 {
@@ -430,7 +430,7 @@ fn figures_are_of_one_window_also_beside_a_day_that_is_known() {
 }
 
 #[test]
-fn a_5xx_that_describes_no_quota_may_be_a_proxys_and_its_request_counts_as_lost() {
+fn a_5xx_without_a_quota_counts_its_request_as_lost() {
     for (status, reading, lost) in [
         (499, None, 0),
         (500, None, 1),

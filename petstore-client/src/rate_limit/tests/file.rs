@@ -112,7 +112,7 @@ async fn a_record_fills_a_page_and_a_damaged_one_is_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_of_another_length_is_replaced_and_one_that_is_being_written_is_waited_for() {
+async fn a_secret_of_another_length_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (path, store) = (folder.path().join("secret"), FileStore::new(folder.path()));
     fs::write(&path, [b'x'; 100]).unwrap();
@@ -155,7 +155,7 @@ async fn a_lock_is_waited_for_and_a_record_is_read_without_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_files_of_the_key_that_was_not_used_for_longest_are_closed() {
+async fn the_files_of_the_least_used_key_are_closed() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path());
     let keys: Vec<_> = (0..65)
@@ -176,7 +176,7 @@ async fn the_files_of_the_key_that_was_not_used_for_longest_are_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_is_alive_while_its_store_is_open_and_that_is_checked_at_intervals() {
+async fn a_member_is_alive_while_its_store_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let [one, two] = [1, 2].map(|_| FileStore::new(folder.path()));
     assert_eq!(is_alive(&one, 1), None, "nothing is open yet");
@@ -305,7 +305,7 @@ async fn members_stay_together_whatever_happens_to_their_folder() {
 
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn a_member_that_has_not_noticed_yet_that_its_folder_was_replaced_is_not_taken_for_dead() {
+async fn a_member_in_a_replaced_folder_is_not_taken_for_dead() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("folder");
     let [one, two] = [1, 2].map(|_| FileStore::new(&folder));
@@ -348,7 +348,7 @@ async fn a_member_that_leaves_and_one_that_ends_leave_no_file_behind() {
 
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn what_nobody_has_written_for_longer_than_a_block_lasts_is_removed() {
+async fn files_that_are_old_and_unused_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let hex = |digit: &str| digit.repeat(32);
     let member = "0123456789abcdef";
@@ -388,7 +388,7 @@ async fn what_nobody_has_written_for_longer_than_a_block_lasts_is_removed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nobody_up() {
+async fn a_pipe_in_the_place_of_a_file_is_an_error() {
     for is_secret in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         update(&FileStore::new(folder.path()), 1, b"one")
@@ -411,7 +411,7 @@ async fn a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nobody_up() {
     reason = "the test is about a store that blocks"
 )]
 #[tokio::test]
-async fn a_file_system_that_is_slow_twice_in_a_row_is_left_alone_for_a_while() {
+async fn a_slow_file_system_is_left_alone_for_a_while() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path());
     for _ in 0..2 {
@@ -434,7 +434,7 @@ async fn a_file_system_that_is_slow_twice_in_a_row_is_left_alone_for_a_while() {
 }
 
 #[tokio::test]
-async fn to_forget_all_empties_the_folder_and_to_forget_a_key_removes_its_record() {
+async fn forgetting_all_empties_the_folder() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("folder");
     let store = FileStore::new(&folder);

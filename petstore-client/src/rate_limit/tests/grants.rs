@@ -55,7 +55,7 @@ fn ask(record: &mut Record, member: MemberId, want: u64) -> u64 {
 }
 
 #[test]
-fn members_that_fell_silent_while_they_waited_hold_nobody_up_beside_other_clients() {
+fn members_that_fell_silent_while_waiting_hold_nobody_up() {
     // The reading is old: one request may go.
     let mut record = contested(1_000, 900);
     for member in 1..=5 {
@@ -92,7 +92,7 @@ fn one_request_goes_at_least_where_little_may_be_in_flight() {
 }
 
 #[test]
-fn beside_other_clients_much_may_be_in_flight_while_much_is_left() {
+fn much_may_be_in_flight_beside_others_while_much_is_left() {
     for (limit, used, expected) in [(100_000, 1, 64), (100_000, 99_000, 1), (1_000, 1, 1)] {
         assert_eq!(
             ask(&mut contested(limit, used), ME, 64),
@@ -132,7 +132,7 @@ fn again(record: &mut Record, spread: f64) -> i64 {
 }
 
 #[test]
-fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
+fn a_member_asks_again_when_a_response_or_an_end_is_due() {
     for (latency, spread, expected) in [
         (0, 0.0, 100),
         (0, 1.0, 400),
@@ -198,7 +198,7 @@ fn a_member_asks_again_when_a_response_may_have_come_or_a_block_may_be_over() {
 }
 
 #[test]
-fn members_are_filled_to_one_level_and_what_is_left_over_goes_by_turn() {
+fn members_are_filled_to_one_level_and_the_rest_goes_by_turn() {
     // For each member: its granted and wanted requests and its weighted use. Then what is free, and
     // what each member gets.
     type Case<'c> = (&'c [(u64, u64, u64)], u64, &'c [u64]);
@@ -230,7 +230,7 @@ fn members_are_filled_to_one_level_and_what_is_left_over_goes_by_turn() {
 }
 
 #[test]
-fn what_is_kept_for_a_member_that_does_not_ask_falls_to_nothing_towards_the_minutes_end() {
+fn a_silent_members_part_falls_to_nothing_by_the_minutes_end() {
     let record = pair(1_000, 999, 0);
     let slots = record.members().slots();
     for (rest, part) in [(1.0, 500), (0.5, 763), (0.05, 1_000), (0.0, 1_000)] {
@@ -250,7 +250,7 @@ fn what_is_kept_for_a_member_that_does_not_ask_falls_to_nothing_towards_the_minu
 }
 
 #[test]
-fn an_update_records_what_a_member_has_and_grants_what_it_asks_for() {
+fn an_update_records_a_members_state_and_grants_requests() {
     let mut record = pair(1_000, 900, 0);
     record.members_mut().slot(ME).set_use(10, 0, 0);
     let report = Report {
@@ -289,7 +289,7 @@ fn an_update_records_what_a_member_has_and_grants_what_it_asks_for() {
 }
 
 #[test]
-fn a_probe_is_granted_for_three_seconds_and_then_lasts_as_its_member_says() {
+fn a_probe_lasts_three_seconds_and_then_as_its_member_says() {
     let mut record = Record::default();
     assert_eq!(ask(&mut record, ME, 1), 1);
     assert_eq!(record.members().probe(), Some((ME, at(13))));
@@ -309,7 +309,7 @@ fn a_probe_is_granted_for_three_seconds_and_then_lasts_as_its_member_says() {
 }
 
 #[test]
-fn what_a_dead_member_had_reserved_counts_as_lost_and_its_probe_is_over() {
+fn reservations_of_a_dead_member_count_as_lost() {
     let mut record = pair(100, 99, 0);
     record.members_mut().slot(OTHER).set_reserved(5);
     record.members_mut().set_probe(OTHER, at(1), at(9));
@@ -379,7 +379,7 @@ fn the_later_block_is_in_force_of_those_that_are_not_over() {
 }
 
 #[test]
-fn the_cap_for_requests_in_flight_is_not_reserved_for_members_that_do_not_wait() {
+fn the_cap_in_flight_is_reserved_only_for_waiting_members() {
     let mut record = record(100_000_000, 0);
     for member in 1..=6 {
         let slot = record.members_mut().slot(MemberId(member));

@@ -81,7 +81,7 @@ impl Shared {
 }
 
 #[test]
-fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
+fn a_member_updates_the_record_as_soon_as_others_need_it() {
     let none = Shared::new(900);
     assert_eq!(
         (none.due(0), none.due(1)),
@@ -120,7 +120,7 @@ fn the_sooner_others_need_to_know_the_sooner_a_member_updates_the_record() {
 }
 
 #[test]
-fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others() {
+fn a_member_that_got_too_little_asks_soon() {
     for (remaining, others, granted, asks, once_answered) in
         [(900, 0, 112, 100, 50), (20, 1, 10, 1_000, 1_000)]
     {
@@ -147,7 +147,7 @@ fn a_member_that_got_too_little_asks_soon_where_the_rest_is_not_kept_for_others(
 }
 
 #[test]
-fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_taken_for_dead() {
+fn a_member_keeps_two_seconds_of_its_rate() {
     // How many of twenty requests are sent, in which time, and how many calls wait then.
     for (sent, later, waiting, reserved, given_back, ahead) in [
         (10, 1_000, 0, 10, 0, 0),
@@ -183,7 +183,7 @@ fn a_member_keeps_two_seconds_of_its_rate_and_gives_the_rest_back_before_it_is_t
 }
 
 #[test]
-fn after_an_update_a_member_pauses_for_eight_times_as_long_as_it_took_up_to_a_limit() {
+fn a_member_pauses_eight_times_as_long_as_its_update_took() {
     for (took, pause) in [(100, 800), (187, 1_496), (1_000, 1_500)] {
         let mut shared = Shared::new(900);
         shared.update(at(10).moved(-took * 1_000), 0, took);
@@ -232,7 +232,7 @@ fn what_a_probe_brings_is_told_at_once() {
 }
 
 #[test]
-fn a_member_without_the_store_counts_what_others_have_in_flight_as_lost() {
+fn a_member_without_the_store_counts_others_requests_as_lost() {
     let mut shared = Shared::new(900);
     shared
         .record
@@ -337,7 +337,7 @@ fn a_member_sends_what_it_holds_within_its_own_settings() {
 }
 
 #[test]
-fn a_fork_is_another_member_that_has_nothing_reserved_and_reports_nothing_of_its_parent() {
+fn a_fork_is_another_member_without_its_parents_reservations() {
     for (updates, is_known) in [(1, true), (0, false)] {
         let mut parent = Shared::new(900);
         for _ in 0..updates {

@@ -88,7 +88,7 @@ pub(crate) fn until(local: &Local, now: i64) -> Option<i64> {
 }
 
 #[test]
-fn a_quota_that_is_not_described_any_more_is_forgotten_after_its_reset() {
+fn a_quota_that_is_not_described_is_forgotten_after_its_reset() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(5, 0, 10));
@@ -133,7 +133,7 @@ fn a_shorter_wait_does_not_end_a_longer_one() {
 }
 
 #[test]
-fn what_follows_a_429_waits_longer_and_what_was_in_flight_with_it_does_not() {
+fn what_follows_a_429_waits_longer() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, None);
@@ -150,7 +150,7 @@ fn what_follows_a_429_waits_longer_and_what_was_in_flight_with_it_does_not() {
 }
 
 #[test]
-fn no_value_blocks_for_longer_than_twenty_five_hours_and_then_one_request_asks() {
+fn no_value_blocks_for_longer_than_25_hours() {
     let longest = 25 * HOUR;
     let mut local = new();
     let first = send(&mut local, 0);
@@ -190,7 +190,7 @@ fn a_used_up_quota_blocks_also_while_requests_are_in_flight() {
 }
 
 #[test]
-fn requests_in_flight_are_no_block_where_they_may_use_up_a_window_or_a_plan() {
+fn requests_in_flight_are_no_block_for_a_window() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(3, 2, 30));
@@ -212,7 +212,7 @@ fn requests_in_flight_are_no_block_where_they_may_use_up_a_window_or_a_plan() {
 }
 
 #[test]
-fn a_plan_that_is_used_up_blocks_until_the_next_minute_and_counts_lost_requests() {
+fn a_used_up_plan_blocks_until_the_minute_and_counts_losses() {
     let plan = Policy {
         plan: Some(Plan::custom().per_minute(2)),
         ..Policy::default()
@@ -281,7 +281,7 @@ fn an_unused_reservation_lapses_and_is_not_lost() {
 }
 
 #[test]
-fn a_lost_request_is_settled_by_one_that_cannot_have_been_overtaken() {
+fn a_lost_request_is_settled_by_one_that_did_not_overtake_it() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(100, 99, 60));
@@ -331,7 +331,7 @@ fn a_days_and_a_minutes_quota_of_the_same_limit_are_two() {
 }
 
 #[test]
-fn one_request_asks_after_the_reset_of_a_window_that_was_used_up() {
+fn one_request_asks_after_the_reset_of_a_used_up_window() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(1, 0, 10));
@@ -370,7 +370,7 @@ fn a_window_that_opens_late_is_waited_for_longer_the_next_time() {
 }
 
 #[test]
-fn a_window_that_opens_late_by_the_clock_of_another_backend_is_waited_for_longer_the_next_time() {
+fn a_window_late_by_another_backends_clock_is_waited_for() {
     let mut local = new();
     let dated = |local: &mut Local, request, now, ahead, status, reading, wait: Option<u64>| {
         let (date, retry_after) = (Some(service(now + ahead)), wait.map(Duration::from_secs));
@@ -409,7 +409,7 @@ pub(crate) fn with_window(limit: u64, remaining: u64) -> Local {
 }
 
 #[test]
-fn what_may_be_in_flight_depends_on_what_is_left_and_on_the_latency() {
+fn the_number_in_flight_depends_on_the_rest_and_the_latency() {
     assert_eq!(fill(&mut with_window(60, 59), 1), 11);
     assert_eq!(fill(&mut with_window(161, 160), 1), 32);
     assert_eq!(fill(&mut with_window(1_000, 999), 1), 124);
@@ -420,7 +420,7 @@ fn what_may_be_in_flight_depends_on_what_is_left_and_on_the_latency() {
 }
 
 #[test]
-fn a_burst_of_others_that_uses_the_rest_up_refuses_too_few_for_a_ban() {
+fn a_burst_of_others_refuses_too_few_for_a_ban() {
     for left in 1..=40 {
         let in_flight = fill(&mut with_window(left + 1, left), 1) as u64;
         assert_eq!(in_flight, left.min(8), "{left}");
@@ -428,7 +428,7 @@ fn a_burst_of_others_that_uses_the_rest_up_refuses_too_few_for_a_ban() {
 }
 
 #[test]
-fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_named() {
+fn five_may_be_in_flight_while_the_minute_is_unknown() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(100_000, 99_999, 12 * HOUR));
@@ -442,7 +442,7 @@ fn five_may_be_in_flight_while_the_minutes_quota_is_not_known_and_no_plan_is_nam
 }
 
 #[test]
-fn a_minutes_quota_that_was_shown_is_known_while_the_day_is_shown_until_a_429() {
+fn a_minutes_quota_stays_known_while_the_day_is_shown() {
     let day = |remaining| reading(500, remaining, 12 * HOUR);
     let mut local = with_window(1_000, 999);
     let over = send(&mut local, 61);
@@ -479,7 +479,7 @@ fn after_an_unforeseen_429_little_is_in_flight_for_two_minutes() {
 }
 
 #[test]
-fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
+fn less_is_in_flight_beside_others_only_where_little_is_left() {
     let shared = |limit, remaining| {
         let mut local = with_window(limit, remaining);
         local.ledger_mut().set_own_share(0.25, at(1));
@@ -498,7 +498,7 @@ fn beside_other_clients_less_is_in_flight_only_where_little_is_left() {
 }
 
 #[test]
-fn a_window_that_the_service_set_its_clock_back_in_ends_when_it_was_to_end() {
+fn a_window_ends_on_time_after_the_services_clock_went_back() {
     let mut local = new();
     let first = send(&mut local, 0);
     answer(&mut local, first, 0, reading(2, 1, 60));
@@ -519,7 +519,7 @@ fn a_window_that_the_service_set_its_clock_back_in_ends_when_it_was_to_end() {
 }
 
 #[test]
-fn a_block_ends_when_it_was_to_end_where_the_services_clock_is_set() {
+fn a_block_ends_on_time_where_the_services_clock_is_set() {
     for by in [-2 * HOUR, 2 * HOUR] {
         let mut local = new();
         let first = send(&mut local, 0);

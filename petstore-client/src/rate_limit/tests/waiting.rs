@@ -60,7 +60,7 @@ async fn used_up() -> Arc<Limiter> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_in_line_sets_its_timer_anew_where_another_went_first() {
+async fn the_first_in_line_resets_its_timer_when_another_went_first() {
     let limiter = used_up().await;
     let start = clock::now();
     // A separate task: only its own waker can wake it.
@@ -167,7 +167,7 @@ async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_comes_as_the_window_opens_does_not_pass_those_who_wait() {
+async fn a_late_call_does_not_pass_those_who_wait() {
     let limiter = used_up().await;
     let order = std::cell::RefCell::new(Vec::new());
     let call = async |name| {
@@ -247,7 +247,7 @@ async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
+async fn a_probe_that_does_not_run_counts_as_lost_after_its_lease() {
     let limiter = Limiter::new(TimeSource::default());
     let short = Acquire {
         lease: Duration::from_millis(5_500),
@@ -269,7 +269,7 @@ async fn a_probe_that_is_not_run_counts_as_lost_when_its_lease_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_for_a_response_is_reported_after_a_second_and_a_block_at_once() {
+async fn a_wait_is_reported_after_a_second_and_a_block_at_once() {
     let limiter = Limiter::new(TimeSource::default());
     let probe = limiter.acquire(acquire(), ignore).await.unwrap();
     let reports = std::sync::Mutex::new(Vec::new());

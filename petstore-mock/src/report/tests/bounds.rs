@@ -40,7 +40,7 @@ fn the_first_of_many_requests_is_forgotten() {
 }
 
 #[test]
-fn a_row_is_judged_when_it_falls_out_of_the_memory_of_its_client() {
+fn a_row_is_judged_when_it_leaves_its_clients_memory() {
     let other = |n: u32| {
         let at = 1.0 + f64::from(n) * 0.2;
         format!("{at}+0.0001 1 GET /v1/pets?n={n} 500")
@@ -100,7 +100,7 @@ fn an_open_row_is_certain_a_second_after_its_last_request() {
 }
 
 #[test]
-fn clients_scopes_and_findings_are_bounded_and_all_breaches_are_counted() {
+fn findings_are_bounded_and_all_breaches_are_counted() {
     let scope = |n: usize| format!("{n}+0.003 {n}<0.001 GET /v1/pets 200 scope={n}");
     let many: Vec<_> = (1..=4_098).map(scope).collect();
     let report = judge(many.iter().map(String::as_str));

@@ -107,7 +107,7 @@ pub(super) fn check(evidence: &Evidence) {
 }
 
 #[test]
-fn omitted_requests_are_counted_where_they_are_and_gaps_are_those_of_neighbours() {
+fn omitted_requests_are_counted_where_they_are() {
     let line = |n: u64| format!("{n}+0.003 1 GET /v1/pets?limit={n} 429 wait={}", 60 - n);
     for (last, omitted, text) in [
         (40, 28, "\n  ! 28 requests not shown\n  ! #38 "),
@@ -145,7 +145,7 @@ fn burst(more: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_ban_that_no_client_could_foresee_is_a_notice_with_the_requests_that_caused_it() {
+fn an_unforeseeable_ban_is_a_notice_with_its_requests() {
     for more in ["", " h2"] {
         let report = judge(burst(more).iter().map(String::as_str));
         assert!(report.is_compliant(), "{report}");

@@ -440,7 +440,7 @@ fn check<S: Strategy>(
 }
 
 #[test]
-fn a_check_in_company_creates_no_row_twice_and_claims_no_pet_of_a_stranger() {
+fn a_check_in_company_doubles_no_row_and_claims_no_other_pet() {
     check(worlds(false), CASES, 51, |world| happen(&world));
 }
 

@@ -117,7 +117,7 @@ fn rows_with_equal_content_are_counted() {
 }
 
 #[test]
-fn a_pet_of_a_stranger_in_the_window_makes_a_match_uncertain_and_no_other_row() {
+fn another_pet_in_the_window_makes_only_its_match_uncertain() {
     let (names, ids) = (["a", "b", "c"], [Some(5), None, None]);
     let expected = Verdict {
         checked: Checked {
@@ -138,7 +138,7 @@ fn a_pet_of_a_stranger_in_the_window_makes_a_match_uncertain_and_no_other_row() 
 }
 
 #[test]
-fn the_pets_of_a_second_import_of_the_same_rows_make_all_matches_uncertain() {
+fn a_second_import_of_the_same_rows_makes_matches_uncertain() {
     let mut names: Vec<_> = vec!["a"; 8];
     names.extend(["b", "c"]);
     let mut ids: Vec<_> = (1..9).map(Some).collect();
@@ -167,7 +167,7 @@ fn ids_that_fall_leave_no_window() {
 }
 
 #[test]
-fn while_few_ids_are_known_an_equal_pet_elsewhere_makes_a_row_uncertain() {
+fn an_equal_pet_elsewhere_makes_a_row_uncertain_at_first() {
     let (names, ids) = (["a", "b"], [Some(5), None]);
     assert_eq!(
         verdict(&names, &ids, &[pet(3, "b")]),
@@ -180,7 +180,7 @@ fn while_few_ids_are_known_an_equal_pet_elsewhere_makes_a_row_uncertain() {
 }
 
 #[test]
-fn a_pet_that_somebody_changed_keeps_its_row_from_being_sent_again() {
+fn a_pet_that_was_changed_keeps_its_row_from_being_sent_again() {
     let (names, ids) = (["a", "b"], [Some(5), None]);
     let sold = |mut pet: Pet| {
         pet.extra.insert("owner".to_owned(), json!("Ada"));
@@ -212,7 +212,7 @@ fn fields_that_the_service_adds_to_each_pet_are_no_difference() {
 }
 
 #[test]
-fn a_row_without_a_status_gets_what_a_row_with_the_status_of_the_service_leaves() {
+fn a_row_without_a_status_gets_what_other_rows_leave() {
     let row = |pet| Row::new(Place::Line(1), pet);
     let sold = NewPet::new("a", 7).with_status(PetStatus::Sold);
     let rows = [NewPet::new("a", 7), sold, NewPet::new("a", 7)].map(row);

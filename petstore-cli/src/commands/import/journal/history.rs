@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_above_what_was_recorded_and_below_what_was_sent_when_it_could_not_arrive() {
+    fn a_row_is_above_recorded_ids_and_below_later_ids() {
         let lost = [
             (0, Some(5)),
             (1_000, None),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_whose_record_was_lost_is_above_what_was_recorded_before_it_was_announced() {
+    fn a_row_without_a_record_is_above_ids_recorded_before_it() {
         let mut history = history(&[(0, Some(5)), (0, Some(6))]);
         history.announce(2, 4);
         history.send(2, 50);

@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_kill_at_any_byte_a_row_is_left_only_if_it_was_not_sent() {
+    fn a_row_is_left_after_a_kill_only_if_it_was_not_sent() {
         let whole = bytes(&records());
         for length in 0..=whole.len() {
             let Some(state) = read(&whole[..length], BOOT) else {
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_a_kill_ended_between_two_pages_makes_no_row_unknown() {
+    fn a_kill_between_two_pages_makes_no_row_unknown() {
         let content = |filler: usize| {
             let Record::Run(run) = run(&[]) else {
                 unreachable!()
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_power_cut_every_announced_row_without_an_outcome_is_unknown() {
+    fn announced_rows_without_an_outcome_are_unknown() {
         let whole = bytes(&records()[..4]);
         let unknown = || RowState::Unknown;
         let expected = [RowState::Created(7), unknown(), unknown(), unknown()];
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_a_damaged_line_may_concern_are_unknown_until_a_run_takes_it_into_account() {
+    fn rows_near_a_damaged_line_are_unknown_until_it_is_handled() {
         let whole = bytes(&records());
         for (at, bit) in (0..whole.len()).flat_map(|at| [(at, 1), (at, 0x20)]) {
             let mut damaged = whole.clone();
@@ -646,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn announced_rows_that_were_not_sent_are_left_when_the_next_run_begins() {
+    fn announced_rows_not_sent_are_left_for_the_next_run() {
         let first = [
             run(&[]),
             Record::Block {

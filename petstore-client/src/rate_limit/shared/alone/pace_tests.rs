@@ -51,7 +51,7 @@ fn counted(members: u64) -> Pace {
 }
 
 #[test]
-fn a_member_that_starts_sends_one_request_and_waits_for_three_seconds() {
+fn a_member_starts_with_one_request_and_waits_three_seconds() {
     let mut pace = Pace::starting();
     assert_eq!(pace.advice(at(0)), Advice::InFlight(1));
     pace.observe(&seen(100, 990), 0.0);
@@ -64,7 +64,7 @@ fn a_member_that_starts_sends_one_request_and_waits_for_three_seconds() {
 }
 
 #[test]
-fn the_pace_after_a_start_is_a_members_part_of_what_all_may_have_in_flight() {
+fn the_pace_after_a_start_is_a_members_part() {
     // 34 of about 950 requests are left to others. A drain of 14.2 s has 142 latencies.
     for (members, in_flight) in [(2, 3), (4, 1)] {
         let pace = counted(members);
@@ -88,7 +88,7 @@ fn the_pace_after_a_start_is_a_members_part_of_what_all_may_have_in_flight() {
 }
 
 #[test]
-fn a_member_that_sees_nobody_is_the_sole_user_after_eight_measurements() {
+fn a_member_that_sees_nobody_becomes_the_sole_user() {
     let mut pace = counted(1);
     for measurement in 0_u8..8 {
         assert!(pace.is_needed(), "{measurement}");
@@ -140,7 +140,7 @@ fn a_pace_follows_how_fast_the_rest_falls() {
 }
 
 #[test]
-fn after_a_reset_members_send_one_request_and_count_for_a_second() {
+fn after_a_reset_members_send_one_request_for_a_second() {
     let mut pace = counted(4);
     pace.observe(
         &Observation {
@@ -170,7 +170,7 @@ fn after_a_reset_members_send_one_request_and_count_for_a_second() {
 }
 
 #[test]
-fn a_member_that_loses_the_store_goes_on_slowly_if_enough_is_left_for_all() {
+fn a_member_that_loses_the_store_goes_on_slowly() {
     let lost = |members, remaining| {
         let last = Some(seen(3_000, remaining));
         Pace::after_loss(members, last, at(3_000), 0.0)
