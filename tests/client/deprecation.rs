@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use petstore_client::events::Event;
 use petstore_client::{Client, Method};
 
-use super::kit::{REX, answer, builder, client, heard, secs};
+use super::kit::{REX, answer, builder, client, recorded, secs};
 use super::logs::Logs;
 use super::wire::Wire;
 
@@ -104,7 +104,7 @@ async fn warns_once_for_each_operation_and_client() {
 #[tokio::test]
 async fn the_hook_hears_of_each_operation_once() {
     let server = saying(&[("Deprecation", "@1764892800")]);
-    let (client, heard) = heard(builder(&server.base()), |event| match event {
+    let (client, recorded) = recorded(builder(&server.base()), |event| match event {
         Event::Deprecated {
             operation,
             deprecation,
@@ -122,7 +122,7 @@ async fn the_hook_hears_of_each_operation_once() {
         ("getPet".to_owned(), since),
         ("GET /store/orders".to_owned(), since),
     ];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*recorded.lock().unwrap(), expected);
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn a_hook_may_use_the_client_itself() {
 async fn a_404_still_carries_the_deprecation() {
     let sunset = [("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")];
     let server = Wire::start(move |_| answer(404, &sunset, ""));
-    let (client, heard) = heard(builder(&server.base()), |event| match event {
+    let (client, recorded) = recorded(builder(&server.base()), |event| match event {
         Event::Deprecated { operation, .. } => Some((*operation).to_owned()),
         _ => None,
     });
@@ -152,5 +152,5 @@ async fn a_404_still_carries_the_deprecation() {
     #[expect(deprecated, reason = "the test covers it")]
     let error = client.pets().get(7).await.unwrap_err();
     assert!(error.is_not_found());
-    assert_eq!(*heard.lock().unwrap(), ["getPet"]);
+    assert_eq!(*recorded.lock().unwrap(), ["getPet"]);
 }

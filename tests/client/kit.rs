@@ -122,15 +122,15 @@ pub(crate) fn sources(error: &Error) -> impl Iterator<Item = &(dyn std::error::E
 }
 
 /// Collects what `select` returns for a client's events.
-pub(super) fn heard<T: Send + 'static>(
+pub(super) fn recorded<T: Send + 'static>(
     builder: ClientBuilder,
     select: impl Fn(&Event<'_>) -> Option<T> + Send + Sync + 'static,
 ) -> (ClientBuilder, Arc<Mutex<Vec<T>>>) {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&heard);
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&recorded);
     (
-        builder.on_event(move |event| hears.lock().unwrap().extend(select(event))),
-        heard,
+        builder.on_event(move |event| sink.lock().unwrap().extend(select(event))),
+        recorded,
     )
 }
 

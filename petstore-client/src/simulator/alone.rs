@@ -19,7 +19,7 @@ pub(super) struct Fleet {
     pub(super) tasks: usize,
     /// All members start within this time.
     pub(super) starts_within: i64,
-    /// The median of a round trip.
+    /// The median of a round round_trip.
     pub(super) latency: i64,
     pub(super) outage: Range<i64>,
     /// For how many members the store is unreachable.
@@ -82,7 +82,7 @@ impl Fleet {
             "{case}"
         );
         assert!(
-            fate.defied == 0 && fate.used >= least_used * self.possible(),
+            fate.sent_while_blocked == 0 && fate.used >= least_used * self.possible(),
             "{case}"
         );
     }
@@ -102,7 +102,7 @@ pub(super) struct Fate {
     pub(super) most_refused: u64,
     pub(super) bans: u64,
     /// Requests that were sent before a received `Retry-After` had elapsed.
-    pub(super) defied: u64,
+    pub(super) sent_while_blocked: u64,
     /// The used part of the quota.
     pub(super) used: f64,
     /// The lowest number of finished jobs of a member, divided by the highest.
@@ -117,8 +117,8 @@ impl Fate {
             refused: outcome.refusals,
             most_refused: refused_by_window(outcome, late).into_iter().max().unwrap(),
             bans: outcome.bans,
-            defied: outcome.defied,
-            used: outcome.let_in as f64 / quota as f64,
+            sent_while_blocked: outcome.sent_while_blocked,
+            used: outcome.admitted as f64 / quota as f64,
             fairness: *least.unwrap() as f64 / *most.unwrap() as f64,
         }
     }
@@ -128,7 +128,7 @@ impl Fate {
             refused: self.refused.max(other.refused),
             most_refused: self.most_refused.max(other.most_refused),
             bans: self.bans.max(other.bans),
-            defied: self.defied.max(other.defied),
+            sent_while_blocked: self.sent_while_blocked.max(other.sent_while_blocked),
             used: self.used.min(other.used),
             fairness: self.fairness.min(other.fairness),
         }
@@ -141,14 +141,14 @@ impl fmt::Display for Fate {
             refused,
             most_refused,
             bans,
-            defied,
+            sent_while_blocked,
             used,
             fairness,
         } = self;
         write!(
             f,
             "used {used:.4}, {refused} refused ({most_refused} in a window), {bans} bans, \
-             {defied} while told to wait, fairness {fairness:.2}"
+             {sent_while_blocked} while told to wait, fairness {fairness:.2}"
         )
     }
 }
@@ -331,7 +331,9 @@ fn keeps_promise(fleet: &Fleet, fate: &Fate) -> bool {
     }
     let least = if rate > 1_000 { 0.99 } else { 0.935 };
     let uses = rate == 60 || fleet.possible() < 1.0 || fate.used >= least;
-    fate.bans == 0 && fate.defied == 0 && (!starts_together || fate.most_refused <= 1 && uses)
+    fate.bans == 0
+        && fate.sent_while_blocked == 0
+        && (!starts_together || fate.most_refused <= 1 && uses)
 }
 
 #[test]

@@ -25,13 +25,13 @@ fn bursts_of_other_clients_do_not_ban_the_key() {
             for size in [10, 20, 40] {
                 for seed in 0..2 {
                     let outcome = beside_bursts(rate, tasks, size, seed);
-                    let used = outcome.let_in + outcome.others;
+                    let used = outcome.admitted + outcome.others;
                     let part = used as f64 / (rate * WINDOWS as u64) as f64;
                     let case = format!(
                         "{rate} a minute, {tasks} tasks, bursts of {size}, {seed}: {part:.3} used, {} refused",
                         outcome.refusals
                     );
-                    assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+                    assert_eq!((outcome.bans, outcome.sent_while_blocked), (0, 0), "{case}");
                     assert!(part >= 0.99, "{case}");
                 }
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::world::client::Contender;
-use super::world::network::{End, Network, Trip};
+use super::world::network::{End, Network, RoundTrip};
 use super::world::run::run;
 use super::world::service::Model;
 use super::world::setup::{NOON, Outcome, Setup};
@@ -74,7 +74,7 @@ fn four_apart(rate: u64, tasks: usize, seed: u64) -> (f64, f64) {
     let late = setup.start.rem_euclid(10 * SECOND);
     (setup.start, setup.horizon) = (NOON + late, windows * MINUTE - late - 1);
     let outcome = run(&setup);
-    let used = outcome.let_in as f64 / (windows as u64 * rate) as f64;
+    let used = outcome.admitted as f64 / (windows as u64 * rate) as f64;
     (5.0 * outcome.refusals as f64 / windows as f64, used)
 }
 
@@ -154,14 +154,14 @@ fn a_sole_user_on_fresh_seeds() {
 
 #[test]
 fn a_cold_key_costs_exactly_one_round_trip() {
-    let trip = Trip {
+    let round_trip = RoundTrip {
         there: 40_000,
         back: 60_000,
         end: End::Answered,
     };
     let mut setup = Setup::new(Contender::Limiter, Model::new(60), 256, 60, 1);
     setup.start = NOON;
-    setup.network = Network::List(vec![trip]);
+    setup.network = Network::List(vec![round_trip]);
     setup.policy.max_in_flight = Some(MaxInFlight::new(60));
     let limiter = run(&setup);
     setup.contender = Contender::Oracle;

@@ -7,7 +7,7 @@ use super::world::service::{Model, Shows};
 use super::world::setup::{NOON, Outcome, Setup};
 use super::world::window::MINUTE;
 
-/// A cold key costs one round trip, once.
+/// A cold key costs one round round_trip, once.
 const WINDOWS: i64 = 12;
 
 fn busy(contender: Contender, model: Model, tasks: usize, way: i64, seed: u64) -> Outcome {
@@ -32,7 +32,7 @@ fn the_quota_is_used_and_nothing_refused_at_any_latency() {
                 let limiter = busy(Contender::Limiter, Model::new(rate), tasks, way, 1);
                 let oracle = busy(Contender::Oracle, Model::new(rate), tasks, way, 1);
                 assert_eq!(limiter.refusals, 0, "{rate} {round_trip} ms {tasks}");
-                let used = limiter.let_in as f64 / oracle.let_in as f64;
+                let used = limiter.admitted as f64 / oracle.admitted as f64;
                 assert!(
                     used >= 0.99,
                     "{rate} a minute, {round_trip} ms, {tasks} tasks: {used:.4}"
@@ -65,8 +65,8 @@ fn a_hidden_minute_bans_nobody_and_is_mostly_used() {
                 };
                 let case = format!("{:?}, {rate} a minute, {tasks} tasks, {seed}", model.shows);
                 let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
-                let used = out.let_in as f64 / (rate as i64 * WINDOWS) as f64;
-                assert_eq!((out.bans, out.defied), (0, 0), "{case}");
+                let used = out.admitted as f64 / (rate as i64 * WINDOWS) as f64;
+                assert_eq!((out.bans, out.sent_while_blocked), (0, 0), "{case}");
                 assert!(used >= 0.75, "{case}: {used:.3}, {} refused", out.refusals);
             }
         }

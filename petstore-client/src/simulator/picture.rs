@@ -52,7 +52,7 @@ fn picture() -> String {
         let mut setup = Setup::new(contender, Model::new(RATE), TASKS, JOBS, 1);
         setup.horizon = MINUTES * 60 * SECOND;
         let out = run(&setup);
-        let end = match out.let_in {
+        let end = match out.admitted {
             JOBS.. => format!("done after {} s", out.finished / SECOND),
             some => format!("{some} of {JOBS} done"),
         };

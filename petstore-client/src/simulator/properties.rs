@@ -16,10 +16,14 @@ const MANY: (u32, u64) = (20_000, 11);
 fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
     // If too many responses in a row are lost, a client cannot know that the quota is used up.
-    prop_assume!(2 * out.most_unheard < setup.model.minute);
+    prop_assume!(2 * out.most_uninformative < setup.model.minute);
     // A sliding window frees one request at a time. If the response to a probe is lost, the client
     // can only send another one, which may be refused.
-    let missed = if setup.model.sliding { out.unheard } else { 0 };
+    let missed = if setup.model.sliding {
+        out.uninformative
+    } else {
+        0
+    };
     prop_assert!(
         out.refusals <= out.unforeseen + missed,
         "{} refusals",
@@ -34,8 +38,12 @@ fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
 /// The same for processes that share what they know.
 fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
-    prop_assume!(2 * out.most_unheard < setup.model.minute);
-    let missed = if setup.model.sliding { out.unheard } else { 0 };
+    prop_assume!(2 * out.most_uninformative < setup.model.minute);
+    let missed = if setup.model.sliding {
+        out.uninformative
+    } else {
+        0
+    };
     prop_assert!(
         out.refusals <= out.unforeseen + missed,
         "{} refusals",
@@ -52,7 +60,11 @@ fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
 
 fn obeys(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
-    prop_assert_eq!(out.defied, 0, "requests sent before Retry-After elapsed");
+    prop_assert_eq!(
+        out.sent_while_blocked,
+        0,
+        "requests sent before Retry-After elapsed"
+    );
     if out.undone == 0 {
         prop_assert_eq!(out.left_over, 0, "reservations at rest");
     }

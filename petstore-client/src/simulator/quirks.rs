@@ -18,12 +18,12 @@ fn odd(change: impl Fn(&mut Model), tasks: usize) -> u64 {
         let Outcome {
             refusals,
             bans,
-            defied,
+            sent_while_blocked,
             undone,
             ..
         } = run(&setup);
         assert_eq!(
-            (bans, defied, undone),
+            (bans, sent_while_blocked, undone),
             (0, 0, 0),
             "seed {seed}, {refusals} refusals"
         );
@@ -120,7 +120,7 @@ fn the_services_clock_is_set() {
                 "{by} {then:?} {tasks} {rate} {seed}: {}",
                 out.refusals
             );
-            assert_eq!((out.bans, out.defied, out.undone), (0, 0, 0));
+            assert_eq!((out.bans, out.sent_while_blocked, out.undone), (0, 0, 0));
             out.finished
         };
         // One window may be lost with each step.

@@ -44,7 +44,7 @@ impl Shared {
     }
 
     fn used(&self, outcome: &Outcome) -> f64 {
-        outcome.let_in as f64 / (self.windows as u64 * self.rate) as f64
+        outcome.admitted as f64 / (self.windows as u64 * self.rate) as f64
     }
 }
 
@@ -126,7 +126,7 @@ fn a_member_that_is_stopped_holds_the_others_up_for_a_while() {
         setup.stopped = from * SECOND..(from + length) * SECOND;
         let outcome = run(&setup);
         // Its requests in flight count twice for a while, and its reservations are lost.
-        let used = outcome.let_in as f64 / 600.0;
+        let used = outcome.admitted as f64 / 600.0;
         assert!(
             outcome.refusals <= 1 && used >= 0.93,
             "{from} {length}: {used:.3} {}",
@@ -142,12 +142,12 @@ fn members_go_on_carefully_while_the_store_is_out_of_reach() {
             let mut setup = Shared::new(rate, members, tasks).setup(1);
             setup.outage = from * SECOND..(from + length) * SECOND;
             let outcome = run(&setup);
-            let used = outcome.let_in as f64 / (10 * rate) as f64;
+            let used = outcome.admitted as f64 / (10 * rate) as f64;
             let case = format!(
                 "{rate} {from} {length}: {used:.3}, {} refused",
                 outcome.refusals
             );
-            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+            assert_eq!((outcome.bans, outcome.sent_while_blocked), (0, 0), "{case}");
             assert!(outcome.refusals <= 3 && used >= 0.9, "{case}");
         }
     }
@@ -160,9 +160,9 @@ fn a_step_of_the_stores_clock_costs_at_most_a_refusal() {
             let mut setup = Shared::new(300, 4, 16).setup(1);
             setup.store_step = (at * SECOND, by * SECOND);
             let outcome = run(&setup);
-            let used = outcome.let_in as f64 / 3_000.0;
+            let used = outcome.admitted as f64 / 3_000.0;
             let case = format!("{by} {at}: {used:.3}, {} refused", outcome.refusals);
-            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{case}");
+            assert_eq!((outcome.bans, outcome.sent_while_blocked), (0, 0), "{case}");
             assert!(outcome.refusals <= 2 && used >= 0.88, "{case}");
         }
     }
@@ -183,9 +183,13 @@ fn members_beside_an_unshared_client_are_hardly_refused() {
             let mut setup = Shared::new(rate, 4, tasks).setup(seed);
             setup.strangers = 1;
             let outcome = run(&setup);
-            assert_eq!((outcome.bans, outcome.defied), (0, 0), "{rate} {tasks}");
+            assert_eq!(
+                (outcome.bans, outcome.sent_while_blocked),
+                (0, 0),
+                "{rate} {tasks}"
+            );
             refused += outcome.refusals;
-            used = used.min(outcome.let_in as f64 / (10 * rate) as f64);
+            used = used.min(outcome.admitted as f64 / (10 * rate) as f64);
         }
         // Sixty windows: one refusal in five, and at 60 a minute one in three.
         let most = if rate == 60 { 20 } else { 12 };
@@ -225,10 +229,10 @@ fn members_survive_the_oddities_of_services() {
                 let mut setup = Shared::new(60, members, tasks).setup(seed);
                 change(&mut setup.model);
                 let outcome = run(&setup);
-                let used = outcome.let_in as f64 / 600.0;
+                let used = outcome.admitted as f64 / 600.0;
                 let refused = outcome.refusals;
                 let case = format!("{name}, {members} {tasks}: {used:.3}, {refused} refused");
-                assert!(outcome.defied == 0 && used >= least, "{case}");
+                assert!(outcome.sent_while_blocked == 0 && used >= least, "{case}");
                 bans += outcome.bans;
             }
             assert!(bans <= most_bans, "{name}, {members} {tasks}: {bans} bans");
@@ -259,7 +263,7 @@ fn members_on_fresh_seeds() {
                     refused += outcome.refusals;
                     used = used.min(shared.used(&outcome));
                     fair = fair.min(fairness(&outcome));
-                    (updates, calls) = (updates + outcome.updates, calls + outcome.let_in);
+                    (updates, calls) = (updates + outcome.updates, calls + outcome.admitted);
                     record = record.max(outcome.largest_record);
                 }
                 let each = updates as f64 / calls as f64;

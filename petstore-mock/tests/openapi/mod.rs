@@ -96,14 +96,14 @@ mod tests {
                     method: "PUT",
                     ..page()
                 },
-                "must be one of",
+                "expected one of",
             ),
             (
                 Answer {
                     path: "/v1/animals",
                     ..page()
                 },
-                "must be one of",
+                "expected one of",
             ),
             (without("x-ratelimit-reset"), "X-RateLimit-Reset is missing"),
             (with("x-ratelimit-limit", "sixty"), "X-RateLimit-Limit: "),

@@ -10,7 +10,7 @@ use petstore_client::rate_limit::WaitReason;
 use petstore_mock::MockServer;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::kit::{heard, http, millis, secs};
+use crate::client::kit::{http, millis, recorded, secs};
 use crate::client::service::{self, MINUTE, get, patient, poll_once, refused, within, work};
 use crate::client::wire::{Act, Wire};
 
@@ -147,7 +147,7 @@ async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
             let wait = if number == 0 { SLACK } else { Duration::ZERO };
             Act::Later(wait, http(200, &[], "[]"))
         });
-        let (client, heard) = heard(patient(&server.base()), |event| {
+        let (client, recorded) = recorded(patient(&server.base()), |event| {
             matches!(
                 event,
                 Event::Waiting(Waiting {
@@ -169,7 +169,7 @@ async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
             "{limits:?}"
         );
         assert!(
-            !heard.lock().unwrap().is_empty(),
+            !recorded.lock().unwrap().is_empty(),
             "{tasks} calls wait in silence"
         );
         let done = timeout(MINUTE, join_all(calls)).await.unwrap();

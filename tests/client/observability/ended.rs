@@ -9,7 +9,7 @@ use petstore_client::events::{CallOutcome, Event};
 use petstore_client::{Client, ErrorKind, NewPet};
 use tokio::time::timeout;
 
-use crate::client::kit::{answer, builder, heard, millis, no_pets, once, secs, serve};
+use crate::client::kit::{answer, builder, millis, no_pets, once, recorded, secs, serve};
 use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
 
@@ -24,7 +24,7 @@ struct End {
 }
 
 fn listening(server: &Wire) -> (Client, Arc<Mutex<Vec<End>>>) {
-    let (client, ends) = heard(builder(&server.base()), |event| {
+    let (client, ends) = recorded(builder(&server.base()), |event| {
         let Event::Ended(ended) = event else {
             return None;
         };
@@ -101,7 +101,7 @@ async fn all_events_of_a_call_have_its_number() {
         no_pets(),
         no_pets(),
     ]);
-    let (client, numbers) = heard(builder(&server.base()), |event| match event {
+    let (client, numbers) = recorded(builder(&server.base()), |event| match event {
         Event::Sending(attempt) => Some(("sending", attempt.call_id)),
         Event::Finished(finished) => Some(("finished", finished.request.call_id)),
         Event::Waiting(waiting) => Some(("waiting", waiting.call_id)),

@@ -14,7 +14,7 @@ use petstore_client::{Client, NewPet};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::client::kit::{answer, builder, heard, http, millis, no_pets, once, secs};
+use crate::client::kit::{answer, builder, http, millis, no_pets, once, recorded, secs};
 use crate::client::wire::{Act, Wire};
 
 type Heard<T> = Arc<Mutex<Vec<T>>>;
@@ -22,7 +22,7 @@ type Heard<T> = Arc<Mutex<Vec<T>>>;
 type Said = (String, BlockReason, u64, u32);
 
 fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
-    let (client, refusals) = heard(builder(&server.base()), |event| {
+    let (client, refusals) = recorded(builder(&server.base()), |event| {
         let Event::Throttled(throttled) = event else {
             return None;
         };
@@ -34,7 +34,7 @@ fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
             throttled.attempt,
         ))
     });
-    let (client, waits) = heard(client, |event| {
+    let (client, waits) = recorded(client, |event| {
         let Event::Waiting(waiting) = event else {
             return None;
         };
@@ -75,7 +75,7 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
         .max_attempts(9)
         .await
         .unwrap();
-    let heard = refusals.lock().unwrap().clone();
+    let recorded = refusals.lock().unwrap().clone();
     let said = |(operation, reason, _, attempt): &Said| {
         assert_eq!(operation, "listPets");
         (*reason, *attempt)
@@ -85,10 +85,13 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
         (BlockReason::Unknown, 2),
         (BlockReason::Ban, 4),
     ];
-    assert_eq!(heard.iter().map(said).collect::<Vec<_>>(), expected);
+    assert_eq!(recorded.iter().map(said).collect::<Vec<_>>(), expected);
     // The wait for a 429 that follows another may be longer than asked, never shorter.
-    for (heard, asked) in heard.iter().zip([30, 40, 50]) {
-        assert!((asked..asked + 10).contains(&(heard.2 + 1)), "{heard:?}");
+    for (recorded, asked) in recorded.iter().zip([30, 40, 50]) {
+        assert!(
+            (asked..asked + 10).contains(&(recorded.2 + 1)),
+            "{recorded:?}"
+        );
     }
     assert_eq!(waits.lock().unwrap().len(), 3);
 }
@@ -229,7 +232,7 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         answer(200, &[], r#"[{"id":1,"name":"s3cret-key","categoryId":7}]"#),
     ]);
     let client = builder(&server.base()).api_key("s3cret-key");
-    let (client, heard) = heard(client, |event| {
+    let (client, recorded) = recorded(client, |event| {
         let (request, answer) = match event {
             Event::Sending(request) => (request, String::new()),
             Event::Finished(Finished {
@@ -262,7 +265,7 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     let client = client.build().unwrap();
     let _ = client.pets().create(&NewPet::new("Rex", 7)).await;
     client.pets().list().limit(5).send().await.unwrap();
-    let heard = heard.lock().unwrap().clone();
+    let recorded = recorded.lock().unwrap().clone();
     let expected = [
         ("createPet 1 POST", " -> "),
         ("createPet 1 POST", "429 Too Many Requests"),
@@ -271,17 +274,20 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         ("listPets 1 GET", " -> "),
         ("listPets 1 GET", "(the API key)"),
     ];
-    assert_eq!(heard.len(), expected.len(), "{heard:#?}");
-    for (heard, (sent, came)) in heard.iter().zip(expected) {
-        assert!(heard.starts_with(sent) && heard.contains(came), "{heard}");
-        assert!(!heard.contains("s3cret-key"), "{heard}");
+    assert_eq!(recorded.len(), expected.len(), "{recorded:#?}");
+    for (recorded, (sent, came)) in recorded.iter().zip(expected) {
+        assert!(
+            recorded.starts_with(sent) && recorded.contains(came),
+            "{recorded}"
+        );
+        assert!(!recorded.contains("s3cret-key"), "{recorded}");
     }
     assert!(
-        heard[0].contains(r#"application/json"#) && heard[0].contains("Rex"),
+        recorded[0].contains(r#"application/json"#) && recorded[0].contains("Rex"),
         "{}",
-        heard[0]
+        recorded[0]
     );
-    assert!(heard[4].contains("/v1/pets?limit=5"), "{}", heard[4]);
+    assert!(recorded[4].contains("/v1/pets?limit=5"), "{}", recorded[4]);
 }
 
 /// A store that applies changes, fails or does nothing, as it is told.
@@ -323,7 +329,7 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
         start: Instant::now(),
     });
     let client = builder(&server.base()).shared_limits(Arc::clone(&store));
-    let (client, heard) = heard(client, |event| match event {
+    let (client, recorded) = recorded(client, |event| match event {
         Event::SharedStore(status) => Some(status.problem.clone()),
         _ => None,
     });
@@ -343,7 +349,7 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
             client.pets().list().await.unwrap();
         }
         assert_eq!(
-            std::mem::take(&mut *heard.lock().unwrap()),
+            std::mem::take(&mut *recorded.lock().unwrap()),
             expected,
             "{mood}"
         );

@@ -37,7 +37,7 @@ pub(in crate::simulator) struct SimulatedClient {
     /// The end of the pause that all share.
     pause: i64,
     /// The latest end of a received `Retry-After`. Nothing may be sent before it.
-    pub(in crate::simulator) told: i64,
+    pub(in crate::simulator) blocked_until: i64,
 }
 
 /// How long a request may last.
@@ -70,7 +70,7 @@ impl SimulatedClient {
             ahead: 0,
             on_the_way: 0,
             pause: i64::MIN,
-            told: i64::MIN,
+            blocked_until: i64::MIN,
         }
     }
 
@@ -151,7 +151,7 @@ impl SimulatedClient {
             Some((_, seconds)) => seconds * SECOND,
         };
         if reply.status == 429 {
-            self.told = self.told.max(now + wait);
+            self.blocked_until = self.blocked_until.max(now + wait);
         }
         match self.contender {
             Contender::Limiter => {
@@ -189,10 +189,10 @@ fn head(reply: &Reply, believed: ServiceTime) -> ResponseHead {
         QuotaWindow::read_at(&headers, service)
             .map(|rate| (rate.limit, rate.remaining, ServiceTime::from(rate.reset)))
     };
-    let told = reply
+    let described = reply
         .rate
         .map(|(limit, left, reset)| (limit, left, ServiceTime(reset * SECOND)));
-    let reading = reply.garbage.map_or(told, garbage);
+    let reading = reply.garbage.map_or(described, garbage);
     let reading = reading.map(|(limit, remaining, reset)| Reading {
         limit,
         remaining,

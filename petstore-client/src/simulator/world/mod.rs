@@ -1,8 +1,8 @@
 //! The simulated world: clients, the network, the service, and virtual time.
 
 pub(super) mod client;
-mod heard;
 pub(super) mod network;
+mod observations;
 mod rng;
 pub(super) mod run;
 pub(crate) mod scenarios;

@@ -4,7 +4,7 @@ use super::rng::Rng;
 
 /// The latency of one request in both directions, in microseconds, and its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::simulator) struct Trip {
+pub(in crate::simulator) struct RoundTrip {
     pub(in crate::simulator) there: i64,
     pub(in crate::simulator) back: i64,
     pub(in crate::simulator) end: End,
@@ -38,7 +38,7 @@ pub(in crate::simulator) enum Network {
     /// deviation of the logarithm.
     LogNormal { median: i64, deviation: f64 },
     /// Uses these in turn, and starts over after the last one.
-    List(Vec<Trip>),
+    List(Vec<RoundTrip>),
 }
 
 impl Network {
@@ -50,13 +50,13 @@ impl Network {
         dropped: 0,
     };
 
-    pub(in crate::simulator) fn trip(&self, number: usize, rng: &mut Rng) -> Trip {
+    pub(in crate::simulator) fn round_trip(&self, number: usize, rng: &mut Rng) -> RoundTrip {
         match self {
             Self::List(trips) => trips[number % trips.len()],
             Self::LogNormal { median, deviation } => {
                 let round_trip = *median as f64 * (deviation * rng.normal()).exp();
                 let way = round_trip as i64 / 2;
-                Trip {
+                RoundTrip {
                     there: way,
                     back: way,
                     end: End::Answered,
@@ -81,7 +81,7 @@ impl Network {
                 } else {
                     End::Answered
                 };
-                Trip { there, back, end }
+                RoundTrip { there, back, end }
             }
         }
     }

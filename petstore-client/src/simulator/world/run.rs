@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use super::client::{Contender, LEASE, SimulatedClient, Turn};
-use super::heard::Heard;
-use super::network::{End, Trip};
+use super::network::{End, RoundTrip};
+use super::observations::Observations;
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
@@ -16,7 +16,7 @@ use crate::rate_limit::quota::outstanding::Reservation;
 use crate::rate_limit::shared::update::Update;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum Event {
     Arrive(usize),
     Answer(usize),
     Gone(usize),
@@ -38,7 +38,7 @@ struct SimulatedRequest {
     reservation: Option<Reservation>,
     sent: i64,
     job: Job,
-    trip: Trip,
+    round_trip: RoundTrip,
     reply: Option<Reply>,
     over: bool,
 }
@@ -62,14 +62,14 @@ struct World<'s> {
     setup: &'s Setup,
     rng: Rng,
     service: Service,
-    events: BinaryHeap<Reverse<(i64, u64, Happening)>>,
+    events: BinaryHeap<Reverse<(i64, u64, Event)>>,
     order: u64,
     requests: Vec<SimulatedRequest>,
     processes: Vec<Process>,
     granted: usize,
     /// How often a process was woken since anything else happened.
     woken: u32,
-    heard: Heard,
+    observed: Observations,
     /// The shared record as stored; `None` if there is none.
     record: Option<Vec<u8>>,
     now: i64,
@@ -87,7 +87,7 @@ pub(in crate::simulator) fn run(setup: &Setup) -> Outcome {
             world.schedule(later, event);
             continue;
         }
-        let alone = matches!(event, Happening::Wake(_));
+        let alone = matches!(event, Event::Wake(_));
         world.woken = if alone { world.woken + 1 } else { 0 };
         if world.woken > MOST_WAKES {
             break;
@@ -126,7 +126,7 @@ impl<'s> World<'s> {
             processes,
             granted: 0,
             woken: 0,
-            heard: Heard::new(setup.model.day),
+            observed: Observations::new(setup.model.day),
             record: None,
             now: 0,
             out: Outcome {
@@ -145,44 +145,44 @@ impl<'s> World<'s> {
             } else {
                 world.rng.below(setup.starts_within)
             };
-            world.schedule(setup.burst_at + at, Happening::Burst(process));
+            world.schedule(setup.burst_at + at, Event::Burst(process));
         }
         world.next_burst();
         world
     }
 
-    fn schedule(&mut self, at: i64, event: Happening) {
+    fn schedule(&mut self, at: i64, event: Event) {
         self.order += 1;
         self.events.push(Reverse((at, self.order, event)));
     }
 
     /// Returns when an event comes through to a process that is stopped.
-    fn stopped_until(&self, event: &Happening) -> Option<i64> {
+    fn stopped_until(&self, event: &Event) -> Option<i64> {
         let process = match event {
-            Happening::Arrive(_) | Happening::Others => return None,
-            Happening::Answer(id) | Happening::Gone(id) => self.requests[*id].process,
-            Happening::Ready(p, _) | Happening::Wake(p) | Happening::Burst(p) => *p,
+            Event::Arrive(_) | Event::Others => return None,
+            Event::Answer(id) | Event::Gone(id) => self.requests[*id].process,
+            Event::Ready(p, _) | Event::Wake(p) | Event::Burst(p) => *p,
         };
         let is_stopped = process == 0 && self.setup.stopped.contains(&self.now);
         is_stopped.then_some(self.setup.stopped.end)
     }
 
-    fn take(&mut self, event: Happening) {
+    fn take(&mut self, event: Event) {
         match event {
-            Happening::Arrive(id) => self.arrive(id),
-            Happening::Answer(id) => self.answer(id),
-            Happening::Gone(id) => self.gone(id),
-            Happening::Ready(p, job) => {
+            Event::Arrive(id) => self.arrive(id),
+            Event::Answer(id) => self.answer(id),
+            Event::Gone(id) => self.gone(id),
+            Event::Ready(p, job) => {
                 self.processes[p].line.push_front(job);
                 self.let_through(p);
             }
             // Another one was set since.
-            Happening::Wake(p) if self.processes[p].alarm != Some(self.now) => {}
-            Happening::Wake(p) => {
+            Event::Wake(p) if self.processes[p].alarm != Some(self.now) => {}
+            Event::Wake(p) => {
                 self.processes[p].alarm = None;
                 self.let_through(p);
             }
-            Happening::Burst(p) => {
+            Event::Burst(p) => {
                 let tasks = if p == 0 {
                     self.setup.first_tasks
                 } else {
@@ -191,7 +191,7 @@ impl<'s> World<'s> {
                 (0..tasks).for_each(|_| self.next_job(p));
                 self.let_through(p);
             }
-            Happening::Others => {
+            Event::Others => {
                 let size = self.setup.bursts.map_or(0, |bursts| bursts.size);
                 self.out.others += self.service.count_others(self.now, size);
                 self.next_burst();
@@ -203,7 +203,7 @@ impl<'s> World<'s> {
     fn next_burst(&mut self) {
         if let Some(bursts) = self.setup.bursts {
             let pause = self.rng.below(2 * bursts.interval);
-            self.schedule(self.now + pause, Happening::Others);
+            self.schedule(self.now + pause, Event::Others);
         }
     }
 
@@ -297,7 +297,7 @@ impl<'s> World<'s> {
         {
             let at = at.max(self.now + 1);
             process.alarm = Some(at);
-            self.schedule(at, Happening::Wake(p));
+            self.schedule(at, Event::Wake(p));
         }
     }
 
@@ -309,13 +309,16 @@ impl<'s> World<'s> {
                 Turn::Send(reservation) => {
                     process.line.pop_front();
                     self.granted += 1;
-                    let trip = self.setup.network.trip(self.granted - 1, &mut self.rng);
+                    let round_trip = self
+                        .setup
+                        .network
+                        .round_trip(self.granted - 1, &mut self.rng);
                     match reservation {
-                        Some(reservation) if trip.end == End::Dropped => {
+                        Some(reservation) if round_trip.end == End::Dropped => {
                             self.processes[p].client.member.release(reservation);
                             self.next_job(p);
                         }
-                        _ => self.send(p, reservation, job, trip),
+                        _ => self.send(p, reservation, job, round_trip),
                     }
                 }
                 Turn::At(at) => return Some(at),
@@ -326,14 +329,20 @@ impl<'s> World<'s> {
         None
     }
 
-    fn send(&mut self, p: usize, reservation: Option<Reservation>, job: Job, trip: Trip) {
+    fn send(
+        &mut self,
+        p: usize,
+        reservation: Option<Reservation>,
+        job: Job,
+        round_trip: RoundTrip,
+    ) {
         let process = &mut self.processes[p];
         if let Some(reservation) = reservation {
             let now = process.client.local(self.now);
             assert!(process.client.member.start(reservation, now, LEASE));
         }
         process.in_flight += 1;
-        self.out.defied += u64::from(self.now < process.client.told);
+        self.out.sent_while_blocked += u64::from(self.now < process.client.blocked_until);
         if process.client.member.local().ledger().windows().is_empty() {
             self.out.most_while_unknown = self.out.most_while_unknown.max(process.in_flight);
         }
@@ -345,24 +354,24 @@ impl<'s> World<'s> {
             reservation,
             sent,
             job,
-            trip,
+            round_trip,
             reply,
             over,
         });
-        match trip.end {
-            End::LostThere(after) => self.schedule(sent + after, Happening::Gone(id)),
+        match round_trip.end {
+            End::LostThere(after) => self.schedule(sent + after, Event::Gone(id)),
             End::Cancelled(after) => {
-                self.schedule(sent + trip.there, Happening::Arrive(id));
-                self.schedule(sent + after, Happening::Gone(id));
+                self.schedule(sent + round_trip.there, Event::Arrive(id));
+                self.schedule(sent + after, Event::Gone(id));
             }
-            _ => self.schedule(sent + trip.there, Happening::Arrive(id)),
+            _ => self.schedule(sent + round_trip.there, Event::Arrive(id)),
         }
     }
 
     fn arrive(&mut self, id: usize) {
         let SimulatedRequest {
             process,
-            trip,
+            round_trip,
             sent,
             ..
         } = self.requests[id];
@@ -371,11 +380,11 @@ impl<'s> World<'s> {
         let reply = self.service.serve(self.now, &mut self.rng);
         self.requests[id].reply = Some(reply);
         if reply.status == 429 {
-            self.out.unforeseen += u64::from(!self.heard.foretold(sent, &reply));
+            self.out.unforeseen += u64::from(!self.observed.foreseen(sent, &reply));
         }
-        match trip.end {
-            End::LostBack(after) => self.schedule(self.now + after, Happening::Gone(id)),
-            _ => self.schedule(self.now + trip.back, Happening::Answer(id)),
+        match round_trip.end {
+            End::LostBack(after) => self.schedule(self.now + after, Event::Gone(id)),
+            _ => self.schedule(self.now + round_trip.back, Event::Answer(id)),
         }
         if self.setup.contender == Contender::Oracle {
             self.let_through(process);
@@ -401,13 +410,13 @@ impl<'s> World<'s> {
         }
         let client = &mut self.processes[p].client;
         let wait = client.answered((reservation, job.refused), self.now, &reply, &mut self.rng);
-        self.heard.answer(self.now, &reply);
+        self.observed.answer(self.now, &reply);
         if reply.status == 429 {
             let again = Job {
                 refused: job.refused + 1,
                 ..job
             };
-            self.schedule(self.now + wait, Happening::Ready(p, again));
+            self.schedule(self.now + wait, Event::Ready(p, again));
         } else {
             self.out.latencies.push(self.now - job.since);
             if p == 0 {
@@ -437,7 +446,7 @@ impl<'s> World<'s> {
                 .member
                 .record_lost(reservation, client.local(self.now));
         }
-        self.heard.nothing();
+        self.observed.nothing();
         self.next_job(p);
         self.let_through(p);
     }
@@ -458,7 +467,7 @@ impl<'s> World<'s> {
             };
             match pause {
                 0 => process.line.push_back(job),
-                pause => self.schedule(self.now + pause, Happening::Ready(p, job)),
+                pause => self.schedule(self.now + pause, Event::Ready(p, job)),
             }
         }
     }
@@ -468,9 +477,10 @@ impl<'s> World<'s> {
         self.out.refusals = self.service.refusals;
         self.out.late_repeats = self.service.late_repeats;
         self.out.bans = self.service.bans;
-        self.out.let_in = self.service.let_in;
+        self.out.admitted = self.service.admitted;
         self.out.seconds = std::mem::take(&mut self.service.seconds);
-        (self.out.unheard, self.out.most_unheard) = (self.heard.unheard, self.heard.most_in_a_row);
+        (self.out.uninformative, self.out.most_uninformative) =
+            (self.observed.uninformative, self.observed.most_in_a_row);
         for process in &mut self.processes {
             self.out.undone += process.jobs + process.line.len() as u64;
             if self.setup.contender == Contender::Limiter {

@@ -8,7 +8,7 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
 use super::client::Contender;
-use super::network::{End, Network, Trip};
+use super::network::{End, Network, RoundTrip};
 use super::service::{Model, Shows, Wait};
 use super::setup::{NOON, Setup};
 use super::window::{DAY, MINUTE, SECOND};
@@ -157,7 +157,7 @@ pub(in crate::simulator) fn hostile() -> impl Strategy<Value = Setup> {
         })
 }
 
-fn setup(trips: impl Strategy<Value = Vec<Trip>>) -> impl Strategy<Value = Setup> {
+fn setup(trips: impl Strategy<Value = Vec<RoundTrip>>) -> impl Strategy<Value = Setup> {
     let crowd = (1..60_usize, 1..700_u64, proptest::option::of(1..9_u32));
     (crowd, trips, -2 * HOUR..2 * HOUR, 0..MINUTE, any::<u64>()).prop_map(
         |((tasks, jobs, most), trips, wall, start, seed)| {
@@ -171,7 +171,7 @@ fn setup(trips: impl Strategy<Value = Vec<Trip>>) -> impl Strategy<Value = Setup
 
 /// The ways of requests; where `in_order`, one that is given up is not overtaken on its way to the
 /// service by those that are sent after it was given up.
-fn trips(in_order: bool) -> impl Strategy<Value = Vec<Trip>> {
+fn trips(in_order: bool) -> impl Strategy<Value = Vec<RoundTrip>> {
     let way = || prop_oneof![0..100 * MILLI, 0..10 * SECOND];
     let latest = if in_order { 1 } else { 10 * SECOND };
     let answered = (way(), way()).prop_map(|(there, back)| (there, back, End::Answered));
@@ -181,12 +181,12 @@ fn trips(in_order: bool) -> impl Strategy<Value = Vec<Trip>> {
     let lost_back =
         (way(), 0..35 * SECOND).prop_map(|(there, after)| (there, 0, End::LostBack(after)));
     let dropped = Just((0, 0, End::Dropped));
-    let trip =
+    let round_trip =
         prop_oneof![6 => answered, 2 => cancelled, 1 => lost_there, 1 => lost_back, 1 => dropped]
-            .prop_map(|(there, back, end)| Trip {
+            .prop_map(|(there, back, end)| RoundTrip {
                 there,
                 back: back.max(ROUND_TRIP - there),
                 end,
             });
-    vec(trip, 1..12)
+    vec(round_trip, 1..12)
 }

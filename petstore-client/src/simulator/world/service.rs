@@ -102,7 +102,7 @@ pub(in crate::simulator) struct Service {
     /// Requests that arrived before an announced `Retry-After` had elapsed.
     pub(in crate::simulator) late_repeats: u64,
     pub(in crate::simulator) bans: u64,
-    pub(in crate::simulator) let_in: u64,
+    pub(in crate::simulator) admitted: u64,
     /// The number of admitted and of refused requests in each second.
     pub(in crate::simulator) seconds: Vec<[u32; 2]>,
 }
@@ -137,7 +137,7 @@ impl Service {
             refusals: 0,
             late_repeats: 0,
             bans: 0,
-            let_in: 0,
+            admitted: 0,
             seconds: Vec::new(),
         }
     }
@@ -186,7 +186,7 @@ impl Service {
         if left == 0 || rng.in_thousand(self.model.whims) {
             return self.refuse((at, now), back, rng);
         }
-        self.let_in += 1;
+        self.admitted += 1;
         self.tally(at, 0);
         let before = self.model.counts_before.then(|| self.rate(now));
         self.windows.iter_mut().for_each(|window| window.count(now));

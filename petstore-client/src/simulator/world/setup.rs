@@ -113,12 +113,12 @@ pub(in crate::simulator) struct Outcome {
     pub(in crate::simulator) unforeseen: u64,
     pub(in crate::simulator) late_repeats: u64,
     pub(in crate::simulator) bans: u64,
-    pub(in crate::simulator) let_in: u64,
+    pub(in crate::simulator) admitted: u64,
     /// The number of requests that other clients sent in bursts.
     pub(in crate::simulator) others: u64,
     pub(in crate::simulator) seconds: Vec<[u32; 2]>,
     /// Requests that were sent before a received `Retry-After` had elapsed.
-    pub(in crate::simulator) defied: u64,
+    pub(in crate::simulator) sent_while_blocked: u64,
     /// The remaining jobs of all processes: 0 if every wait has ended.
     pub(in crate::simulator) undone: u64,
     /// Outstanding requests at the end, after one more request was answered. Must be 0.
@@ -126,8 +126,8 @@ pub(in crate::simulator) struct Outcome {
     /// The maximum number of requests in flight before the first response described a quota.
     pub(in crate::simulator) most_while_unknown: usize,
     /// Requests whose outcome said nothing about limits: in total, and the longest series.
-    pub(in crate::simulator) unheard: u64,
-    pub(in crate::simulator) most_unheard: u64,
+    pub(in crate::simulator) uninformative: u64,
+    pub(in crate::simulator) most_uninformative: u64,
     /// The number of finished jobs of each process.
     pub(in crate::simulator) done: Vec<u64>,
     /// How long each job of the first process took.

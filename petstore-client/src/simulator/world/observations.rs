@@ -5,29 +5,29 @@ use std::collections::HashMap;
 use super::service::Reply;
 use super::window::{DAY, MINUTE, SECOND};
 
-pub(in crate::simulator) struct Heard {
+pub(in crate::simulator) struct Observations {
     day: u64,
     /// By limit: the last reset that a response announced, and when its window became known.
     resets: HashMap<u64, (i64, i64)>,
     in_a_row: u64,
     /// Requests whose outcome said nothing about limits: in total, and the longest series.
-    pub(in crate::simulator) unheard: u64,
+    pub(in crate::simulator) uninformative: u64,
     pub(in crate::simulator) most_in_a_row: u64,
 }
 
-impl Heard {
+impl Observations {
     pub(in crate::simulator) fn new(day: u64) -> Self {
         Self {
             day,
             resets: HashMap::new(),
             in_a_row: 0,
-            unheard: 0,
+            uninformative: 0,
             most_in_a_row: 0,
         }
     }
 
     pub(in crate::simulator) fn nothing(&mut self) {
-        self.unheard += 1;
+        self.uninformative += 1;
         self.in_a_row += 1;
         self.most_in_a_row = self.most_in_a_row.max(self.in_a_row);
     }
@@ -44,7 +44,7 @@ impl Heard {
     }
 
     /// Returns whether the window that caused a refusal was known when the request was sent.
-    pub(in crate::simulator) fn foretold(&self, sent: i64, refusal: &Reply) -> bool {
+    pub(in crate::simulator) fn foreseen(&self, sent: i64, refusal: &Reply) -> bool {
         let quota = refusal
             .rate
             .map(|(limit, _, reset)| self.known(limit, reset));
