@@ -1,7 +1,7 @@
 //! CORS headers (Fetch standard, "CORS protocol") for the service. The administration never allows
 //! other origins.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::LazyLock};
 
 use bytes::Bytes;
 use http::{
@@ -13,11 +13,22 @@ use http::{
     },
 };
 
+use crate::operation::Operation;
+
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, Location, \
      Deprecation, Sunset, Date, WWW-Authenticate",
 );
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
+/// The methods of all operations, and `HEAD`.
+static METHODS: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let methods = Operation::ALL.iter().map(|operation| operation.method());
+    let mut names: Vec<String> = methods.map(|method| method.to_string()).collect();
+    names.push(Method::HEAD.to_string());
+    names.sort();
+    names.dedup();
+    let joined = names.join(", ");
+    HeaderValue::from_str(&joined).unwrap_or(HeaderValue::from_static("*"))
+});
 /// `*` does not include `Authorization`.
 const FIELDS: HeaderValue = HeaderValue::from_static("Authorization, *");
 /// Browsers cache a preflight for ten minutes.
@@ -72,7 +83,7 @@ impl Cors {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS.clone());
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, FIELDS);
         headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
         response

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// When [`Operation::GetPet`] is removed, since the Unix epoch: 5 December 2030, 00:00:00 GMT.
 pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
@@ -21,7 +21,7 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[derive(Display, EnumString, IntoStaticStr)]
+#[derive(Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "camelCase")]
 #[non_exhaustive]
 pub enum Operation {
@@ -47,12 +47,7 @@ pub(crate) enum Content {
 
 impl Operation {
     /// All operations, in the order of the specification.
-    pub const ALL: &'static [Self] = &[
-        Self::ListPets,
-        Self::CreatePet,
-        Self::GetPet,
-        Self::ListOrders,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Returns the name, such as `listPets`.
     #[must_use]
@@ -103,16 +98,29 @@ impl Operation {
 
     /// Returns the operation of a request. `HEAD` counts as `GET`.
     pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
-        let reads = method == Method::GET || method == Method::HEAD;
-        match path.strip_prefix("/v1/")? {
-            "pets" if reads => Some(Self::ListPets),
-            "pets" if method == Method::POST => Some(Self::CreatePet),
-            "store/orders" if reads => Some(Self::ListOrders),
-            other => {
-                let id = other.strip_prefix("pets/").filter(|_| reads)?;
-                (!id.is_empty() && !id.contains('/')).then_some(Self::GetPet)
-            }
+        let method = match method {
+            &Method::HEAD => &Method::GET,
+            other => other,
+        };
+        let operations = Self::ALL.iter().copied();
+        operations
+            .filter(|operation| operation.method() == *method)
+            .find(|operation| operation.has_path(path))
+    }
+
+    /// Returns whether a path fits the template. A parameter is at the template's end.
+    fn has_path(self, path: &str) -> bool {
+        match self.path().split_once('{') {
+            None => path == self.path(),
+            Some((start, _)) => path
+                .strip_prefix(start)
+                .is_some_and(|value| !value.is_empty() && !value.contains('/')),
         }
+    }
+
+    /// Returns whether the path has a parameter.
+    pub(crate) fn has_parameter(self) -> bool {
+        self.path().contains('{')
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) fn key_in_url(
         is_found.then(|| name.into())
     });
     // A key may equal a segment of the service's paths.
-    let may_hold_key = matches!(operation, None | Some(Operation::GetPet));
+    let may_hold_key = operation.is_none_or(Operation::has_parameter);
     let is_key = |segment: &str| {
         !matches!(segment, "" | "v1" | "pets" | "store" | "orders")
             && app.accounts().is_in(&decoded(segment))

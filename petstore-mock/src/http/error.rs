@@ -265,7 +265,10 @@ impl From<ChangeError> for ApiError {
         let code = match error {
             ChangeError::Unsaved(_) => ErrorCode::InsufficientStorage,
             ChangeError::OutOfIds => ErrorCode::InternalError,
-            _ => ErrorCode::Conflict,
+            ChangeError::NoSuchPet(_) => ErrorCode::PetNotFound,
+            ChangeError::IdTaken(_) | ChangeError::NotAnObject | ChangeError::Snapshot(_) => {
+                ErrorCode::Conflict
+            }
         };
         Self::new(code, error.to_string())
     }
