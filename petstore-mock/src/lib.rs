@@ -6,13 +6,13 @@
 
 mod changes;
 mod clock;
-mod cors;
 mod model;
 mod openapi;
 mod operation;
 mod plan;
 mod text;
 
+mod cors;
 mod exchange;
 mod fault;
 #[cfg(feature = "proxy")]
