@@ -2,7 +2,7 @@
 //! The file gets its name when it is complete.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Seek as _, SeekFrom};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use petstore_client::{PetStatus, Url};
@@ -47,6 +47,8 @@ pub(super) struct PartFile {
     target: PathBuf,
     part: PathBuf,
     mark: PathBuf,
+    /// The next mark, while it is written. Its name is fixed, so that a killed command leaves no other file.
+    new_mark: PathBuf,
     file: File,
 }
 
@@ -60,7 +62,7 @@ impl PartFile {
         }
         // A link stays a link.
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
-        let (part, mark) = (beside(&target, "part"), beside(&target, "mark"));
+        let part = beside(&target, "part");
         let failed = |problem: io::Error| unwritable(&part, system, &problem);
         loop {
             let file = File::options()
@@ -82,9 +84,10 @@ impl PartFile {
             // The other command may just have completed the file that was opened here.
             if is_at(&file, &part).map_err(failed)? {
                 return Ok(Self {
+                    mark: beside(&target, "mark"),
+                    new_mark: beside(&target, "new-mark"),
                     target,
                     part,
-                    mark,
                     file,
                 });
             }
@@ -136,21 +139,34 @@ impl PartFile {
         mark.size = self.file.stream_position().map_err(failed)?;
         self.file.sync_data().map_err(failed)?;
         let text = serde_json::to_string(&mark).map_err(CliError::internal)?;
-        files::write(&self.mark, text, system)
+        self.replace_mark(text.as_bytes()).map_err(failed)
+    }
+
+    fn replace_mark(&self, text: &[u8]) -> io::Result<()> {
+        let mut file = File::create(&self.new_mark)?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        std::fs::rename(&self.new_mark, &self.mark)
     }
 
     /// Gives the complete file its name.
     pub(super) fn complete(self, system: &System) -> Result<(), CliError> {
         let failed = |problem: io::Error| unwritable(&self.target, system, &problem);
         self.file.sync_all().map_err(failed)?;
-        files::remove(&self.mark).map_err(failed)?;
+        self.remove_marks().map_err(failed)?;
         std::fs::rename(&self.part, &self.target).map_err(failed)
     }
 
     /// Removes the file if no row is in it.
     pub(super) fn discard(self) {
-        let _ = files::remove(&self.mark);
+        let _ = self.remove_marks();
         let _ = files::remove(&self.part);
+    }
+
+    fn remove_marks(&self) -> io::Result<()> {
+        files::remove(&self.mark)?;
+        files::remove(&self.new_mark)?;
+        Ok(())
     }
 }
 
