@@ -22,10 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         write_json(document, &mut json)?;
         fs::write(out.join(format!("{name}.json")), json)?;
     }
-    // The profile's `strip` does not reach a package whose `opt-level` it sets.
+    // Cargo resets `strip` for a package whose `opt-level` the profile overrides. `-s` would have no
+    // effect: the compiler driver moves it before rustc's `--strip-debug`, and the last one counts.
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
     if is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") {
-        println!("cargo::rustc-link-arg-bins=-s");
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     }
     Ok(())
 }
