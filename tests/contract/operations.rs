@@ -170,6 +170,8 @@ async fn every_operation_returns_401_for_a_bad_key() {
         client.pets().get(1).await.unwrap_err(),
         client.store().orders().await.unwrap_err(),
     ];
+    let count = petstore_mock::Operation::ALL.len();
+    assert_eq!(errors.len(), count, "a call of each operation");
     let named: Vec<_> = errors
         .iter()
         .map(|error| error.operation().unwrap())
