@@ -1,6 +1,6 @@
 //! The crates whose types are part of this crate's API, in the versions that it uses. A program
 //! that names such a type, for example in its own [`Transport`](crate::transport::Transport),
-//! needs no dependency of its own.
+//! needs no further dependency.
 //!
 //! ```
 //! use petstore_client::Client;

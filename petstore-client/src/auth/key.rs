@@ -36,11 +36,7 @@ impl ApiKey {
         if self.0.is_empty() {
             return Err(Error::config("API key", "it is empty"));
         }
-        if let Some(position) = self.0.chars().position(|c| !c.is_ascii_graphic()) {
-            let problem = format!(
-                "its character {} is a space, a line break or not printable ASCII; remove it",
-                position + 1
-            );
+        if let Some(problem) = self.problem() {
             return Err(Error::config("API key", problem));
         }
         let text = Zeroizing::new(format!("Bearer {}", self.0.as_str()));
@@ -48,6 +44,32 @@ impl ApiKey {
             .map_err(|_| Error::config("API key", "it cannot be written into a header"))?;
         value.set_sensitive(true);
         Ok(value)
+    }
+}
+
+impl ApiKey {
+    /// Returns why a header cannot have this key, without repeating a part of it.
+    fn problem(&self) -> Option<String> {
+        let (position, character) = self
+            .0
+            .chars()
+            .enumerate()
+            .find(|(_, character)| !character.is_ascii_graphic())?;
+        let what = match character {
+            ' ' => "a space",
+            '\n' | '\r' => "a line break",
+            _ => "a character that is not printable ASCII",
+        };
+        let has_scheme = self.0.to_ascii_lowercase().starts_with("bearer ");
+        let advice = if has_scheme {
+            "leave out `Bearer`"
+        } else {
+            "remove it"
+        };
+        Some(format!(
+            "it has {what} at character {}; {advice}",
+            position + 1
+        ))
     }
 }
 
@@ -74,13 +96,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_a_key_with_a_line_break_without_repeating_it() {
-        let problem = ApiKey::new("abc\n")
-            .authorization()
-            .unwrap_err()
-            .to_string();
-        assert!(problem.contains("character 4"), "{problem}");
-        assert!(!problem.contains("abc"), "{problem}");
+    fn names_what_a_header_cannot_have_without_repeating_the_key() {
+        for (key, problem) in [
+            ("abc\n", "a line break at character 4; remove it"),
+            ("abc def", "a space at character 4; remove it"),
+            ("Bearer abc", "a space at character 7; leave out `Bearer`"),
+            (
+                "äbc",
+                "a character that is not printable ASCII at character 1; remove it",
+            ),
+        ] {
+            let error = ApiKey::new(key).authorization().unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("the API key cannot be used: it has {problem}")
+            );
+        }
     }
 
     #[test]

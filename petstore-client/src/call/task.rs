@@ -1,4 +1,4 @@
-//! A started call. It runs in the task that polls it. It moves to a task of its own if that task
+//! A started call. It runs in the task that polls it. It moves to a separate task if that task
 //! stops polling it, or belongs to another runtime.
 
 use std::any::Any;
@@ -241,7 +241,7 @@ impl SharedCall {
                 .complete(Error::cannot_run("its runtime was shut down"))),
             CallState::Working(_) | CallState::Gone => Err(self
                 .record
-                .complete(Error::cannot_run("it has ended before"))),
+                .complete(Error::cannot_run("the call has already ended"))),
         }
     }
 
@@ -404,9 +404,7 @@ fn check(client: &Client, request: &Request) -> Result<(Handle, Arc<Watch>), Err
     }
     // The last check before the key is sent: the request must go to the base URL's origin.
     if !same_origin(&request.url, client.base_url()) {
-        return Err(Error::invalid(
-            "it leads to another origin than the base URL's",
-        ));
+        return Err(Error::invalid("its URL is not on the base URL's origin"));
     }
     let Ok(runtime) = Handle::try_current() else {
         return Err(Error::cannot_run("there is no Tokio runtime"));

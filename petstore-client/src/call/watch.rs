@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::drivers::Drivers;
 
-/// A woken call that is not polled for one to two of these moves to a task of its own.
+/// A woken call that is not polled for one to two of these moves to a separate task.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The watches of all runtimes with calls.

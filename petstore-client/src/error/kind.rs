@@ -109,7 +109,7 @@ impl TimeoutKind {
         match self {
             Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
             Self::Attempt => "an attempt took longer than `attempt_timeout`",
-            Self::Read => "nothing more of the response came within `read_timeout`",
+            Self::Read => "no further data of the response arrived within `read_timeout`",
             Self::Call => "the call, with its waits, took longer than `timeout`",
         }
     }

@@ -240,7 +240,7 @@ impl TransportError {
                  accept it"
             ),
             _ => {
-                let problem = "no whole response came: the connection broke, or the server does not speak HTTP";
+                let problem = "the response is incomplete: the connection broke, or the server does not speak HTTP";
                 problem.to_owned()
             }
         };

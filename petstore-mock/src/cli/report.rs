@@ -36,7 +36,7 @@ async fn fetch(client: &AdminClient, path: &str) -> Result<String, CliError> {
             "it shows its report to its own machine only, or it is no mock: start it with \
              --admin-token-file, and give the file here too"
         }
-        _ => "it did not answer with its report",
+        _ => "the response is not a report",
     };
     Err(CliError::new(format!("no report from {place}: {problem}")))
 }

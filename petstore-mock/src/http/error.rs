@@ -181,7 +181,7 @@ impl ApiError {
         let nearest = nearest_path(path, paths);
         let nearest = nearest.map_or_else(String::new, |path| format!(" did you mean {path}?"));
         let (method, path) = (printable(method.as_str()), printable(path));
-        let message = format!("there is no {method} {path}{slash}:{nearest} {overview}");
+        let message = format!("unknown path {method} {path}{slash}:{nearest} {overview}");
         Self::new(ErrorCode::RouteNotFound, message)
     }
 

@@ -40,7 +40,7 @@ use crate::{
 const FAULT_HEADER: HeaderName = HeaderName::from_static("x-mock-fault");
 
 /// The journal's note about a delay on a frozen clock.
-const FROZEN_NOTE: &str = "its delay waited for the clock, which was frozen";
+const FROZEN_NOTE: &str = "delayed until the frozen clock was moved";
 
 /// Answers requests. Clones share one state.
 #[derive(Clone, Debug)]

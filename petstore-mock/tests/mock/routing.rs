@@ -92,8 +92,8 @@ async fn answers_request_targets_other_than_paths() {
     let mock = start().await;
     let rest = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     for (line, status, says) in [
-        (&b"OPTIONS *"[..], 404, "there is no OPTIONS *: "),
-        (b"CONNECT x:80", 404, "there is no CONNECT x:80: "),
+        (&b"OPTIONS *"[..], 404, "unknown path OPTIONS *: "),
+        (b"CONNECT x:80", 404, "unknown path CONNECT x:80: "),
         (
             b"GET http://elsewhere/v1/pets",
             401,

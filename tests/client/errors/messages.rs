@@ -152,12 +152,12 @@ async fn what_happens_on_the_way() {
 
     listPets failed: timed out after 40 s: the call, with its waits, took longer than `timeout`; try again later, or allow more (after 2 attempts)
 
-    createPet failed: no whole response came: the connection broke, or the server does not speak HTTP; the request may have been processed: check before you retry
+    createPet failed: the response is incomplete: the connection broke, or the server does not speak HTTP; the request may have been processed: check before you retry
         because error decoding response body
         because error reading a body from connection
         because end of file before message length reached
 
-    listPets failed: no whole response came: the connection broke, or the server does not speak HTTP; check the base URL, or try again later
+    listPets failed: the response is incomplete: the connection broke, or the server does not speak HTTP; check the base URL, or try again later
         because error sending request
         because client error (SendRequest)
         because invalid HTTP version parsed
@@ -223,7 +223,7 @@ async fn what_the_caller_can_correct() {
     insta::assert_snapshot!(page(&errors), @r#"
     the base URL cannot be used: it does not begin with `https://`
 
-    the API key cannot be used: its character 2 is a space, a line break or not printable ASCII; remove it
+    the API key cannot be used: it has a line break at character 2; remove it
 
     the API key cannot be used: none was given; set `api_key` or `api_key_provider`
 

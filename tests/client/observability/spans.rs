@@ -103,7 +103,7 @@ async fn a_lost_attempt_logs_its_error() {
         .find(|line| line.contains("attempt failed"))
         .unwrap();
     assert!(
-        lost.contains("attempt=1") && lost.contains("no whole response came"),
+        lost.contains("attempt=1") && lost.contains("the response is incomplete"),
         "{lost}"
     );
     assert!(

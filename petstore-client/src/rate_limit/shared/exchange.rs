@@ -142,7 +142,7 @@ impl Exchange {
         Due::At(at)
     }
 
-    /// Starts an update that is due, or waits for it in a task of its own.
+    /// Starts an update that is due, or waits for it in a separate task.
     pub(crate) fn run<H: Host>(self: &Arc<Self>, host: &Weak<H>, due: Due) {
         match due {
             Due::Now => self.start(host),
