@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path, path::PathBuf, time::Duration};
 
+use clap::Args;
 use http::Uri;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
@@ -9,16 +10,37 @@ use tokio::{
     time::timeout,
 };
 
-use super::{
-    args::TargetArgs,
-    outcome::{CliError, Io},
-};
+use super::outcome::{CliError, Io};
 
 /// The time limit for connecting, sending and reading together.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Larger than any report.
 const MAX_RESPONSE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// A running mock.
+#[derive(Args, Clone)]
+pub(super) struct TargetArgs {
+    /// URL of the mock, with or without http://; only its scheme, host and port matter.
+    #[arg(
+        value_name = "URL",
+        env = "PETSTORE_MOCK_URL",
+        hide_env = true,
+        default_value = "http://127.0.0.1:4010"
+    )]
+    url: String,
+
+    /// File with the certificate authority to trust (PEM), for https.
+    ///
+    /// The flag of the same name of `serve` writes this file. SSL_CERT_FILE works too.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_TLS_CA_FILE",
+        hide_env = true,
+        value_name = "FILE"
+    )]
+    tls_ca_file: Option<PathBuf>,
+}
 
 /// The client of one mock.
 #[derive(Debug)]

@@ -3,23 +3,24 @@
 #[cfg(feature = "tls")]
 use std::path::PathBuf;
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     hash::{BuildHasher as _, RandomState},
     io::ErrorKind,
     process::ExitStatus,
 };
 
+use clap::Args;
 use tokio::process::{Child, Command};
 
 use super::{
-    args::ExecArgs,
+    flags::ServeArgs,
     gate::{Origin, Written},
     outcome::{CliError, DONE, FAILED, Io, NOT_EXECUTABLE, NOT_FOUND},
     request_log::RequestLog,
     serve::start,
     signals::{Signals, forward},
 };
-use crate::{server::MockServer, state::DEFAULT_KEYS};
+use crate::{plan::Plan, server::MockServer, state::DEFAULT_KEYS};
 
 /// Variables that would override the variables set here.
 const REMOVED: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
@@ -34,6 +35,28 @@ const CA_VARIABLES: [&str; 5] = [
     "CURL_CA_BUNDLE",
     "REQUESTS_CA_BUNDLE",
 ];
+
+#[derive(Args, Clone)]
+#[command(after_help = "Example:\n  petstore-mock exec --fail-on warnings -- cargo test")]
+pub(super) struct ExecArgs {
+    /// Plan of the command's key: free, pro, business, enterprise, enterprise:MINUTE/DAY or
+    /// enterprise:MINUTE/HOUR/DAY.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_PLAN",
+        hide_env = true,
+        value_name = "PLAN",
+        default_value = "free"
+    )]
+    plan: Plan,
+
+    /// The command and its arguments.
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
+    serve: ServeArgs,
+}
 
 pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     // Before the command starts, so that a signal cannot end this process without the command.

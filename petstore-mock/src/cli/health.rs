@@ -2,12 +2,30 @@
 
 use std::time::Duration;
 
+use clap::Args;
+
 use super::{
-    args::HealthArgs,
-    client::{AdminClient, Response},
+    client::{AdminClient, Response, TargetArgs},
+    flags::seconds,
     outcome::{CliError, DONE, Io},
 };
 use crate::clock::real_time;
+
+#[derive(Args, Clone)]
+pub(super) struct HealthArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Seconds to wait for the mock to be ready (default: asks once).
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_WAIT",
+        hide_env = true,
+        value_name = "SECONDS"
+    )]
+    #[arg(value_parser = seconds(), default_value = "0", hide_default_value = true)]
+    wait: Duration,
+}
 
 /// The wait between two checks.
 const STEP: Duration = Duration::from_millis(50);

@@ -4,7 +4,6 @@
 //! Standard output carries the result: the line with the server's URL, or a document. Everything
 //! else goes to standard error.
 
-mod args;
 mod client;
 mod exec;
 mod flags;
@@ -20,4 +19,7 @@ mod run;
 mod serve;
 mod signals;
 
-pub use self::{args::MockArgs, outcome::Io, run::run};
+pub use self::{
+    outcome::Io,
+    run::{MockArgs, run},
+};

@@ -1,11 +1,35 @@
 //! `report`: prints and judges the compliance report of a running mock.
 
+use std::path::PathBuf;
+
+use clap::Args;
+
 use super::{
-    args::ReportArgs,
-    client::{AdminClient, admin_token},
-    gate::{Origin, Written},
+    client::{AdminClient, TargetArgs, admin_token},
+    gate::{GateArgs, Origin, Written},
     outcome::{CliError, Io},
 };
+
+#[derive(Args, Clone)]
+#[command(after_help = "Example:\n  petstore-mock report http://petstore:4010 --fail-on warnings")]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// File with the token of the mock's administration, if it runs on another machine.
+    ///
+    /// The variable PETSTORE_MOCK_ADMIN_TOKEN also sets it.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_ADMIN_TOKEN_FILE",
+        hide_env = true,
+        value_name = "FILE"
+    )]
+    admin_token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    gate: GateArgs,
+}
 
 pub(super) async fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     args.gate.check()?;

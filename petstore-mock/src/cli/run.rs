@@ -1,17 +1,19 @@
 //! Runs the commands.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, fmt};
 
-use clap::{CommandFactory as _, Parser, Subcommand, builder::FalseyValueParser};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, builder::FalseyValueParser};
 use clap_complete::Shell;
 
+#[cfg(feature = "proxy")]
+use super::proxy::{self, ProxyArgs};
 use super::{
-    args::{Command, DocumentFormat, MockArgs, OpenApiArgs},
-    exec,
+    exec::{self, ExecArgs},
     flags::ServeArgs,
-    health,
+    health::{self, HealthArgs},
     outcome::{DONE, FAILED, Io, USAGE},
-    report, serve,
+    report::{self, ReportArgs},
+    serve,
 };
 use crate::openapi::OpenApi;
 
@@ -53,6 +55,56 @@ enum ProgramCommand {
         /// The shell.
         shell: Shell,
     },
+}
+
+/// The arguments of the mock: a command, or the flags of `serve`.
+///
+/// Another program can embed them: see [`MockArgs::run`].
+#[derive(Args, Clone)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct MockArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+impl fmt::Debug for MockArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the keys.
+        f.debug_struct("MockArgs").finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Subcommand)]
+enum Command {
+    /// Serve until SIGINT or SIGTERM (default command).
+    Serve(Box<ServeArgs>),
+    /// Serve while another command runs, and exit with its status.
+    ///
+    /// The command finds the service in PETSTORE_BASE_URL, its key in PETSTORE_API_KEY, and the
+    /// mock's administration in PETSTORE_MOCK_URL. Signals are passed on to it.
+    ///
+    /// Exit status: the status of the command, or 128 plus the number of the signal that ended it;
+    /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
+    /// findings that --fail-on names, or fewer requests than --min-requests: 3.
+    Exec(Box<ExecArgs>),
+    /// Forward requests to a real service, and judge the client and the service.
+    ///
+    /// All else is as with `serve`: the journal, faults, the inspector and the report. The report has
+    /// a part about the service: how it broke its contract.
+    #[cfg(feature = "proxy")]
+    Proxy(Box<ProxyArgs>),
+    /// Check whether a mock is ready: exit status 0 if it is.
+    Health(HealthArgs),
+    /// Print the compliance report of a running mock, and judge it.
+    ///
+    /// Exit status: 3 if the report has findings that --fail-on names, or fewer requests than
+    /// --min-requests; 1 if the mock does not answer.
+    Report(ReportArgs),
+    /// Print the OpenAPI document of the service.
+    #[command(name = "openapi")]
+    OpenApi(OpenApiArgs),
 }
 
 /// Runs the program with these arguments, of which `args[0]` is its name, and returns its exit
@@ -106,7 +158,7 @@ impl MockArgs {
             Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
             Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
             #[cfg(feature = "proxy")]
-            Some(Command::Proxy(args)) => super::proxy::run(&args, &mut io).await,
+            Some(Command::Proxy(args)) => proxy::run(&args, &mut io).await,
             Some(Command::Health(args)) => health::run(&args, &mut io).await,
             Some(Command::Report(args)) => report::run(&args, &mut io).await,
             Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),
@@ -116,6 +168,29 @@ impl MockArgs {
             error.status
         })
     }
+}
+
+#[derive(Args, Clone)]
+struct OpenApiArgs {
+    /// Output format.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_FORMAT",
+        hide_env = true,
+        value_name = "FORMAT",
+        default_value = "yaml"
+    )]
+    format: DocumentFormat,
+
+    /// Print the document of the mock's administration instead.
+    #[arg(long, env = "PETSTORE_MOCK_ADMIN", hide_env = true, value_parser = FalseyValueParser::new())]
+    admin: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DocumentFormat {
+    Yaml,
+    Json,
 }
 
 fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
