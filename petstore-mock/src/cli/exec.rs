@@ -91,15 +91,11 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
             "cannot run {}: {error}",
             command.as_std().get_program().display()
         );
-        let is_missing = error.kind() == ErrorKind::NotFound;
-        CliError {
-            message,
-            status: if is_missing {
-                NOT_FOUND
-            } else {
-                NOT_EXECUTABLE
-            },
-        }
+        let status = match error.kind() {
+            ErrorKind::NotFound => NOT_FOUND,
+            _ => NOT_EXECUTABLE,
+        };
+        CliError::new(message).with_status(status)
     })?;
     let journal = server.journal();
     let mut log = RequestLog::new(server.journal(), io);
@@ -111,7 +107,7 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     match args.serve.gate.finish(&report, Origin::Exec, io) {
         verdict if status == DONE => verdict,
         Ok(_) => Ok(status),
-        Err(error) => Err(CliError { status, ..error }),
+        Err(error) => Err(error.with_status(status)),
     }
 }
 

@@ -48,11 +48,20 @@ pub(super) const SIGNALLED: u8 = 128;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct CliError {
-    pub(super) message: String,
-    pub(super) status: u8,
+    message: String,
+    status: u8,
 }
 
 impl CliError {
+    /// Returns the error with another exit status.
+    pub(super) fn with_status(self, status: u8) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(super) fn status(&self) -> u8 {
+        self.status
+    }
+
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

@@ -165,7 +165,7 @@ impl MockArgs {
         };
         done.unwrap_or_else(|error| {
             let _ = writeln!(io.err, "petstore-mock: {error}");
-            error.status
+            error.status()
         })
     }
 }

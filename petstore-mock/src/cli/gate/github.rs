@@ -2,7 +2,8 @@
 
 use std::{fs::OpenOptions, io::Write as _, path::Path};
 
-use super::verdict::{FoundRule, Judgement};
+use serde::{Deserialize, Deserializer, de::Error as _};
+
 use crate::{
     cli::outcome::{CliError, Io},
     report::Severity,
@@ -14,12 +15,44 @@ const MAX_ANNOTATIONS: usize = 10;
 /// GitHub refuses summaries of more than 1 MiB.
 const MAX_SUMMARY_BYTES: usize = 1_000_000;
 
+/// A finding of a JSON report, as far as an annotation shows it.
+#[derive(Debug, Deserialize)]
+pub(super) struct FoundRule {
+    rule: String,
+    #[serde(deserialize_with = "severity")]
+    severity: Severity,
+    scope: String,
+    count: u64,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    advice: String,
+    #[serde(default)]
+    evidence: Vec<FoundEvidence>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FoundEvidence {
+    #[serde(default)]
+    text: String,
+}
+
+fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse()
+        .map_err(|_| D::Error::custom("unknown severity"))
+}
+
 /// Writes annotations on stderr, and the report into the job's summary, if a workflow runs this.
-pub(super) fn write(verdict: &Judgement, markdown: &str, io: &mut Io<'_>) -> Result<(), CliError> {
+pub(super) fn write(
+    findings: &[FoundRule],
+    markdown: &str,
+    io: &mut Io<'_>,
+) -> Result<(), CliError> {
     if (io.variable)("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
-    for finding in verdict.findings.iter().take(MAX_ANNOTATIONS) {
+    for finding in findings.iter().take(MAX_ANNOTATIONS) {
         if let Some(line) = annotation(finding) {
             let _ = writeln!(io.err, "{line}");
         }

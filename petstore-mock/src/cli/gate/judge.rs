@@ -7,8 +7,9 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
-use super::{github, verdict::Judgement};
+use super::github::{self, FoundRule};
 use crate::{
     cli::outcome::{CliError, DONE, FINDINGS, Io},
     report::Report,
@@ -157,6 +158,15 @@ impl From<&Report> for Written {
     }
 }
 
+/// The fields of a JSON report that decide.
+#[derive(Debug, Deserialize)]
+struct Judgement {
+    requests: u64,
+    violations: u64,
+    warnings: u64,
+    findings: Vec<FoundRule>,
+}
+
 impl FailOn {
     fn is_met(self, verdict: &Judgement) -> bool {
         match self {
@@ -211,7 +221,7 @@ impl GateArgs {
                 .map_err(|error| CliError::file("write the report", path, &error))?;
         }
         if self.fail_on.is_some() && self.github == Github::Auto {
-            github::write(&verdict, &report.markdown, io)?;
+            github::write(&verdict.findings, &report.markdown, io)?;
         }
         let wanted = self.min_requests(origin);
         if verdict.requests < wanted {

@@ -3,7 +3,6 @@
 mod github;
 mod judge;
 mod rules;
-mod verdict;
 
 pub(super) use self::{
     judge::{GateArgs, Origin, Written},
