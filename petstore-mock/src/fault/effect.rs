@@ -12,7 +12,7 @@ use strum::IntoStaticStr;
 use super::{
     delay::Delay,
     response_effects::{FaultTarget, RateFault, RetryAfter, StatusEffect},
-    socket_effects::{CutPoint, EndMode, Pace},
+    socket_effects::{EndMode, Pace},
     trigger::{HeaderField, Random},
 };
 use crate::clock::seconds;
@@ -196,10 +196,7 @@ impl Effect {
         match self {
             // The parts are applied one by one, and the delay is already over.
             Self::All(_) | Self::Pass | Self::Delay(_) => false,
-            Self::Status(status) => {
-                status.replace(target.response);
-                true
-            }
+            Self::Status(status) => target.set_status(status),
             Self::Body { text } => target.set_body(text.clone()),
             Self::MalformedJson => target.malform_json(),
             Self::RateHeaders(fault) => fault.apply(target),
@@ -208,8 +205,7 @@ impl Effect {
             Self::SetHeader(field) => target.set_header(field.name(), field.value()),
             Self::AddHeader(field) => {
                 let value = field.value().unwrap_or(HeaderValue::from_static(""));
-                target.response.headers_mut().append(field.name(), value);
-                true
+                target.add_header(field.name(), value)
             }
             Self::PetStatus { value } => target.set_pet_status(value),
             Self::Reset {
@@ -217,20 +213,20 @@ impl Effect {
             } => target.end_body(*bytes, EndMode::Reset),
             Self::Reset {
                 after_body_bytes: None,
-            } => target.plan.end(CutPoint::Start, EndMode::Reset),
-            Self::EmptyReply => target.plan.end(CutPoint::Start, EndMode::Close),
+            } => target.suppress(EndMode::Reset),
+            Self::EmptyReply => target.suppress(EndMode::Close),
             Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, EndMode::Close),
             Self::Stall {
                 after_body_bytes,
                 seconds,
             } => target.end_body(*after_body_bytes, EndMode::Stall(*seconds)),
-            Self::Hang => target.plan.end(CutPoint::Start, EndMode::Stall(None)),
+            Self::Hang => target.suppress(EndMode::Stall(None)),
             Self::Trickle {
                 bytes,
                 every_seconds,
-            } => target.plan.pace(Pace::trickle(*bytes, *every_seconds)),
+            } => target.set_pace(Pace::trickle(*bytes, *every_seconds)),
             Self::Bandwidth { bytes_per_second } => {
-                target.plan.pace(Pace::bandwidth(*bytes_per_second))
+                target.set_pace(Pace::bandwidth(*bytes_per_second))
             }
         }
     }

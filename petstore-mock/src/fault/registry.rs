@@ -140,14 +140,14 @@ impl Faults {
     /// if it can be hit.
     pub(crate) fn choose<'a>(
         &self,
-        named: Option<&HeaderValue>,
+        named: Option<&'a HeaderValue>,
         request: impl FnOnce() -> RequestView<'a>,
     ) -> Result<Option<ActiveFaults>, UnknownFault> {
         let entries = lock(&self.entries);
         if entries.list.is_empty() && named.is_none() {
             return Ok(None);
         }
-        let request = request();
+        let request = request().choosing(named);
         let mut chosen: Vec<_> = entries
             .list
             .iter()
@@ -288,12 +288,7 @@ impl ActiveFaults {
         now: Duration,
         is_head: bool,
     ) -> Vec<String> {
-        let mut target = FaultTarget {
-            response,
-            is_head,
-            now,
-            plan: SocketPlan::default(),
-        };
+        let mut target = FaultTarget::new(response, now, is_head);
         let mut names = Vec::new();
         // A status replaces the whole response, so it comes first.
         self.0.sort_by_key(|hit| !hit.effect.has_status());
@@ -302,7 +297,7 @@ impl ActiveFaults {
                 names.extend(hit.count());
             }
         }
-        let plan = target.plan;
+        let plan = target.into_plan();
         if plan != SocketPlan::default() {
             response.extensions_mut().insert(plan);
         }

@@ -10,7 +10,7 @@ use http::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::socket_effects::{CutPoint, EndMode, SocketPlan};
+use super::socket_effects::{CutPoint, EndMode, Pace, SocketPlan};
 use crate::clock::END;
 
 /// The headers that the specification promises on every response.
@@ -37,16 +37,42 @@ const GARBAGE: [HeaderValue; 3] = [
 /// The response that faults change. The methods return false if there was nothing to change.
 #[derive(Debug)]
 pub(super) struct FaultTarget<'r> {
-    pub(super) response: &'r mut Response<Bytes>,
+    response: &'r mut Response<Bytes>,
     /// Whether the request was HEAD, so that there is no body.
-    pub(super) is_head: bool,
+    is_head: bool,
     /// The mock's time, since the Unix epoch.
-    pub(super) now: Duration,
+    now: Duration,
     /// The effects on the socket.
-    pub(super) plan: SocketPlan,
+    plan: SocketPlan,
 }
 
-impl FaultTarget<'_> {
+impl<'r> FaultTarget<'r> {
+    pub(super) fn new(response: &'r mut Response<Bytes>, now: Duration, is_head: bool) -> Self {
+        Self {
+            response,
+            is_head,
+            now,
+            plan: SocketPlan::default(),
+        }
+    }
+
+    /// Returns the effects on the socket.
+    pub(super) fn into_plan(self) -> SocketPlan {
+        self.plan
+    }
+
+    /// Replaces the whole response.
+    pub(super) fn set_status(&mut self, status: &StatusEffect) -> bool {
+        status.replace(self.response);
+        true
+    }
+
+    /// Adds a header field, beside those with the same name.
+    pub(super) fn add_header(&mut self, name: HeaderName, value: HeaderValue) -> bool {
+        self.response.headers_mut().append(name, value);
+        true
+    }
+
     /// Sets a header, or removes it.
     pub(super) fn set_header(&mut self, name: HeaderName, value: Option<HeaderValue>) -> bool {
         let headers = self.response.headers_mut();
@@ -72,7 +98,17 @@ impl FaultTarget<'_> {
     /// Ends the response inside its body, if the body is longer than this.
     pub(super) fn end_body(&mut self, after_bytes: u64, how: EndMode) -> bool {
         let length = self.response.body().len() as u64;
-        after_bytes < length && self.plan.end(CutPoint::Body(after_bytes), how)
+        after_bytes < length && self.plan.end_at(CutPoint::Body(after_bytes), how)
+    }
+
+    /// Ends the response before its status line.
+    pub(super) fn suppress(&mut self, how: EndMode) -> bool {
+        self.plan.end_at(CutPoint::Start, how)
+    }
+
+    /// Sets the speed of the response.
+    pub(super) fn set_pace(&mut self, pace: Pace) -> bool {
+        self.plan.set_pace(pace)
     }
 
     /// Removes the last byte, the closing bracket, so that the rest is invalid JSON.
@@ -354,13 +390,7 @@ mod tests {
     fn said(form: &RetryAfter) -> Option<String> {
         let now = Duration::from_secs(1_767_225_610);
         let mut response = Response::new(Bytes::new());
-        let plan = SocketPlan::default();
-        let mut target = FaultTarget {
-            response: &mut response,
-            is_head: false,
-            now,
-            plan,
-        };
+        let mut target = FaultTarget::new(&mut response, now, false);
         let changed = form.apply(&mut target);
         changed.then(|| response.headers()[RETRY_AFTER].to_str().unwrap().to_owned())
     }

@@ -6,23 +6,31 @@ use std::{num::NonZeroU32, time::Duration};
 /// The socket effects of a response; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SocketPlan {
-    pub(crate) pace: Option<Pace>,
-    pub(crate) end: Option<EarlyEnd>,
+    pace: Option<Pace>,
+    end: Option<EarlyEnd>,
 }
 
 impl SocketPlan {
     /// Sets where the response ends, unless another fault already did.
-    pub(super) fn end(&mut self, at: CutPoint, how: EndMode) -> bool {
+    pub(super) fn end_at(&mut self, at: CutPoint, how: EndMode) -> bool {
         let is_first = self.end.is_none();
         self.end.get_or_insert(EarlyEnd { at, how });
         is_first
     }
 
     /// Sets the speed, unless another fault already did.
-    pub(super) fn pace(&mut self, pace: Pace) -> bool {
+    pub(super) fn set_pace(&mut self, pace: Pace) -> bool {
         let is_first = self.pace.is_none();
         self.pace.get_or_insert(pace);
         is_first
+    }
+
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        self.pace
+    }
+
+    pub(crate) fn end(&self) -> Option<EarlyEnd> {
+        self.end
     }
 
     /// Whether the client never receives the whole response.

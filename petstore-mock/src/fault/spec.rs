@@ -122,17 +122,18 @@ impl Fault {
 
     /// Whether it matches a request.
     pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
-        self.operation
-            .is_none_or(|operation| request.operation == Some(operation))
-            && self
-                .key
+        let Self {
+            operation,
+            key,
+            header,
+            ..
+        } = self;
+        operation.is_none_or(|operation| request.is_for(operation))
+            && key.as_ref().is_none_or(|key| request.has_key(key))
+            && header
                 .as_ref()
-                .is_none_or(|key| request.key == Some(&key.0))
-            && self
-                .header
-                .as_ref()
-                .is_none_or(|header| header.is_in(request.headers))
-            && (self.when != Trigger::Named || self.is_chosen_by(request.named))
+                .is_none_or(|field| request.has_header(field))
+            && (self.when != Trigger::Named || self.is_chosen_by(request.chosen_fault()))
     }
 
     /// Whether it hits only requests that choose it, and this name is its own.
@@ -408,18 +409,9 @@ mod tests {
         headers.append("x-mock-fault", HeaderValue::from_static("other"));
         headers.append("x-mock-fault", HeaderValue::from_static("reset"));
         let list = Some(Operation::ListPets);
-        let request = RequestView {
-            operation: list,
-            key: Some("k"),
-            headers: &headers,
-            named: None,
-        };
-        let strange = RequestView {
-            operation: None,
-            key: None,
-            headers: &HeaderMap::new(),
-            named: None,
-        };
+        let no_headers = HeaderMap::new();
+        let request = RequestView::new(list, Some("k"), &headers);
+        let strange = RequestView::new(None, None, &no_headers);
         for (conditions, fits, fits_any) in [
             (json!({}), true, true),
             (

@@ -13,12 +13,50 @@ use crate::{
 /// The parts of a request that faults can match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestView<'a> {
-    pub(crate) operation: Option<Operation>,
-    /// The bearer token, even if no such key exists.
-    pub(crate) key: Option<&'a str>,
-    pub(crate) headers: &'a HeaderMap,
-    /// The fault that it chooses, if it may.
-    pub(crate) named: Option<&'a HeaderValue>,
+    operation: Option<Operation>,
+    key: Option<&'a str>,
+    headers: &'a HeaderMap,
+    /// The name of the fault that it chooses.
+    chosen: Option<&'a HeaderValue>,
+}
+
+impl<'a> RequestView<'a> {
+    /// Creates the view of a request. `key` is its bearer token, even if no such key exists.
+    pub(crate) fn new(
+        operation: Option<Operation>,
+        key: Option<&'a str>,
+        headers: &'a HeaderMap,
+    ) -> Self {
+        Self {
+            operation,
+            key,
+            headers,
+            chosen: None,
+        }
+    }
+
+    /// Lets the request choose a fault by its name.
+    pub(super) fn choosing(self, chosen: Option<&'a HeaderValue>) -> Self {
+        Self { chosen, ..self }
+    }
+
+    pub(super) fn is_for(&self, operation: Operation) -> bool {
+        self.operation == Some(operation)
+    }
+
+    pub(super) fn has_key(&self, key: &MatchedKey) -> bool {
+        self.key == Some(&key.0)
+    }
+
+    pub(super) fn chosen_fault(&self) -> Option<&'a HeaderValue> {
+        self.chosen
+    }
+
+    /// Whether it has this field, with this value if one is given.
+    pub(super) fn has_header(&self, field: &HeaderField) -> bool {
+        let mut values = self.headers.get_all(&field.name.0).iter();
+        values.any(|value| field.value.as_ref().is_none_or(|wanted| wanted.0 == value))
+    }
 }
 
 /// A key, which is never shown.
@@ -75,12 +113,6 @@ impl HeaderField {
 
     pub(super) fn value(&self) -> Option<HeaderValue> {
         self.value.as_ref().map(|value| value.0.clone())
-    }
-
-    /// Whether a request has this field, with this value if one is given.
-    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
-        let mut values = headers.get_all(&self.name.0).iter();
-        values.any(|value| self.value.as_ref().is_none_or(|wanted| wanted.0 == value))
     }
 }
 

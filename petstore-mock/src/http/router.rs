@@ -255,12 +255,8 @@ impl Service {
         } else {
             None
         };
-        let chosen = self.app.faults.choose(named, || RequestView {
-            operation,
-            key: bearer(headers).ok(),
-            headers,
-            named,
-        });
+        let request = || RequestView::new(operation, bearer(headers).ok(), headers);
+        let chosen = self.app.faults.choose(named, request);
         chosen.map_err(|error| ApiError::new(ErrorCode::InvalidParameter, error.to_string()))
     }
 }

@@ -258,7 +258,7 @@ async fn answer(
         .is_some_and(|value| value == "close");
     {
         let mut state = state.lock();
-        state.throttle = plan.pace.map(|pace| Throttle::new(pace, clock()));
+        state.throttle = plan.pace().map(|pace| Throttle::new(pace, clock()));
         if is_http1 && (closes || state.has_unread_body) {
             // The rest of the body must not be read as a request.
             response
@@ -268,7 +268,7 @@ async fn answer(
         }
     }
     let response = response.map(|body| ResponseBody::new(body, in_flight));
-    match plan.end {
+    match plan.end() {
         None => Ok(response),
         Some(EarlyEnd {
             at: CutPoint::Body(bytes),
