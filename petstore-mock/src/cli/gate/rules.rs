@@ -4,17 +4,16 @@ use clap::Args;
 
 use crate::report::{Rule, Severity};
 
+const ABOUT: &str = "Severity of a rule: off, notice, warning or violation (repeatable)";
+
 /// The severities of rules that differ from the defaults.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Report")]
 pub(in crate::cli) struct RuleArgs {
-    /// Severity of a rule: off, notice, warning or violation (repeatable).
-    ///
-    /// Rules: told-to-wait, back-off, repeated-post, key-in-url (violations), retry-after, repeated-error,
-    /// key-scheme (warnings), steady-retry, quota-ignored, deprecated, keep-alive, user-agent (notices).
-    /// A notice never fails a run.
     #[arg(
         long = "rule",
+        help = ABOUT,
+        long_help = long_help(),
         env = "PETSTORE_MOCK_RULE",
         hide_env = true,
         value_delimiter = ' ',
@@ -28,6 +27,26 @@ impl RuleArgs {
     pub(in crate::cli) fn severities(&self) -> &[(Rule, Option<Severity>)] {
         &self.rules
     }
+}
+
+/// Lists the rules by their default severities.
+fn long_help() -> String {
+    let groups = [
+        (Severity::Violation, "violations"),
+        (Severity::Warning, "warnings"),
+        (Severity::Notice, "notices"),
+    ];
+    let mut lists = Vec::new();
+    for (severity, title) in groups {
+        let rules = Rule::all().iter();
+        let names: Vec<_> = rules
+            .filter(|rule| rule.about().severity == severity)
+            .map(ToString::to_string)
+            .collect();
+        lists.push(format!("{} ({title})", names.join(", ")));
+    }
+    let lists = lists.join(", ");
+    format!("{ABOUT}.\n\nRules: {lists}. A notice never fails a run.")
 }
 
 /// Parses a rule and its severity.
