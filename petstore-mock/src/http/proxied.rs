@@ -37,20 +37,14 @@ pub(super) async fn forward(
         record.added = added;
     });
     if let Some(operation) = operation {
-        let sent = Sent {
-            number: recording.number(),
-            operation,
-            method: &method,
-            path: uri.path(),
-            query: uri.query().unwrap_or_default(),
-            body: &recording.sent_body(),
-        };
+        let sent_body = recording.sent_body();
+        let sent = Sent::new(recording.number(), operation, &method, &uri, &sent_body);
         let whole = if answer.stream.is_none() {
             Some(&*body)
         } else {
             None
         };
-        app.service.observe(&sent, &head, whole);
+        app.service().observe(&sent, &head, whole);
     }
     (Response::from_parts(parts, body), answer.stream)
 }

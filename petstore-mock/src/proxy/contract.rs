@@ -1,12 +1,15 @@
 //! Checks responses against the contract of the service (specification, sections 2, 4, 7 and 8).
 
-use http::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
+use std::fmt;
+
+use http::{HeaderMap, Method, Response, StatusCode, Uri, header::CONTENT_TYPE};
 use serde_json::{Map, Value};
 use strum::{Display, VariantArray};
 
 use crate::{
     model::{Pet, PetStatus},
     operation::{Content, Operation},
+    text::printable,
 };
 
 /// The terms of the contract.
@@ -38,35 +41,84 @@ pub(super) enum Term {
 /// A broken term, and how.
 pub(super) type BrokenTerm = (Term, String);
 
-/// A request and its response.
-pub(super) struct Exchanged<'a> {
-    pub(super) operation: Operation,
-    pub(super) method: &'a Method,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
-    /// The body of the request; empty if it is unknown.
-    pub(super) sent: &'a [u8],
-    pub(super) status: StatusCode,
-    pub(super) headers: &'a HeaderMap,
-    /// The whole body; `None` if it was too long or too slow to be checked.
-    pub(super) body: Option<&'a [u8]>,
+/// A request that was sent to the service.
+#[derive(Debug)]
+pub(crate) struct Sent<'a> {
+    number: u64,
+    operation: Operation,
+    method: &'a Method,
+    uri: &'a Uri,
+    /// Empty if it was not read completely.
+    body: &'a [u8],
 }
 
-/// Returns the terms that a response breaks, and how.
-pub(super) fn check(exchanged: &Exchanged<'_>) -> Vec<BrokenTerm> {
+impl<'a> Sent<'a> {
+    /// Creates the description of request `number`. `body` is empty if it was not read completely.
+    pub(crate) fn new(
+        number: u64,
+        operation: Operation,
+        method: &'a Method,
+        uri: &'a Uri,
+        body: &'a [u8],
+    ) -> Self {
+        Self {
+            number,
+            operation,
+            method,
+            uri,
+            body,
+        }
+    }
+
+    pub(super) fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// Returns the first value of a query parameter.
+    fn parameter(&self, name: &str) -> Option<String> {
+        let query = self.uri.query().unwrap_or_default();
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
+    }
+
+    /// Returns the id at the end of the path.
+    fn pet_id(&self) -> Option<i64> {
+        self.uri.path().rsplit('/').next()?.parse().ok()
+    }
+}
+
+impl fmt::Display for Sent<'_> {
+    /// Writes the number, the method and the path.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = printable(self.uri.path());
+        write!(f, "#{} {} {path}", self.number, self.method)
+    }
+}
+
+/// Returns the terms that a response breaks, and how. `body` is `None` if it was too long or too slow
+/// to be checked.
+pub(super) fn check(
+    sent: &Sent<'_>,
+    response: &Response<()>,
+    body: Option<&[u8]>,
+) -> Vec<BrokenTerm> {
     let mut breaches = Vec::new();
-    let status = exchanged.status;
-    if !exchanged.operation.statuses().contains(&status.as_u16()) && !status.is_server_error() {
-        let text = format!("{status} is not a status of {}", exchanged.operation);
+    let status = response.status();
+    if !sent.operation.statuses().contains(&status.as_u16()) && !status.is_server_error() {
+        let text = format!("{status} is not a status of {}", sent.operation);
         breaches.push((Term::Status, text));
     }
-    check_rate_headers(exchanged.headers, &mut breaches);
+    check_rate_headers(response.headers(), &mut breaches);
     if status == StatusCode::TOO_MANY_REQUESTS {
-        check_retry_after(exchanged.headers, &mut breaches);
+        check_retry_after(response.headers(), &mut breaches);
     }
     // A 5xx may come from a gateway, and HEAD has no body.
-    if !status.is_server_error() && exchanged.method != Method::HEAD {
-        check_body(exchanged, &mut breaches);
+    if !status.is_server_error() && sent.method != Method::HEAD {
+        check_content_type(response.headers(), &mut breaches);
+        if let Some(body) = body {
+            check_body(sent, status, body, &mut breaches);
+        }
     }
     breaches
 }
@@ -104,26 +156,28 @@ fn check_retry_after(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
     }
 }
 
-fn check_body(exchanged: &Exchanged<'_>, breaches: &mut Vec<BrokenTerm>) {
-    let media_type = exchanged.headers.get(CONTENT_TYPE);
+fn check_content_type(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
+    let media_type = headers.get(CONTENT_TYPE);
     let media_type = media_type.map_or("", |value| value.to_str().unwrap_or_default());
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         let text = "the body has no Content-Type application/json".to_owned();
         breaches.push((Term::ContentType, text));
     }
-    let Some(body) = exchanged.body else { return };
+}
+
+fn check_body(sent: &Sent<'_>, status: StatusCode, body: &[u8], breaches: &mut Vec<BrokenTerm>) {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         breaches.push((Term::Json, "the body is not JSON".to_owned()));
         return;
     };
-    if !exchanged.status.is_success() {
-        check_error(exchanged.status, &value, breaches);
+    if !status.is_success() {
+        check_error(status, &value, breaches);
         return;
     }
-    match exchanged.operation.content() {
-        Content::Pets => check_pets(exchanged, &value, breaches),
-        Content::Pet => check_one_pet(exchanged, &value, breaches),
+    match sent.operation.content() {
+        Content::Pets => check_pets(sent, &value, breaches),
+        Content::Pet => check_one_pet(sent, &value, breaches),
         Content::Unspecified => {}
     }
 }
@@ -175,7 +229,7 @@ fn problem_of_pet(value: &Value) -> Option<String> {
     Some(format!("a Pet has a field of the wrong type: {error}"))
 }
 
-fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
+fn check_pets(sent: &Sent<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
     let Some(pets) = value.as_array() else {
         breaches.push((Term::Schema, "the body is not an array of Pets".to_owned()));
         return;
@@ -183,13 +237,8 @@ fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Broke
     if let Some(problem) = pets.iter().find_map(problem_of_pet) {
         breaches.push((Term::Schema, problem));
     }
-    let parameter = |name: &str| {
-        let mut pairs = form_urlencoded::parse(exchanged.query.as_bytes());
-        pairs
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.into_owned())
-    };
-    let limit = parameter("limit")
+    let limit = sent
+        .parameter("limit")
         .and_then(|text| text.parse().ok())
         .unwrap_or(20);
     if pets.len() > limit {
@@ -198,7 +247,7 @@ fn check_pets(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<Broke
             format!("{} pets for limit={limit}", pets.len()),
         ));
     }
-    if let Some(status) = parameter("status")
+    if let Some(status) = sent.parameter("status")
         && pets.iter().any(|pet| pet["status"] != *status)
     {
         let text = "a pet has another status than the filter".to_owned();
@@ -219,17 +268,15 @@ fn differs_from_sent(sent: &[u8], created: &Value) -> bool {
     ["name", "categoryId"].iter().any(is_other)
 }
 
-fn check_one_pet(exchanged: &Exchanged<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
+fn check_one_pet(sent: &Sent<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
     if let Some(problem) = problem_of_pet(value) {
         breaches.push((Term::Schema, problem));
         return;
     }
-    let is_other = if exchanged.operation.path().ends_with("/{petId}") {
-        let id = exchanged.path.rsplit('/').next();
-        let asked = id.and_then(|id| id.parse::<i64>().ok());
-        asked.is_some_and(|id| value["id"] != id)
+    let is_other = if sent.operation.path().ends_with("/{petId}") {
+        sent.pet_id().is_some_and(|id| value["id"] != id)
     } else {
-        differs_from_sent(exchanged.sent, value)
+        differs_from_sent(sent.body, value)
     };
     if is_other {
         let text = "the pet is not the one that was sent or asked for".to_owned();
@@ -248,7 +295,8 @@ mod tests {
         body: &str,
         without: &str,
     ) -> Vec<Term> {
-        let mut headers = HeaderMap::new();
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
         for (name, value) in [
             ("content-type", "application/json; charset=utf-8"),
             ("x-ratelimit-limit", "60"),
@@ -257,21 +305,18 @@ mod tests {
             ("retry-after", "Thu, 01 Jan 2026 00:00:00 GMT"),
         ] {
             if name != without {
-                headers.insert(name, value.parse().unwrap());
+                response.headers_mut().insert(name, value.parse().unwrap());
             }
         }
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let exchanged = Exchanged {
+        let (method, uri) = (operation.method(), target.parse().unwrap());
+        let sent = Sent::new(
+            1,
             operation,
-            method: &operation.method(),
-            path,
-            query,
-            sent: br#"{"name": "Rex", "categoryId": 7}"#,
-            status: StatusCode::from_u16(status).unwrap(),
-            headers: &headers,
-            body: Some(body.as_bytes()),
-        };
-        check(&exchanged)
+            &method,
+            &uri,
+            br#"{"name": "Rex", "categoryId": 7}"#,
+        );
+        check(&sent, &response, Some(body.as_bytes()))
             .into_iter()
             .map(|(term, _)| term)
             .collect()

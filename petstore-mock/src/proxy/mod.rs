@@ -11,6 +11,7 @@ mod upstream;
 
 pub use self::observer::{ServiceBreach, ServiceReport};
 pub(crate) use self::{
-    observer::{Sent, ServiceObserver},
+    contract::Sent,
+    observer::ServiceObserver,
     upstream::{ParseUpstreamError, Upstream, UpstreamError},
 };

@@ -6,14 +6,13 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use http::{Method, Response};
+use http::Response;
 use serde::Serialize;
 
 use super::{
-    contract::{self, Exchanged, Term},
+    contract::{self, Sent, Term},
     recorder::Recorder,
 };
-use crate::{operation::Operation, text::printable};
 
 /// The maximum number of examples of a breach.
 const MAX_EXAMPLES: usize = 5;
@@ -29,36 +28,14 @@ struct ServiceRecord {
     recorder: Recorder,
 }
 
-/// A request to the service.
-#[derive(Debug)]
-pub(crate) struct Sent<'a> {
-    pub(crate) number: u64,
-    pub(crate) operation: Operation,
-    pub(crate) method: &'a Method,
-    pub(crate) path: &'a str,
-    pub(crate) query: &'a str,
-    /// The body; empty if it was not read completely.
-    pub(crate) body: &'a [u8],
-}
-
 impl ServiceObserver {
     /// Checks a response. `body` is `None` if it was too long or too slow.
     pub(crate) fn observe(&self, sent: &Sent<'_>, response: &Response<()>, body: Option<&[u8]>) {
-        let exchanged = Exchanged {
-            operation: sent.operation,
-            method: sent.method,
-            path: sent.path,
-            query: sent.query,
-            sent: sent.body,
-            status: response.status(),
-            headers: response.headers(),
-            body,
-        };
-        let found = contract::check(&exchanged);
+        let found = contract::check(sent, response, body);
         let mut observed = self.lock();
         observed.responses += 1;
         if let Some(body) = body {
-            observed.recorder.record(sent.operation, response, body);
+            observed.recorder.record(sent.operation(), response, body);
         }
         for (term, text) in found {
             let breach = observed
@@ -71,9 +48,7 @@ impl ServiceObserver {
                 });
             breach.count += 1;
             if breach.examples.len() < MAX_EXAMPLES {
-                let path = printable(sent.path);
-                let example = format!("#{} {} {path}: {text}", sent.number, sent.method);
-                breach.examples.push(example);
+                breach.examples.push(format!("{sent}: {text}"));
             }
         }
     }
