@@ -150,7 +150,7 @@ impl Key {
     /// Returns its usage; `None` if it was removed.
     #[must_use]
     pub fn usage(&self) -> Option<KeyUsage> {
-        let now = self.app.clock.since_epoch();
+        let now = self.app.clock().since_epoch();
         self.app
             .accounts()
             .by_number(self.number)
@@ -365,7 +365,7 @@ pub struct Scope {
 
 impl Scope {
     pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
-        let scope = app.journal.open_scope(name);
+        let scope = app.journal().open_scope(name);
         Self {
             scope,
             before: app.snapshot(),
@@ -378,6 +378,6 @@ impl Drop for Scope {
     fn drop(&mut self) {
         // If the data file cannot be written, the store stays unchanged. `drop` cannot report that.
         let _ = block_on(self.app.restore(&self.before));
-        self.app.journal.close_scope(&self.scope);
+        self.app.journal().close_scope(&self.scope);
     }
 }

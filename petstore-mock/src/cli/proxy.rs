@@ -62,11 +62,11 @@ pub(super) async fn run(args: &ProxyArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     let server = start(&args.serve, builder, io).await?;
     let (journal, state) = (server.journal(), server.state());
     serve(&args.serve, server, &mut signals, io).await;
-    let service = state.service.report();
+    let service = state.service().report();
     let mut report = Written::from(&journal.report());
     report.add_service(&service);
     if let Some(path) = &args.record {
-        fs::write(path, state.service.recording())
+        fs::write(path, state.service().recording())
             .map_err(|error| CliError::file("write the recording", path, &error))?;
     }
     let text = service.to_string();

@@ -47,7 +47,7 @@ pub(crate) fn admit(
     target: Arc<str>,
     request: &Request,
 ) -> AdmissionResult {
-    let now = app.clock.since_epoch();
+    let now = app.clock().since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
     let mut arrival = Arrival::new(now, target);
     arrival.operation = Operation::of(request.method(), path);
@@ -66,7 +66,7 @@ pub(crate) fn admit(
         };
     }
     #[cfg(feature = "proxy")]
-    if app.settings.upstream.is_some() {
+    if app.settings().upstream.is_some() {
         // The service decides about keys and quotas.
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.flaw = key_in_url(request.uri(), arrival.operation, app);

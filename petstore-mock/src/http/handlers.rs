@@ -30,7 +30,7 @@ type Outcome = Result<Response, ApiError>;
 
 /// `GET /pets`: a page of pets with a link to the next page, if any.
 pub(crate) async fn list_pets(key: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
-    let paging = app.settings.paging;
+    let paging = app.settings().paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
         app.read(key.number, |store| match latest {

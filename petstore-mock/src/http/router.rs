@@ -108,7 +108,7 @@ impl Service {
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
             return self.administer(arrived, request).await;
         }
-        let cors = &app.settings.cors;
+        let cors = &app.settings().cors;
         let is_preflight = rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
         let (mut faults, refusal) = match self.faults(&arrival, &request) {
@@ -119,7 +119,7 @@ impl Service {
         let method = request.method().clone();
         // A client that waits for `100 Continue` has not sent its body.
         let expects_continue = request.headers().contains_key(EXPECT);
-        let journal = Arc::clone(&app.journal);
+        let journal = Arc::clone(app.journal());
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
         // The whole body, if it is too long to be buffered and changed.
         let mut stream = None;
@@ -145,20 +145,20 @@ impl Service {
         let mut now = arrived;
         if let Some(faults) = &mut faults {
             // Read before the hits are counted: a test that sees the hit may advance the clock.
-            let delayed_from = app.clock.since_epoch();
+            let delayed_from = app.clock().since_epoch();
             let (delay, names) = faults.delay();
             recording.update(|record| record.faults.extend(names.into_iter().map(Cow::from)));
             if !delay.is_zero() {
-                if app.clock.pace() == 0.0 {
+                if app.clock().pace() == 0.0 {
                     recording.update(|record| record.note = Some(FROZEN_NOTE));
                     warn_of_frozen_clock();
                 }
-                app.clock
+                app.clock()
                     .wait_until(delayed_from.saturating_add(delay))
                     .await;
             }
             // The time of the response, after the delay.
-            now = app.clock.since_epoch();
+            now = app.clock().since_epoch();
         }
         if !self.is_proxied(&response) {
             common_headers::add(response.headers_mut(), now, rate, operation);
@@ -195,7 +195,7 @@ impl Service {
         recording: &mut Recording,
     ) -> (http::Response<Bytes>, Option<Body>) {
         #[cfg(feature = "proxy")]
-        if let Some(upstream) = &self.app.settings.upstream
+        if let Some(upstream) = &self.app.settings().upstream
             && request.uri().path().starts_with("/v1")
         {
             return super::proxied::forward(&self.app, upstream, operation, request, recording)
@@ -211,7 +211,7 @@ impl Service {
     )]
     fn is_proxied(&self, response: &http::Response<Bytes>) -> bool {
         #[cfg(feature = "proxy")]
-        if self.app.settings.upstream.is_some() {
+        if self.app.settings().upstream.is_some() {
             return response.headers().contains_key(http::header::DATE);
         }
         false
@@ -224,11 +224,11 @@ impl Service {
         head: &[u8],
         error: &ApiError,
     ) -> http::Response<Bytes> {
-        let now = self.app.clock.since_epoch();
+        let now = self.app.clock().since_epoch();
         let mut response = error.to_response();
         let rate = self.app.anonymous_rate(now);
         common_headers::add(response.headers_mut(), now, Some(rate), None);
-        let journal = Arc::clone(&self.app.journal);
+        let journal = Arc::clone(self.app.journal());
         Recording::refusal(journal, caller, now, rate, head).end(response.clone());
         response
     }
@@ -250,13 +250,13 @@ impl Service {
             return Ok(None);
         }
         let (operation, headers) = (arrival.operation, request.headers());
-        let named = if self.app.settings.fault_header {
+        let named = if self.app.settings().fault_header {
             headers.get(FAULT_HEADER)
         } else {
             None
         };
         let request = || RequestView::new(operation, bearer(headers).ok(), headers);
-        let chosen = self.app.faults.choose(named, request);
+        let chosen = self.app.faults().choose(named, request);
         chosen.map_err(|error| ApiError::new(ErrorCode::InvalidParameter, error.to_string()))
     }
 }

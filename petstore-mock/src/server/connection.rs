@@ -251,7 +251,7 @@ async fn answer(
         .extensions_mut()
         .remove::<SocketPlan>()
         .unwrap_or_default();
-    let clock = || server.service.app().clock.clone();
+    let clock = || server.service.app().clock().clone();
     let closes = response
         .headers()
         .get(CONNECTION)

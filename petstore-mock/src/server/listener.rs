@@ -98,7 +98,7 @@ pub(super) async fn serve(
             Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
-                let journal = &server.service.app().journal;
+                let journal = &server.service.app().journal();
                 journal.settle().await;
                 let opened = journal.now();
                 let open = OpenConnection::new(Arc::clone(journal), count);

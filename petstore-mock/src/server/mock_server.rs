@@ -140,7 +140,7 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        &self.app.clock
+        self.app.clock()
     }
 
     /// Returns the server's pets, to add, read and remove them.
@@ -232,7 +232,7 @@ impl MockServer {
     /// ```
     #[must_use]
     pub fn faults(&self) -> &Faults {
-        &self.app.faults
+        self.app.faults()
     }
 
     /// Returns the matching exchanges in the journal, by number.
@@ -241,13 +241,13 @@ impl MockServer {
     /// requests to `/_mock`.
     #[must_use]
     pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
-        self.app.journal.matching(&pattern.into())
+        self.app.journal().matching(&pattern.into())
     }
 
     /// Returns how much the journal holds, and how many requests it has dropped.
     #[must_use]
     pub fn journal_usage(&self) -> JournalUsage {
-        self.app.journal.usage()
+        self.app.journal().usage()
     }
 
     /// Checks the number of matching requests in the journal.
@@ -272,7 +272,7 @@ impl MockServer {
     #[track_caller]
     #[expect(clippy::panic, reason = "an assertion panics")]
     pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(&self.app.journal, &pattern.into(), &times.into(), 0) {
+        if let Err(text) = check_times(self.app.journal(), &pattern.into(), &times.into(), 0) {
             panic!("{text}");
         }
     }
@@ -288,7 +288,7 @@ impl MockServer {
     #[expect(clippy::panic, reason = "an assertion panics")]
     pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
         let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
-        if let Err(text) = check_order(&self.app.journal, &patterns) {
+        if let Err(text) = check_order(self.app.journal(), &patterns) {
             panic!("{text}");
         }
     }
@@ -297,8 +297,8 @@ impl MockServer {
     /// dropped.
     pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
         Expectation::new(
-            Arc::clone(&self.app.journal),
-            self.app.clock.clone(),
+            Arc::clone(self.app.journal()),
+            self.app.clock().clone(),
             pattern.into(),
             times.into(),
         )
@@ -316,7 +316,7 @@ impl MockServer {
     /// # }
     /// ```
     pub fn report(&self) -> Report {
-        self.app.journal.report()
+        self.app.journal().report()
     }
 
     /// Returns how the real service kept its contract
@@ -324,7 +324,7 @@ impl MockServer {
     #[cfg(feature = "proxy")]
     #[must_use]
     pub fn service_report(&self) -> crate::ServiceReport {
-        self.app.service.report()
+        self.app.service().report()
     }
 
     /// Returns the state, which outlives the server.
@@ -336,14 +336,14 @@ impl MockServer {
     /// Returns the journal, which outlives the server.
     #[cfg(feature = "cli")]
     pub(crate) fn journal(&self) -> Arc<crate::journal::Journal> {
-        Arc::clone(&self.app.journal)
+        Arc::clone(self.app.journal())
     }
 
     /// Stops the server: closes the port and idle connections, and waits for requests in flight,
     /// for [`Limits::grace`](crate::Limits::grace) at most, in real time.
     pub async fn stop(mut self) {
         self.listener.close();
-        self.app.journal.close();
+        self.app.journal().close();
         // Without a receiver, the server has already ended.
         let _ = self.stop.send(true);
         // Dropping `self` closes the remaining connections.

@@ -39,15 +39,15 @@ const MAX_KEYS_OF_SERVICE: usize = 1_000;
 
 /// The service without HTTP.
 pub(crate) struct AppState {
-    pub(crate) clock: Clock,
-    pub(crate) settings: Settings,
-    pub(crate) journal: Arc<Journal>,
+    clock: Clock,
+    settings: Settings,
+    journal: Arc<Journal>,
     /// Changes by tests and the administration.
-    pub(crate) changes: Changes,
-    pub(crate) faults: Faults,
+    changes: Changes,
+    faults: Faults,
     /// What the real service did.
     #[cfg(feature = "proxy")]
-    pub(crate) service: crate::proxy::ServiceObserver,
+    service: crate::proxy::ServiceObserver,
     accounts: Mutex<Accounts>,
     /// Shared with the thread that writes the data file.
     store: Arc<Mutex<Store>>,
@@ -121,6 +121,32 @@ impl AppState {
         for fault in self.first.faults.iter().cloned() {
             self.faults.set(fault).detach();
         }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Returns what the real service did.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn service(&self) -> &crate::proxy::ServiceObserver {
+        &self.service
     }
 
     /// Admits or refuses a request with `key`; `None` if the key does not exist.

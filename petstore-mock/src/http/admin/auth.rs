@@ -32,7 +32,7 @@ pub(super) async fn guard(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let token = app.settings.admin_token.as_deref();
+    let token = app.settings().admin_token.as_deref();
     let has_token = |token| bearer(request.headers()).is_ok_and(|sent| token_matches(token, sent));
     let is_local = context.peer.to_canonical().is_loopback();
     if (is_local && names_this_machine(&request) && is_same_origin(&request))

@@ -52,13 +52,13 @@ struct Feed {
 
 impl Feed {
     fn new(app: &AppState, last: Option<u64>) -> Self {
-        let journal = Arc::clone(&app.journal);
+        let journal = Arc::clone(app.journal());
         // Before reading the journal, so that no exchange is missed in between.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
         let ready = missed.iter().filter(is_missed).map(of_exchange).collect();
-        let (changes, clock) = (app.changes.listen(), app.clock.subscribe());
+        let (changes, clock) = (app.changes().listen(), app.clock().subscribe());
         Self {
             journal,
             kept,

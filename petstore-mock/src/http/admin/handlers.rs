@@ -55,7 +55,7 @@ pub(super) async fn ready(State(app): App) -> Outcome {
 
 /// `GET /_mock/ca.pem`: the certificate authority, which anyone may trust.
 pub(super) async fn authority(State(app): App) -> Outcome {
-    let Some(authority) = &app.settings.authority else {
+    let Some(authority) = &app.settings().authority else {
         let message = "this mock serves without TLS: start it with `--tls`";
         return Err(ApiError::new(ErrorCode::RouteNotFound, message));
     };
@@ -64,7 +64,7 @@ pub(super) async fn authority(State(app): App) -> Outcome {
 
 /// `GET /_mock/clock`.
 pub(super) async fn clock(State(app): App) -> Outcome {
-    show(&app.clock)
+    show(app.clock())
 }
 
 fn show(clock: &Clock) -> Outcome {
@@ -91,20 +91,20 @@ struct Length {
 /// `POST /_mock/clock/advance`.
 pub(super) async fn advance_clock(State(app): App, body: AdminBody) -> Outcome {
     let Length { seconds } = body.read("{\"seconds\": 60}")?;
-    app.clock.advance(time(seconds)?);
-    show(&app.clock)
+    app.clock().advance(time(seconds)?);
+    show(app.clock())
 }
 
 /// `POST /_mock/clock/freeze`.
 pub(super) async fn freeze_clock(State(app): App) -> Outcome {
-    app.clock.freeze();
-    show(&app.clock)
+    app.clock().freeze();
+    show(app.clock())
 }
 
 /// `POST /_mock/clock/resume`.
 pub(super) async fn resume_clock(State(app): App) -> Outcome {
-    app.clock.resume();
-    show(&app.clock)
+    app.clock().resume();
+    show(app.clock())
 }
 
 #[derive(Deserialize)]
@@ -119,8 +119,8 @@ pub(super) async fn scale_clock(State(app): App, body: AdminBody) -> Outcome {
     if !(0.0..=1e6).contains(&rate) {
         return Err(invalid("`rate` must be a number from 0 to 1000000"));
     }
-    app.clock.scale(rate);
-    show(&app.clock)
+    app.clock().scale(rate);
+    show(app.clock())
 }
 
 #[derive(Deserialize)]
@@ -133,14 +133,14 @@ struct NewTime {
 pub(super) async fn set_clock(State(app): App, body: AdminBody) -> Outcome {
     let NewTime { now } = body.read("{\"now\": \"2030-12-05T00:00:00Z\"}")?;
     let at = clock::parse_date(&now).map_err(|error| invalid(format!("`now`: {error}")))?;
-    if at < app.clock.now() {
-        let date = HttpDate::from(app.clock.now());
+    if at < app.clock().now() {
+        let date = HttpDate::from(app.clock().now());
         return Err(conflict(format!(
             "the clock never goes back, and it is {date} already: start the mock with --start-at"
         )));
     }
-    app.clock.advance_to(at);
-    show(&app.clock)
+    app.clock().advance_to(at);
+    show(app.clock())
 }
 
 /// `GET /_mock/keys`.
@@ -247,20 +247,20 @@ pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOut
 
 /// `GET /_mock/faults`: the active faults in order, with their hits.
 pub(super) async fn faults(State(app): App) -> Outcome {
-    json(StatusCode::OK, &app.faults.list())
+    json(StatusCode::OK, &app.faults().list())
 }
 
 /// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
     let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
     // It has no guard, so it stays until it is removed.
-    let id = app.faults.set(fault).detach();
+    let id = app.faults().set(fault).detach();
     json(StatusCode::CREATED, &json!({ "id": id }))
 }
 
 /// `DELETE /_mock/faults`: removes all faults.
 pub(super) async fn clear_faults(State(app): App) -> StatusCode {
-    app.faults.clear();
+    app.faults().clear();
     NO_CONTENT
 }
 
@@ -269,7 +269,7 @@ pub(super) async fn remove_fault(
     State(app): App,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let is_there = id.parse().is_ok_and(|id| app.faults.remove(id));
+    let is_there = id.parse().is_ok_and(|id| app.faults().remove(id));
     is_there
         .then_some(NO_CONTENT)
         .ok_or_else(|| not_found("fault", "GET /_mock/faults"))
@@ -382,22 +382,24 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
     };
     let after: u64 = query.get_with("after", expected, count)?.unwrap_or(0);
     let key = query.get::<u32>("key", "the number of a key")?;
-    let latest = app.journal.latest(&pattern, limit(query, 200)?, |record| {
-        record.number > after
-            && key.is_none_or(|key| {
-                record
-                    .arrival
-                    .key
-                    .as_ref()
-                    .is_some_and(|it| it.number() == key)
-            })
-    });
+    let latest = app
+        .journal()
+        .latest(&pattern, limit(query, 200)?, |record| {
+            record.number > after
+                && key.is_none_or(|key| {
+                    record
+                        .arrival
+                        .key
+                        .as_ref()
+                        .is_some_and(|it| it.number() == key)
+                })
+        });
     json(StatusCode::OK, &latest)
 }
 
 /// `GET /_mock/journal`: how much the journal holds, and how much it has dropped.
 pub(super) async fn journal(State(app): App) -> Outcome {
-    json(StatusCode::OK, &app.journal.usage())
+    json(StatusCode::OK, &app.journal().usage())
 }
 
 /// `DELETE /_mock/requests`: clears the journal.
@@ -411,11 +413,11 @@ pub(super) fn report(
     media_type: &'static str,
     write: fn(&Report) -> String,
 ) -> MethodRouter<Arc<AppState>> {
-    get(async move |State(app): App| text(media_type, write(&app.journal.settled_report().await)))
+    get(async move |State(app): App| text(media_type, write(&app.journal().settled_report().await)))
 }
 
 /// `DELETE /_mock/report`: clears the report.
 pub(super) async fn forget_report(State(app): App) -> StatusCode {
-    app.journal.forget_report();
+    app.journal().forget_report();
     NO_CONTENT
 }

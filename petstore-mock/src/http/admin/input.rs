@@ -25,7 +25,7 @@ impl FromRequest<Arc<AppState>> for AdminBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Arc<AppState>) -> Result<Self, ApiError> {
-        read_body(request.into_body(), app.settings.admin_body)
+        read_body(request.into_body(), app.settings().admin_body)
             .await
             .map(Self)
     }
