@@ -27,17 +27,42 @@ use crate::operation::Operation;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// A number that increases with each arrival and end, even on a frozen clock.
-    pub(crate) order: u64,
+    order: u64,
     /// The time on the mock's clock, since the Unix epoch.
-    pub(crate) at: Duration,
+    at: Duration,
     /// The real time.
-    pub(crate) real: Instant,
+    real: Instant,
 }
 
 impl Moment {
+    /// Creates the moment at which the mock's clock shows `at`. `order` increases with each of them.
+    pub(crate) fn new(order: u64, at: Duration, real: Instant) -> Self {
+        Self { order, at, real }
+    }
+
+    /// Returns its number, which increases with each arrival and end.
+    pub(crate) fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// Returns the time on the mock's clock, since the Unix epoch.
+    pub(crate) fn at(&self) -> Duration {
+        self.at
+    }
+
+    /// Returns the real time since `earlier`.
+    pub(crate) fn real_time_since(&self, earlier: &Self) -> Duration {
+        self.real.saturating_duration_since(earlier.real)
+    }
+
+    /// Whether it is earlier than `later`, in the order of arrivals and ends.
+    pub(crate) fn is_before(&self, later: &Self) -> bool {
+        self.order < later.order
+    }
+
     /// Returns the time since `earlier`, on the clock on which it is longer.
     pub(crate) fn gap_since(&self, earlier: &Self) -> Duration {
-        let real = self.real.saturating_duration_since(earlier.real);
+        let real = self.real_time_since(earlier);
         real.max(self.at.saturating_sub(earlier.at))
     }
 }

@@ -125,11 +125,7 @@ impl Journal {
     /// Returns the current moment, at which the mock's clock shows `at`.
     pub(super) fn moment(&self, at: Duration) -> Moment {
         let order = self.order.fetch_add(1, Ordering::Relaxed);
-        Moment {
-            order,
-            at,
-            real: real_time::now(),
-        }
+        Moment::new(order, at, real_time::now())
     }
 
     /// Lets requests in flight end whose clients have left. The runtime may start its newest task

@@ -47,7 +47,7 @@ impl Series {
     pub(super) fn push(&mut self, request: &Arc<Facts>) {
         let before = self.last_kept().or(self.cause.as_ref());
         let after = before.and_then(|before| {
-            let is_over = before.ended().order < request.arrived().order;
+            let is_over = before.ended().is_before(request.arrived());
             is_over.then(|| (before.number(), request.arrived().gap_since(before.ended())))
         });
         let kept = Kept {

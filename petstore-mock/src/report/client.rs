@@ -81,7 +81,7 @@ impl Client {
     pub(super) fn arrived(&mut self, record: &Record, is_open: impl Fn(u64) -> bool) -> bool {
         let (now, caller) = (&record.arrived, &record.caller);
         self.in_flight += 1;
-        self.last_arrival = now.order;
+        self.last_arrival = now.order();
         let last = self.connection.replace(caller.connection);
         let has_two = last.is_some_and(|last| last != caller.connection && is_open(last));
         if has_two || self.in_flight > 1 || caller.is_overlapping {

@@ -135,7 +135,7 @@ impl Evidence {
         let begin = shown.first().map(|one| *one.facts.arrived());
         let requests = shown.iter().map(|one| one.to_request(begin.as_ref(), mask));
         let first = shown.iter().find(|one| one.role == Role::Offence);
-        let at = first.map(|one| one.facts.arrived().at);
+        let at = first.map(|one| one.facts.arrived().at());
         Self {
             at: instant(at.unwrap_or_default()),
             told: breach.told.as_deref().map(mask),
@@ -183,8 +183,8 @@ impl<'a> Shown<'a> {
         JudgedRequest {
             number: facts.number(),
             role: self.role,
-            at: instant(facts.arrived().at),
-            ended_at: instant(facts.ended().at),
+            at: instant(facts.arrived().at()),
+            ended_at: instant(facts.ended().at()),
             method: facts.method().clone(),
             path: mask(facts.target()).into(),
             connection: facts.connection(),
@@ -230,8 +230,8 @@ fn shown<'a>(
 
 /// Returns the real time since the first request, if the mock's clock was moved in the meantime.
 fn real_time(now: &Moment, begin: &Moment) -> Option<Duration> {
-    let clock = now.at.saturating_sub(begin.at);
-    let real = now.real.saturating_duration_since(begin.real);
+    let clock = now.at().saturating_sub(begin.at());
+    let real = now.real_time_since(begin);
     (clock.abs_diff(real) > CLOCK_MOVED).then_some(real)
 }
 

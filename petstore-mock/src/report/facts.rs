@@ -200,8 +200,8 @@ impl Facts {
             return false;
         };
         let until = asked.until.saturating_sub(asked.tolerance);
-        let length = until.saturating_sub(self.arrived.at);
-        now.at < until && now.real.saturating_duration_since(self.arrived.real) < length
+        let length = until.saturating_sub(self.arrived.at());
+        now.at() < until && now.real_time_since(&self.arrived) < length
     }
 
     /// Returns when the quota resets that is exhausted according to the response.
@@ -256,10 +256,10 @@ impl Facts {
 
     /// Whether it was certainly sent after the client read an earlier response, or gave up on it.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
-        if earlier.ended.order > self.arrived.order {
+        if self.arrived.is_before(&earlier.ended) {
             return false;
         }
-        let is_opened_since = earlier.status.is_none() && self.opened.order > earlier.ended.order;
+        let is_opened_since = earlier.status.is_none() && earlier.ended.is_before(&self.opened);
         let is_next = self.connection == earlier.connection || is_opened_since;
         self.is_in_sequence() && is_next || self.arrived.gap_since(&earlier.ended) >= REACTION
     }

@@ -58,7 +58,7 @@ impl Strikes {
             series.push(request);
         }
         series.count_unkept(strikes - self.early.len() as u64);
-        let now = request.arrived().at;
+        let now = request.arrived().at();
         let until = match request.wait_until() {
             Some(until) => format!(" until {}", clock_time(until, now)),
             None => String::new(),

@@ -39,7 +39,7 @@ impl Hygiene {
         judge_key(record, request, found);
         if record.arrival.operation == Some(Operation::GetPet) {
             found.note(Rule::Deprecated, request, |request| {
-                days_left(request.arrived().at)
+                days_left(request.arrived().at())
             });
         }
         self.judge_connection(record, request, found);

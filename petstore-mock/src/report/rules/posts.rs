@@ -73,7 +73,7 @@ impl Posts {
         });
         if let Some(post) = repeated {
             post.is_repeated = true;
-            if post.checked.is_none_or(|list| list.order > now.order) {
+            if post.checked.is_none_or(|list| now.is_before(&list)) {
                 found.add(Rule::RepeatedPost, post.breach(request));
             }
         }
@@ -95,7 +95,7 @@ impl Posts {
     fn note_list(&mut self, list: &[u8], request: &Facts) {
         let listed: Vec<ListedPet> = serde_json::from_slice(list).unwrap_or_default();
         for post in &mut self.0 {
-            if post.request.ended().order > request.arrived().order {
+            if request.arrived().is_before(post.request.ended()) {
                 continue;
             }
             if listed

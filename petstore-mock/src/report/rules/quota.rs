@@ -58,8 +58,8 @@ impl KnownQuota {
         if timing == Timing::InTime
             && let Some(answer) = self.foreseen(request)
         {
-            let reset = answer.used_up_until().unwrap_or(now.at);
-            let early = seconds(reset.saturating_sub(now.at));
+            let reset = answer.used_up_until().unwrap_or(now.at());
+            let early = seconds(reset.saturating_sub(now.at()));
             let text = format!(
                 "{} was refused {early} before the reset; #{} was answered Remaining: 0",
                 request.name(),
@@ -82,7 +82,7 @@ impl KnownQuota {
     /// Returns the response from which the client knew that a request would be refused.
     fn foreseen(&self, request: &Facts) -> Option<&Arc<Facts>> {
         let answer = self.used_up.as_ref()?;
-        let is_used_up = answer.used_up_until() > Some(request.arrived().at);
+        let is_used_up = answer.used_up_until() > Some(request.arrived().at());
         (is_used_up && request.follows(answer)).then_some(answer)
     }
 }

@@ -173,8 +173,9 @@ impl Row {
     }
 
     fn judge(&mut self, request: &Arc<Facts>, found: &mut Ruling) {
-        let first_end = self.series.cause().map_or(0, |first| first.ended().order);
-        if request.arrived().order < first_end {
+        if let Some(first) = self.series.cause()
+            && request.arrived().is_before(first.ended())
+        {
             return;
         }
         let last = &self.last;

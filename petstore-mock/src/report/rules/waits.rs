@@ -144,7 +144,7 @@ impl Wait {
     }
 
     fn judge(&mut self, request: &Facts) -> Timing {
-        if self.began.order > request.arrived().order || self.is_kept_by(request) {
+        if request.arrived().is_before(&self.began) || self.is_kept_by(request) {
             return Timing::InTime;
         }
         if self.knowing(request).is_some() {
@@ -199,7 +199,7 @@ impl Wait {
         let Some(asked) = knowing.or(self.asked.back()) else {
             return Breach::by_one(request.number(), String::new(), request);
         };
-        let now = request.arrived().at;
+        let now = request.arrived().at();
         let until = asked.wait_until().unwrap_or(now);
         let early = until.saturating_sub(now);
         let mut text = format!("{} arrived {} too early", request.name(), seconds(early));

@@ -133,11 +133,7 @@ impl Replay {
 
     fn moment_at(&mut self, at: Duration) -> Moment {
         self.order += 1;
-        Moment {
-            order: self.order,
-            at,
-            real: self.began + at.saturating_sub(self.start),
-        }
+        Moment::new(self.order, at, self.began + at.saturating_sub(self.start))
     }
 
     /// Replays the events of a recording in their order.
@@ -177,7 +173,7 @@ impl Replay {
 
     fn arrive(&mut self, exchange: &Exchange<'_>, place: usize, mut moment: Moment) {
         if let Some(since) = exchange.more("real") {
-            moment.real = self.began + duration(since);
+            moment = Moment::new(moment.order(), moment.at(), self.began + duration(since));
         }
         self.open(exchange.connection, moment);
         let connection = self.connections.get_mut(&exchange.connection).unwrap();
@@ -342,7 +338,7 @@ impl<'a> Exchange<'a> {
         let path = self.target.split('?').next().unwrap_or_default();
         let unknown_key = self.number("unknown-key");
         let key = KeyLabel::new(1, Plan::Free, "free-key", true);
-        let mut arrival = Arrival::new(arrived.at, self.target.into());
+        let mut arrival = Arrival::new(arrived.at(), self.target.into());
         arrival.operation = Operation::of(&method, path);
         arrival.key = unknown_key.is_none().then(|| Arc::new(key));
         arrival.credentials = unknown_key.unwrap_or_default();
