@@ -66,7 +66,7 @@ impl<'a> Keys<'a> {
     /// Returns the key with this text, if the server has it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Key> {
-        let number = self.0.accounts().get(key)?.label.number();
+        let number = self.0.accounts().get(key)?.label().number();
         Some(Key {
             app: Arc::clone(self.0),
             text: key.into(),
@@ -79,7 +79,7 @@ impl<'a> Keys<'a> {
     pub fn all(self) -> Vec<Key> {
         let mut accounts = self.0.accounts();
         let key = |(text, account): (&str, &mut Account)| {
-            let number = account.label.number();
+            let number = account.label().number();
             Key {
                 app: Arc::clone(self.0),
                 text: text.into(),
@@ -275,15 +275,16 @@ impl<'a> Pets<'a> {
     /// Returns the pet with this id.
     #[must_use]
     pub fn get(self, id: i64) -> Option<Pet> {
-        self.app
-            .read(self.key, |store| store.pets.get(id).map(StoredPet::to_pet))
+        self.app.read(self.key, |store| {
+            store.pets().get(id).map(StoredPet::to_pet)
+        })
     }
 
     /// Returns all pets, by ascending id.
     #[must_use]
     pub fn all(self) -> Vec<Pet> {
         self.app
-            .read(self.key, |store| store.pets.clone())
+            .read(self.key, |store| store.pets().clone())
             .iter()
             .map(StoredPet::to_pet)
             .collect()
@@ -292,7 +293,7 @@ impl<'a> Pets<'a> {
     /// Returns the number of pets.
     #[must_use]
     pub fn len(self) -> usize {
-        self.app.read(self.key, |store| store.pets.len())
+        self.app.read(self.key, |store| store.pets().len())
     }
 
     /// Returns whether the server has no pets.
@@ -349,7 +350,7 @@ impl<'a> Orders<'a> {
     #[must_use]
     pub fn all(self) -> Vec<Value> {
         self.0.read(None, |store| {
-            store.orders.iter().cloned().map(Value::Object).collect()
+            store.orders().iter().cloned().map(Value::Object).collect()
         })
     }
 }

@@ -430,7 +430,7 @@ fn the_data_file_holds_what_was_written() {
                 let store = persistence::read(bytes).map(|content| content.store);
                 store.map(|store| {
                     store
-                        .pets
+                        .pets()
                         .iter()
                         .map(|pet| (pet.id, pet.to_pet().name))
                         .collect::<BTreeMap<_, _>>()

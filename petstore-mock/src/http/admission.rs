@@ -166,8 +166,14 @@ fn is_host(value: &HeaderValue) -> bool {
 /// A valid key. Every handler of the service extracts it, so that 404 and 405 come before 401.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApiKey {
-    /// The number of the key; `None` for requests that need none.
-    pub(crate) number: Option<u32>,
+    number: Option<u32>,
+}
+
+impl ApiKey {
+    /// Returns the number of the key; `None` for requests that need none.
+    pub(crate) fn number(self) -> Option<u32> {
+        self.number
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for ApiKey {

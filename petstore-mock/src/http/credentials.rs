@@ -145,11 +145,7 @@ mod tests {
     };
 
     fn app() -> AppState {
-        let key = InitialKey {
-            key: "free-key".to_owned(),
-            plan: Plan::Free,
-            name: None,
-        };
+        let key = InitialKey::new("free-key", Plan::Free);
         let store = Store::default();
         AppState::new(
             Clock::system(),

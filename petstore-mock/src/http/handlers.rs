@@ -33,8 +33,10 @@ pub(crate) async fn list_pets(key: ApiKey, State(app): State<Arc<AppState>>, uri
     let paging = app.settings().paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
-        app.read(key.number, |store| match latest {
-            Some(page) if (page.version, page.query) == (store.version, query) => Ok(page.clone()),
+        app.read(key.number(), |store| match latest {
+            Some(page) if (page.version, page.query) == (store.version(), query) => {
+                Ok(page.clone())
+            }
             _ => CachedPage::new(store, query, paging).inspect(|page| {
                 *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
             }),
@@ -67,13 +69,16 @@ struct CachedPage {
 impl CachedPage {
     fn new(store: &Store, query: ListQuery, paging: bool) -> Result<Self, ApiError> {
         let page = store.page(query.after, query.limit, query.status);
-        let last = page.pets.last().filter(|_| page.more && paging);
-        let link = last.map(|last| {
-            HeaderValue::try_from(next_link(&query, last.id)).expect("the link is ASCII")
-        });
-        let json = to_json(&page.pets)?;
+        let link = match page.id_before_next() {
+            Some(last) if paging => {
+                let link = HeaderValue::try_from(next_link(&query, last));
+                Some(link.expect("the link is ASCII"))
+            }
+            _ => None,
+        };
+        let json = to_json(&page.pets())?;
         Ok(Self {
-            version: store.version,
+            version: store.version(),
             query,
             json,
             link,
@@ -102,7 +107,7 @@ pub(crate) async fn create_pet(
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     let pet =
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
-    let (id, json) = app.add(key.number, pet).await?;
+    let (id, json) = app.add(key.number(), pet).await?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
@@ -127,7 +132,7 @@ pub(crate) async fn get_pet(
     }
     let id = pet_id(uri.path())?;
     let found = app
-        .pet_json(key.number, id)
+        .pet_json(key.number(), id)
         .map(|json| json_response(StatusCode::OK, json));
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
@@ -135,7 +140,7 @@ pub(crate) async fn get_pet(
 /// `GET /store/orders`: the specification only names it (section 4.4), so it returns the seeded
 /// objects.
 pub(crate) async fn list_orders(key: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
-    app.read(key.number, |store| json(StatusCode::OK, &store.orders))
+    app.read(key.number(), |store| json(StatusCode::OK, &store.orders()))
 }
 
 /// Unknown paths.

@@ -186,11 +186,7 @@ impl Builder {
     /// Adds a key with a plan. The first call replaces the four default keys. If a key is added
     /// twice, the last plan counts.
     pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
-        self.add_key(InitialKey {
-            key: key.into(),
-            plan,
-            name: None,
-        });
+        self.add_key(InitialKey::new(key, plan));
         self
     }
 
@@ -201,16 +197,12 @@ impl Builder {
         key: impl Into<String>,
         plan: Plan,
     ) -> Self {
-        self.add_key(InitialKey {
-            key: key.into(),
-            plan,
-            name: Some(name.into()),
-        });
+        self.add_key(InitialKey::new(key, plan).with_name(name));
         self
     }
 
     fn add_key(&mut self, key: InitialKey) {
-        match self.keys.iter_mut().find(|known| known.key == key.key) {
+        match self.keys.iter_mut().find(|known| known.key() == key.key()) {
             Some(known) => *known = key,
             None => self.keys.push(key),
         }
@@ -396,12 +388,9 @@ impl Builder {
             settings.upstream = Some(Upstream::new(url, *timeout)?);
         }
         if keys.is_empty() {
-            let first = |(key, plan): (&str, _)| InitialKey {
-                key: key.to_owned(),
-                plan,
-                name: None,
-            };
-            keys = DEFAULT_KEYS.map(first).into();
+            keys = DEFAULT_KEYS
+                .map(|(key, plan)| InitialKey::new(key, plan))
+                .into();
         }
         if !settings.admin_token.iter().all(|token| is_sendable(token)) {
             return Err(StartError::AdminToken);

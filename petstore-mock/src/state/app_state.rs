@@ -110,7 +110,7 @@ impl AppState {
         let mut accounts = self.accounts();
         accounts.reset(&self.first.keys, &self.settings)?;
         for (key, account) in accounts.sorted() {
-            self.journal.know(key, &account.label, is_public(key));
+            self.journal.know(key, account.label(), is_public(key));
         }
         self.changes.notify(ChangeKind::Keys);
         Ok(())
@@ -205,7 +205,7 @@ impl AppState {
     pub(crate) fn pet_json(&self, key: Option<u32>, id: i64) -> Option<Bytes> {
         self.read(key, |store| {
             store
-                .pets
+                .pets()
                 .get(id)
                 .map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
         })
@@ -247,7 +247,7 @@ impl AppState {
         if is_replaced && changed.is_ok() {
             self.key_stores.clear();
         }
-        if old.pets.len() > MAX_FREED_AT_ONCE
+        if old.pets().len() > MAX_FREED_AT_ONCE
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn_blocking(move || drop(old));
@@ -289,7 +289,7 @@ impl AppState {
         let mut accounts = self.accounts();
         let (key, number) = accounts.add(key, name, plan, &self.settings)?;
         if let Some(account) = accounts.by_number(number) {
-            self.journal.know(&key, &account.label, is_public(&key));
+            self.journal.know(&key, account.label(), is_public(&key));
         }
         self.changes.notify(ChangeKind::Keys);
         Ok((key, number))
@@ -301,7 +301,7 @@ impl AppState {
     pub(crate) fn label_of(&self, key: &str) -> Option<Arc<crate::exchange::KeyLabel>> {
         let label = |accounts: &mut Accounts| {
             let account = accounts.get(key)?;
-            Some(Arc::clone(&account.label))
+            Some(Arc::clone(account.label()))
         };
         let known = label(&mut self.accounts());
         if known.is_some() {
@@ -376,7 +376,7 @@ impl AppState {
         let restored = snapshot.accounts(&mut self.accounts())?;
         self.arrange(None, Change::Replace(store)).await?;
         for account in restored {
-            self.change_key(account.label.number(), |current| *current = account);
+            self.change_key(account.label().number(), |current| *current = account);
         }
         Ok(())
     }

@@ -35,9 +35,31 @@ pub enum KeyError {
 /// An initial key.
 #[derive(Clone)]
 pub(crate) struct InitialKey {
-    pub(crate) key: String,
-    pub(crate) plan: Plan,
-    pub(crate) name: Option<String>,
+    key: String,
+    plan: Plan,
+    name: Option<String>,
+}
+
+impl InitialKey {
+    pub(crate) fn new(key: impl Into<String>, plan: Plan) -> Self {
+        Self {
+            key: key.into(),
+            plan,
+            name: None,
+        }
+    }
+
+    /// Gives the key a name for reports and the journal.
+    pub(crate) fn with_name(self, name: impl Into<String>) -> Self {
+        Self {
+            name: Some(name.into()),
+            ..self
+        }
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
 }
 
 /// A key of this length does not occur in other texts by chance.
@@ -178,12 +200,16 @@ pub(crate) struct Admitted {
 /// The quotas and the ban of one key.
 #[derive(Clone)]
 pub(crate) struct Account {
-    pub(crate) label: Arc<KeyLabel>,
+    label: Arc<KeyLabel>,
     pub(super) allowance: Allowance,
     pub(crate) record: BanRecord,
 }
 
 impl Account {
+    pub(crate) fn label(&self) -> &Arc<KeyLabel> {
+        &self.label
+    }
+
     pub(super) fn new(label: KeyLabel, settings: &Settings) -> Self {
         let allowance = Allowance::new(label.plan(), settings.window);
         Self {

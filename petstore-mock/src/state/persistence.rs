@@ -427,7 +427,7 @@ mod tests {
 
     fn pets(bytes: &[u8]) -> Result<usize, String> {
         read(bytes)
-            .map(|content| content.store.pets.len())
+            .map(|content| content.store.pets().len())
             .map_err(|error| error.to_string())
     }
 

@@ -203,7 +203,7 @@ mod tests {
     fn ids(seed: Seed) -> Vec<i64> {
         seed.into_store()
             .unwrap()
-            .pets
+            .pets()
             .iter()
             .map(|pet| pet.id)
             .collect()
@@ -237,7 +237,7 @@ mod tests {
             .into_store()
             .unwrap();
         for (id, name) in [(9, "b"), (10, "a"), (11, "c")] {
-            assert_eq!(store.pets.get(id).unwrap().to_pet().name, name);
+            assert_eq!(store.pets().get(id).unwrap().to_pet().name, name);
         }
     }
 

@@ -63,7 +63,7 @@ impl Snapshot {
     pub(super) fn take(store: Store, accounts: &mut Accounts) -> Self {
         let state = |(_, account): (&str, &mut Account)| {
             let PerPeriod { minute, hour, day } = account.allowance.used();
-            let (number, plan) = (account.label.number(), account.label.plan());
+            let (number, plan) = (account.label().number(), account.label().plan());
             KeyState {
                 number,
                 plan,
@@ -74,12 +74,7 @@ impl Snapshot {
             }
         };
         let keys = accounts.sorted().into_iter().map(state).collect();
-        let Store {
-            last_id,
-            pets,
-            orders,
-            ..
-        } = store;
+        let (last_id, pets, orders) = store.into_parts();
         Self {
             version: VERSION,
             last_id,
@@ -124,13 +119,11 @@ impl Snapshot {
         if self.version != VERSION {
             return Err(ChangeError::Snapshot("its version is not 1"));
         }
-        let (pets, orders) = (self.pets.clone(), Arc::clone(&self.orders));
-        Ok(Store {
-            last_id: self.last_id,
-            pets,
-            orders,
-            ..Store::default()
-        })
+        Ok(Store::from_parts(
+            self.last_id,
+            self.pets.clone(),
+            Arc::clone(&self.orders),
+        ))
     }
 
     /// Returns the accounts of the keys that still exist.

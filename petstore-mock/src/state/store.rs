@@ -17,9 +17,21 @@ pub(crate) type Order = Map<String, Value>;
 /// One page of a listing.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
-    pub(crate) pets: Vec<&'a StoredPet>,
+    pets: Vec<&'a StoredPet>,
     /// Whether there are more pets.
-    pub(crate) more: bool,
+    more: bool,
+}
+
+impl Page<'_> {
+    pub(crate) fn pets(&self) -> &[&StoredPet] {
+        &self.pets
+    }
+
+    /// Returns the id of the last pet, if there are more pets after it.
+    pub(crate) fn id_before_next(&self) -> Option<i64> {
+        let last = self.pets.last()?;
+        self.more.then_some(last.id)
+    }
 }
 
 /// The pets and orders. Copies share them until one is changed.
@@ -27,13 +39,13 @@ pub(crate) struct Page<'a> {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Store {
     /// The highest id ever used, unless a pet in the list has a higher one.
-    pub(super) last_id: i64,
-    pub(crate) pets: PetList,
+    last_id: i64,
+    pets: PetList,
     /// In the order in which they were added.
-    pub(crate) orders: Arc<Vec<Order>>,
+    orders: Arc<Vec<Order>>,
     /// Changes with the pets and orders, and is unique in the process.
     #[serde(skip, default = "next_version")]
-    pub(crate) version: u64,
+    version: u64,
 }
 
 /// A change of the store.
@@ -75,6 +87,33 @@ pub enum ChangeError {
 }
 
 impl Store {
+    /// Restores a store from its parts.
+    pub(super) fn from_parts(last_id: i64, pets: PetList, orders: Arc<Vec<Order>>) -> Self {
+        Self {
+            last_id,
+            pets,
+            orders,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn into_parts(self) -> (i64, PetList, Arc<Vec<Order>>) {
+        (self.last_id, self.pets, self.orders)
+    }
+
+    pub(crate) fn pets(&self) -> &PetList {
+        &self.pets
+    }
+
+    pub(crate) fn orders(&self) -> &[Order] {
+        &self.orders
+    }
+
+    /// Returns a number that changes with the pets and orders, and is unique in the process.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Returns the first `limit` pets, by ascending id, with ids above `after` and this status.
     pub(crate) fn page(
         &self,

@@ -286,7 +286,7 @@ pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome 
         let page = store.page(after, limit, status);
         json(
             StatusCode::OK,
-            &json!({ "pets": page.pets, "total": store.pets.len() }),
+            &json!({ "pets": page.pets(), "total": store.pets().len() }),
         )
     })
 }
