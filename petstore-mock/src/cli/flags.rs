@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     str::FromStr,
     time::Duration,
@@ -55,6 +55,7 @@ pub(super) struct ServerArgs {
         env = "PETSTORE_MOCK_ADDR",
         hide_env = true,
         value_name = "ADDR",
+        value_parser = address,
         default_value = "127.0.0.1"
     )]
     addr: IpAddr,
@@ -292,6 +293,22 @@ where
     T: FromStr<Err = strum::ParseError> + VariantNames + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
+}
+
+/// Parses an IP address. An address with a port is a common mistake.
+fn address(text: &str) -> Result<IpAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    match text.parse::<SocketAddr>() {
+        Ok(both) => {
+            let (address, port) = (both.ip(), both.port());
+            Err(format!(
+                "the port has its own flag: use `--addr {address} --port {port}`"
+            ))
+        }
+        Err(_) => Err("give an IP address, such as 127.0.0.1".to_owned()),
+    }
 }
 
 /// Parses whole seconds, up to ten years.

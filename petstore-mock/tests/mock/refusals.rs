@@ -78,6 +78,18 @@ fn what_was_typed_wrong_ends_with_2() {
 }
 
 #[test]
+fn an_address_with_a_port_is_refused_with_the_flags_to_use() {
+    for (address, says) in [
+        ("127.0.0.1:0", "use `--addr 127.0.0.1 --port 0`"),
+        ("[::1]:8080", "use `--addr ::1 --port 8080`"),
+        ("localhost", "give an IP address, such as 127.0.0.1"),
+    ] {
+        let err = refused(&["--addr", address], 2);
+        assert!(err.contains(says), "{address}: {err}");
+    }
+}
+
+#[test]
 fn a_key_that_was_typed_wrong_is_not_repeated() {
     for (key, says) in [
         ("s3cr3t", "has no `=`"),
