@@ -198,6 +198,30 @@ async fn a_reset_brings_back_all_but_the_time() {
     );
 }
 
+/// A snapshot of a version that had no quotas per hour.
+const WITHOUT_HOURS: &str = r#"{"version": 1, "lastId": 7,
+    "pets": [{"id": 7, "name": "Rex", "categoryId": 1}], "orders": [],
+    "keys": [
+        {"number": 1, "plan": "free", "minute": [[1767225600, 3]], "day": [[1767225600, 4]],
+            "record": {"toldUntil": {"secs": 0, "nanos": 0}, "strikes": [],
+                "bannedUntil": {"secs": 0, "nanos": 0}}},
+        {"number": 4, "plan": "enterprise:9/99", "minute": [], "day": [],
+            "record": {"toldUntil": {"secs": 0, "nanos": 0}, "strikes": [],
+                "bannedUntil": {"secs": 0, "nanos": 0}}}
+    ]}"#;
+
+#[tokio::test]
+async fn a_snapshot_from_before_the_hours_quota_is_restored() {
+    let mock = start().await;
+    let restored = send(&mock, Method::PUT, "/_mock/snapshot", WITHOUT_HOURS).await;
+    assert_eq!(restored.status, 204, "{}", restored.body);
+    assert_eq!(mock.get_as("free-key", "/v1/pets/7").await.rate().1, 56);
+    let keys = mock.get("/_mock/keys").await.json();
+    assert_eq!(keys[0]["day"]["used"], 5, "{keys}");
+    let enterprise = mock.get_as("enterprise-key", "/v1/pets").await;
+    assert_eq!(enterprise.rate().0, 9);
+}
+
 #[tokio::test]
 async fn a_snapshot_is_put_back_as_it_was_taken() {
     let mock = start().await;
