@@ -396,3 +396,39 @@ async fn a_key_refused_to_50_tasks_is_refreshed_once() {
     rotate(Duration::ZERO).await;
     rotate(secs(1)).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_key_is_tried_again_while_its_vault_fails() {
+    let rejects = Arc::new(AtomicUsize::new(usize::MAX));
+    let refused = Arc::clone(&rejects);
+    let server = Wire::reading(move |_| match refused.load(Ordering::Relaxed) {
+        0 => no_pets(),
+        _ => unauthorized(),
+    });
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let vault = provider_fn(move |_| {
+        let is_first = count.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            match is_first {
+                true => Ok(ApiKey::new("only")),
+                false => Err("the vault is down".into()),
+            }
+        }
+    });
+    let client = builder(&server.base())
+        .api_key_provider(CachingProvider::new(vault, secs(300)))
+        .build()
+        .unwrap();
+    for call in 1..=3 {
+        let error = client.pets().list().await.unwrap_err();
+        tokio::time::sleep(secs(1)).await;
+        assert_eq!(error.kind(), ErrorKind::Credentials);
+        assert_eq!(error.attempts(), 1, "a call sends the key once");
+        assert_eq!(asked.load(Ordering::Relaxed), 1 + call);
+    }
+    // The service accepts the key again, before the vault is back.
+    rejects.store(0, Ordering::Relaxed);
+    client.pets().list().await.unwrap();
+    assert_eq!(sent(&server), ["only"; 4]);
+}

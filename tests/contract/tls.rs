@@ -1,8 +1,15 @@
 //! The typed client and the mock over TLS.
 
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use petstore_client::auth::{CachingProvider, provider_fn};
 use petstore_client::transport::{Tls, TransportError, transport_fn};
-use petstore_client::{Bytes, Client, ClientBuilder, ErrorKind};
-use petstore_mock::MockServer;
+use petstore_client::{ApiKey, Bytes, Client, ClientBuilder, ErrorKind};
+use petstore_mock::{MockServer, Plan};
 
 use crate::client::sources;
 
@@ -139,4 +146,55 @@ async fn the_error_of_a_server_without_tls_says_so() {
         error.kind() == ErrorKind::Tls && error.to_string().contains("not a TLS server"),
         "{error}"
     );
+}
+
+/// The number of calls that share a connection.
+const STREAMS: usize = 64;
+
+#[tokio::test]
+async fn a_key_refused_to_many_streams_of_http2_is_refreshed_once() {
+    let old = format!("old-{}", std::process::id());
+    let server = MockServer::builder()
+        .tls()
+        .key(&old, Plan::Business)
+        .key("new", Plan::Business)
+        .start()
+        .await
+        .unwrap();
+    let (current, refreshes) = (Arc::new(Mutex::new(old.clone())), Arc::default());
+    let (keys, count) = (Arc::clone(&current), Arc::<AtomicUsize>::clone(&refreshes));
+    let vault = provider_fn(move |rejected: Option<ApiKey>| {
+        count.fetch_add(usize::from(rejected.is_some()), Ordering::Relaxed);
+        let key = ApiKey::new(keys.lock().unwrap().as_str());
+        async move { Ok(key) }
+    });
+    let client = Client::builder(server.url())
+        .api_key_provider(CachingProvider::new(vault, Duration::from_secs(300)))
+        .isolated_limits()
+        .root_certificates(server.ca_certificate().unwrap())
+        .build()
+        .unwrap();
+    client.pets().list().await.unwrap();
+    "new".clone_into(&mut current.lock().unwrap());
+    server.keys().get(&old).unwrap().remove();
+    let calls = (0..STREAMS).map(|_| client.pets().list().send());
+    let pages = join_all(calls).await;
+    let attempts: Vec<u32> = pages
+        .into_iter()
+        .map(|page| page.unwrap().meta().attempts())
+        .collect();
+    let refused = server
+        .requests(..)
+        .iter()
+        .filter(|request| request.status == Some(401))
+        .count();
+    assert!(refused > STREAMS / 2, "{refused} streams had the old key");
+    assert!(attempts.iter().all(|attempts| *attempts <= 2));
+    assert_eq!(refreshes.load(Ordering::Relaxed), 1);
+    let connections: HashSet<_> = server
+        .requests(..)
+        .iter()
+        .map(|request| request.connection)
+        .collect();
+    assert_eq!(connections.len(), 1, "HTTP/2 needs one connection");
 }

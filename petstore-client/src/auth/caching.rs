@@ -22,9 +22,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Caches the key of another provider for some time.
 ///
 /// After four fifths of `ttl`, it asks the provider for the next key in the background. At most
-/// one such request runs at a time. If the provider fails, it keeps the last key until the service
-/// rejects it, logs one warning (target `petstore_client`), and asks again after a fifth of `ttl`,
+/// one such request runs at a time. If the provider fails, it keeps the last key, logs one warning (target `petstore_client`), and asks again after a fifth of `ttl`,
 /// but no sooner than after a second and no later than after a minute.
+///
+/// After a 401, it asks the provider at once. If that fails too, the call fails with
+/// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). The key is not dropped: each further call
+/// tries it once more, because the service may have rejected it only for a moment.
 ///
 /// Keep it in an `Arc` to [`invalidate`](Self::invalidate) the key.
 ///
