@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::{AttemptRequest, Event, Throttled};
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
 use crate::logging::TARGET;
-use crate::rate_limit::{BlockReason, Limiter};
+use crate::rate_limit::{BlockReason, Blocked, Limiter};
 
 /// The maximum number of reported deprecated operations: raw requests can have any number of names.
 const MAX_DEPRECATED: usize = 1_000;
@@ -23,6 +24,8 @@ pub(crate) struct Events {
     request_hooks: Vec<RequestHook>,
     /// The deprecated operations.
     deprecated: Mutex<HashSet<String>>,
+    /// The latest block that was logged.
+    logged_block: Mutex<Option<Blocked>>,
     /// The number of state changes of the shared store.
     store_changes: AtomicU64,
 }
@@ -60,7 +63,7 @@ impl Events {
         }
     }
 
-    /// Reports a 429, and logs it at WARN.
+    /// Reports a 429. Logs it at WARN, unless it belongs to a block that was logged.
     pub(crate) fn notify_throttled(&self, throttled: Throttled<'_>) {
         let Throttled {
             operation,
@@ -72,8 +75,26 @@ impl Events {
             BlockReason::Ban => "the service banned the API key",
             _ => "the service refused a request: too many requests",
         };
-        tracing::warn!(target: TARGET, operation, attempt, %blocked, "{problem}");
+        if self.is_new(blocked) {
+            tracing::warn!(target: TARGET, operation, attempt, %blocked, "{problem}");
+        } else {
+            tracing::debug!(target: TARGET, operation, attempt, %blocked, "{problem}");
+        }
         self.tell(&Event::Throttled(throttled));
+    }
+
+    /// Returns whether a block is another one than the block that was logged. Requests that are in
+    /// flight when a block begins are all refused.
+    fn is_new(&self, blocked: Blocked) -> bool {
+        let mut logged = self
+            .logged_block
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_known = logged.is_some_and(|logged| is_same_block(logged, blocked));
+        if !is_known {
+            *logged = Some(blocked);
+        }
+        !is_known
     }
 
     /// Reports whether the store of shared limits failed or works again, once per change.
@@ -118,4 +139,13 @@ impl Events {
             hook(event);
         }
     }
+}
+
+/// Returns whether two 429s tell of the same block. A `Retry-After` has whole seconds.
+fn is_same_block(one: Blocked, other: Blocked) -> bool {
+    let difference = match one.until.duration_since(other.until) {
+        Ok(difference) => difference,
+        Err(error) => error.duration(),
+    };
+    one.reason == other.reason && difference <= Duration::from_secs(1)
 }

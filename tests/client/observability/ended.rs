@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use petstore_client::events::{CallOutcome, Event};
 use petstore_client::{Client, ErrorKind, NewPet};
 use tokio::time::timeout;
@@ -177,6 +178,36 @@ async fn refusals_bans_and_exhausted_retries_are_warnings() {
     );
     assert!(warnings[2].contains("no retry is left"), "{}", warnings[2]);
     assert!(warnings.iter().all(|line| line.contains("listPets")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_is_one_warning_however_many_calls_it_refuses() {
+    let is_banned = Arc::new(AtomicBool::new(false));
+    let banned = Arc::clone(&is_banned);
+    let server = Wire::reading(move |_| match banned.load(Ordering::Relaxed) {
+        true => answer(429, &[("Retry-After", "300")], r#"{"code":"key_banned"}"#),
+        false => no_pets(),
+    });
+    let client = builder(&server.base()).build().unwrap();
+    client.pets().list().await.unwrap();
+    let logs = Logs::capture();
+    let lists = || (0..8).map(|_| client.pets().list().send());
+    is_banned.store(true, Ordering::Relaxed);
+    for refused in join_all(lists()).await {
+        assert!(refused.unwrap_err().is_rate_limited());
+    }
+    let refused = client.rate_limits().throttled;
+    assert!(refused > 1, "{refused}");
+    let warnings = || logs.text().matches(" WARN ").count();
+    assert_eq!(warnings(), 1, "of {refused} refused calls");
+    is_banned.store(false, Ordering::Relaxed);
+    tokio::time::sleep(secs(300)).await;
+    for page in join_all(lists()).await {
+        page.unwrap();
+    }
+    is_banned.store(true, Ordering::Relaxed);
+    client.pets().list().await.unwrap_err();
+    assert_eq!(warnings(), 2, "a later ban is another one");
 }
 
 #[tokio::test(start_paused = true)]
