@@ -1,5 +1,6 @@
 //! Checks what a client does with the TLS library that this program was built with, against the mock
 //! server in `PETSTORE_BASE_URL`, whose authority is in `PETSTORE_CA_FILE`.
+#![allow(clippy::disallowed_methods, reason = "a program reads its environment")]
 
 use petstore_client::{Client, ClientBuilder, Error, ErrorKind};
 
@@ -8,7 +9,8 @@ fn builder() -> ClientBuilder {
 }
 
 fn trusting() -> Result<Client, Error> {
-    let authority = std::env::var("PETSTORE_CA_FILE").expect("the variables of `petstore-mock exec`");
+    let authority =
+        std::env::var("PETSTORE_CA_FILE").expect("the variables of `petstore-mock exec`");
     let authority = std::fs::read(authority).expect("a readable file");
     builder().root_certificates(authority).build()
 }
@@ -46,7 +48,10 @@ async fn main() {
     assert_eq!(list(&client).await.expect("20 pets"), 20);
 
     // Only rustls tells a handshake from other failures, which shows the library that is used.
-    let stranger = builder().tls(only_another_authority()).build().expect("a client");
+    let stranger = builder()
+        .tls(only_another_authority())
+        .build()
+        .expect("a client");
     let error = list(&stranger).await.expect_err("an unknown authority");
     let expected = match cfg!(feature = "native-tls") {
         true => ErrorKind::Connect,
