@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumDiscriminants, EnumString, IntoStaticStr, VariantArray};
 
 /// The plan of a key: its requests per minute and per day, and, for Enterprise, perhaps per hour.
 ///
@@ -20,6 +21,10 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
+#[derive(EnumDiscriminants)]
+#[strum_discriminants(name(PlanName), vis(pub(crate)))]
+#[strum_discriminants(derive(EnumString, IntoStaticStr, VariantArray))]
+#[strum_discriminants(strum(serialize_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Plan {
     /// 60 requests per minute, 1,000 per day.
@@ -37,6 +42,18 @@ pub enum Plan {
         /// Requests per day; 0 refuses every request.
         per_day: u32,
     },
+}
+
+impl From<PlanName> for Plan {
+    /// Returns the plan with its default quotas.
+    fn from(name: PlanName) -> Self {
+        match name {
+            PlanName::Free => Self::Free,
+            PlanName::Pro => Self::Pro,
+            PlanName::Business => Self::Business,
+            PlanName::Enterprise => Self::default_enterprise(),
+        }
+    }
 }
 
 impl Plan {
@@ -103,20 +120,19 @@ impl Plan {
 impl fmt::Display for Plan {
     /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: &str = PlanName::from(self).into();
         match self {
-            Self::Free => f.pad("free"),
-            Self::Pro => f.pad("pro"),
-            Self::Business => f.pad("business"),
+            Self::Free | Self::Pro | Self::Business => f.pad(name),
             Self::Enterprise {
                 per_minute,
                 per_hour: None,
                 per_day,
-            } => write!(f, "enterprise:{per_minute}/{per_day}"),
+            } => write!(f, "{name}:{per_minute}/{per_day}"),
             Self::Enterprise {
                 per_minute,
                 per_hour: Some(per_hour),
                 per_day,
-            } => write!(f, "enterprise:{per_minute}/{per_hour}/{per_day}"),
+            } => write!(f, "{name}:{per_minute}/{per_hour}/{per_day}"),
         }
     }
 }
@@ -149,23 +165,18 @@ impl FromStr for Plan {
     type Err = ParsePlanError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "free" => Ok(Self::Free),
-            "pro" => Ok(Self::Pro),
-            "business" => Ok(Self::Business),
-            "enterprise" => Ok(Self::default_enterprise()),
-            other => {
-                let quotas = other.strip_prefix("enterprise:").ok_or(ParsePlanError)?;
-                let quotas: Vec<_> = quotas.split('/').collect();
-                match quotas[..] {
-                    [minute, day] => Ok(Self::enterprise(number(minute)?, number(day)?)),
-                    [minute, hour, day] => {
-                        let plan = Self::enterprise(number(minute)?, number(day)?);
-                        Ok(plan.with_per_hour(number(hour)?))
-                    }
-                    _ => Err(ParsePlanError),
-                }
+        if let Ok(name) = text.parse::<PlanName>() {
+            return Ok(name.into());
+        }
+        let quotas = text.strip_prefix("enterprise:").ok_or(ParsePlanError)?;
+        let quotas: Vec<_> = quotas.split('/').collect();
+        match quotas[..] {
+            [minute, day] => Ok(Self::enterprise(number(minute)?, number(day)?)),
+            [minute, hour, day] => {
+                let plan = Self::enterprise(number(minute)?, number(day)?);
+                Ok(plan.with_per_hour(number(hour)?))
             }
+            _ => Err(ParsePlanError),
         }
     }
 }
@@ -180,6 +191,7 @@ fn number(text: &str) -> Result<u32, ParsePlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::DEFAULT_KEYS;
 
     #[test]
     fn reads_every_plan() {
@@ -228,6 +240,30 @@ mod tests {
         ] {
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }
+    }
+
+    #[test]
+    fn each_plan_has_a_default_key_and_is_documented() {
+        let admin = include_str!("../admin.yaml");
+        let openapi = include_str!("../openapi.yaml");
+        let flags = include_str!("cli/flags.rs");
+        let exec = include_str!("cli/exec.rs");
+        let names = PlanName::VARIANTS.iter();
+        let names: Vec<&str> = names.map(Into::into).collect();
+        for name in &names {
+            let key = format!("{name}-key");
+            let plan = name.parse().unwrap();
+            assert!(DEFAULT_KEYS.contains(&(&*key, plan)), "{key}");
+            assert!(openapi.contains(&format!("`{key}`")), "{key}");
+            assert!(flags.contains(&format!("{key}={name}")), "{key}");
+        }
+        let pattern = format!("pattern: '^({}(", names.join("|"));
+        let list = format!("{}, enterprise:MINUTE/DAY", names.join(", "));
+        assert!(admin.contains(&pattern), "{pattern}");
+        for text in [admin, flags, exec] {
+            assert!(text.contains(&list), "{list}");
+        }
+        assert!(ParsePlanError.to_string().contains(&list), "{list}");
     }
 
     #[test]
