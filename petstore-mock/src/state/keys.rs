@@ -9,8 +9,8 @@ use std::{
 use serde::Serialize;
 
 use super::{
+    allowance::{Allowance, Exhausted, PerPeriod},
     ban::BanRecord,
-    quota::{Allowance, Exhausted, PerPeriod},
     settings::{DEFAULT_KEYS, Settings},
 };
 use crate::{

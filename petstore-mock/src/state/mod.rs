@@ -1,6 +1,7 @@
 //! The state of the service: the store, the data file, and the keys with their quotas and bans.
 //! Independent of HTTP.
 
+mod allowance;
 mod app_state;
 mod ban;
 mod block_on;
@@ -15,19 +16,20 @@ mod snapshot;
 mod store;
 
 pub(crate) use self::{
+    allowance::Exhausted,
     app_state::AppState,
     block_on::block_on,
     keys::{Account, InitialKey, Verdict, is_sendable},
     pet_list::StoredPet,
-    quota::Exhausted,
     settings::{DEFAULT_KEYS, Settings},
     store::{Change, Store},
 };
 pub use self::{
+    allowance::RateHeaders,
     ban::BanPolicy,
     keys::{KeyError, KeyUsage, QuotaUsage},
     persistence::DataError,
-    quota::{RateHeaders, Window},
+    quota::Window,
     seed::{Seed, SeedError},
     snapshot::Snapshot,
     store::ChangeError,

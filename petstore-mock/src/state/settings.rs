@@ -1,9 +1,6 @@
 //! The settings of the service. Most of them choose what its specification leaves open.
 
-use super::{
-    ban::BanPolicy,
-    quota::{RateHeaders, Window},
-};
+use super::{allowance::RateHeaders, ban::BanPolicy, quota::Window};
 use crate::{cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities};
 
 /// The default keys and their plans.

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    allowance::PerPeriod,
     ban::BanRecord,
     keys::{Account, Accounts},
     pet_list::{PetList, StoredPet},
-    quota::{PerPeriod, Used},
+    quota::Used,
     store::{ChangeError, Order, Store},
 };
 use crate::{clock, plan::Plan};
