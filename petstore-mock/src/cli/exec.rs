@@ -80,8 +80,10 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let _file = match server.ca_certificate() {
         Some(authority) => Some({
             let trusted = (io.variable)("SSL_CERT_FILE").map(PathBuf::from);
-            let file = trust(&mut command, authority, trusted.as_deref())?;
-            let settings = trust_for_wget(&mut command, file.path(), io)?;
+            let file = trust(&mut command, authority, trusted.as_deref())
+                .map_err(|error| no_certificates(&error))?;
+            let settings = trust_for_wget(&mut command, file.path(), io)
+                .map_err(|error| no_certificates(&error))?;
             (file, settings)
         }),
         None => None,
@@ -197,6 +199,13 @@ fn trust(
         command.env(name, file.path());
     }
     Ok(file)
+}
+
+#[cfg(feature = "tls")]
+fn no_certificates(error: &std::io::Error) -> CliError {
+    CliError::new(format!(
+        "cannot prepare the certificates for the command: {error}; check SSL_CERT_FILE and TMPDIR"
+    ))
 }
 
 /// Makes GNU wget, which reads no variable for that, trust the authorities in a file: through a file of

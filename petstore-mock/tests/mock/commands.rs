@@ -330,6 +330,19 @@ fn exec_over_tls_keeps_wgets_settings_and_adds_the_authority() {
 }
 
 #[test]
+fn exec_over_tls_names_the_folder_that_is_missing() {
+    let mut without_folder = command(&["exec", "--tls", "--", "true"]);
+    let (status, _, err) = ended(without_folder.env("TMPDIR", "/nowhere"));
+    assert_eq!(status, 1, "{err}");
+    assert!(
+        err.contains("cannot prepare the certificates for the command: ")
+            && err.contains("/nowhere")
+            && err.contains("TMPDIR"),
+        "{err}"
+    );
+}
+
+#[test]
 fn the_clock_starts_at_a_date_and_faults_come_from_a_file() {
     let answer = exec_asking(&["--start-at", "2030-12-05"], "ask /v1/pets/1");
     assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");
