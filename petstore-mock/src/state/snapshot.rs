@@ -13,7 +13,7 @@ use super::{
     quota::Used,
     store::{ChangeError, Order, Store},
 };
-use crate::{clock, plan::Plan};
+use crate::{clock, plan::Plan, text::present};
 
 /// The version of the JSON. Others are refused.
 const VERSION: u32 = 1;
@@ -54,7 +54,11 @@ struct KeyState {
     plan: Plan,
     minute: Used,
     /// `None` if the plan has no quota per hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     hour: Option<Used>,
     day: Used,
     record: BanRecord,

@@ -220,6 +220,9 @@ async fn a_snapshot_from_before_the_hours_quota_is_restored() {
     assert_eq!(keys[0]["day"]["used"], 5, "{keys}");
     let enterprise = mock.get_as("enterprise-key", "/v1/pets").await;
     assert_eq!(enterprise.rate().0, 9);
+    let null = WITHOUT_HOURS.replacen("\"day\"", "\"hour\": null, \"day\"", 1);
+    let refused = send(&mock, Method::PUT, "/_mock/snapshot", &null).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
 }
 
 #[tokio::test]
