@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::world::run::run;
 use super::world::scenarios::{check, conforming, hostile, members};
+use super::world::service::Model;
 use super::world::setup::Setup;
 
 /// The cases of each test run, and their seed.
@@ -58,6 +59,11 @@ fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
     Ok(out.times.len())
 }
 
+fn every_wait_ends(setup: &Setup) -> Result<(), TestCaseError> {
+    prop_assert_eq!(run(setup).undone, 0, "jobs whose wait never ended");
+    Ok(())
+}
+
 fn obeys(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
     prop_assert_eq!(
@@ -79,6 +85,17 @@ fn a_sole_user_is_never_refused_and_every_wait_ends() {
 #[test]
 fn members_are_never_refused_and_every_wait_ends() {
     check(members(), FEW, |setup| among_members(&setup).map(drop));
+}
+
+/// Members whose store is unreachable may be refused, but none of them waits for ever.
+#[test]
+fn members_without_their_store_end_every_wait() {
+    check(members(), FEW, |mut setup| {
+        setup.outage = 0..i64::MAX;
+        // Members try the store each second of a wait for the next day, which takes long to simulate.
+        setup.model.day = Model::new(60).day;
+        every_wait_ends(&setup)
+    });
 }
 
 #[test]

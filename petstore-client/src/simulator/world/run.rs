@@ -10,6 +10,7 @@ use super::observations::Observations;
 use super::rng::Rng;
 use super::service::{Reply, Service};
 use super::setup::{Outcome, Setup};
+use super::window::{DAY, MINUTE, SECOND};
 use crate::rate_limit::StoreTime;
 use crate::rate_limit::quota::clock::ServiceTime;
 use crate::rate_limit::quota::outstanding::Reservation;
@@ -55,8 +56,12 @@ struct Process {
 /// How far the store's clock is ahead of the processes'.
 const STORE_AHEAD: i64 = 1_000_000_000_000;
 
-/// A process that is woken more often than this without any other event is in an endless loop.
+/// Processes that are woken more often than this within a second, without any other event, are in an
+/// endless loop.
 const MOST_WAKES: u32 = 10_000;
+/// Processes wait for ever if nothing but their being woken happens for this long: no quota is longer than
+/// a day.
+const LONGEST_WAIT: i64 = 2 * DAY;
 
 struct World<'s> {
     setup: &'s Setup,
@@ -67,8 +72,11 @@ struct World<'s> {
     requests: Vec<SimulatedRequest>,
     processes: Vec<Process>,
     granted: usize,
-    /// How often a process was woken since anything else happened.
+    /// How often processes were woken in this second since anything else happened.
     woken: u32,
+    woken_since: i64,
+    /// When anything else happened.
+    active_at: i64,
     observed: Observations,
     /// The shared record as stored; `None` if there is none.
     record: Option<Vec<u8>>,
@@ -87,9 +95,7 @@ pub(in crate::simulator) fn run(setup: &Setup) -> Outcome {
             world.schedule(later, event);
             continue;
         }
-        let alone = matches!(event, Event::Wake(_));
-        world.woken = if alone { world.woken + 1 } else { 0 };
-        if world.woken > MOST_WAKES {
+        if world.is_stuck(&event) {
             break;
         }
         world.take(event);
@@ -126,6 +132,8 @@ impl<'s> World<'s> {
             processes,
             granted: 0,
             woken: 0,
+            woken_since: 0,
+            active_at: 0,
             observed: Observations::new(setup.model.day),
             record: None,
             now: 0,
@@ -154,6 +162,27 @@ impl<'s> World<'s> {
     fn schedule(&mut self, at: i64, event: Event) {
         self.order += 1;
         self.events.push(Reverse((at, self.order, event)));
+    }
+
+    /// Counts the event. Returns whether processes are woken again and again in vain.
+    fn is_stuck(&mut self, event: &Event) -> bool {
+        if !matches!(event, Event::Wake(_)) {
+            (self.woken, self.woken_since, self.active_at) = (0, self.now, self.now);
+            return false;
+        }
+        if self.now >= self.woken_since + SECOND {
+            (self.woken, self.woken_since) = (0, self.now);
+        }
+        self.woken += 1;
+        let quiet = self.now - self.active_at;
+        self.woken > MOST_WAKES || quiet > LONGEST_WAIT || quiet > MINUTE && self.is_done()
+    }
+
+    /// Returns whether all jobs are done. Processes may still try to report to the store.
+    fn is_done(&self) -> bool {
+        self.processes
+            .iter()
+            .all(|process| process.jobs == 0 && process.line.is_empty() && process.in_flight == 0)
     }
 
     /// Returns when an event comes through to a process that is stopped.

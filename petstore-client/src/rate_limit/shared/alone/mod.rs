@@ -64,7 +64,7 @@ impl Alone {
         let advice = self.pace.advice(now);
         let in_flight = match advice {
             Advice::InFlight(most) => most,
-            Advice::Wait(_) | Advice::WaitForReset => 1,
+            Advice::Wait(_) | Advice::WaitForReset(_) => 1,
         };
         let decision = local.decide(now, &bounded(policy, in_flight, kept));
         if !policy.rate_limiting || !matches!(decision, Decision::Send { .. }) {
@@ -73,8 +73,9 @@ impl Alone {
         match advice {
             Advice::InFlight(_) => decision,
             Advice::Wait(until) if until.since(now) <= MAX_PAUSE => Decision::Pause(until),
-            Advice::Wait(until) => wait_for_others(local.ledger(), now, Some(until)),
-            Advice::WaitForReset => wait_for_others(local.ledger(), now, None),
+            Advice::Wait(until) | Advice::WaitForReset(until) => {
+                wait_for_others(local.ledger(), now, until)
+            }
         }
     }
 
@@ -118,15 +119,21 @@ fn bounded(policy: &Policy, in_flight: u64, kept: u64) -> Policy {
     }
 }
 
-/// Waits until an instant, at most until the reset.
-fn wait_for_others(ledger: &Ledger, now: LocalTime, until: Option<LocalTime>) -> Decision {
+/// Waits until an instant, at most until the reset if that has not passed.
+fn wait_for_others(ledger: &Ledger, now: LocalTime, until: LocalTime) -> Decision {
     let Some(window) = tightest(ledger) else {
         return Decision::Pause(now.plus(MAX_PAUSE));
     };
     let opens_at = opens_at(ledger, window, now);
+    // A wait that ends in the past would be repeated at once, again and again.
+    let (until, named) = if now < opens_at {
+        (until.min(opens_at), window.reset())
+    } else {
+        (until, ledger.service_time(until))
+    };
     Decision::WaitUntil(Block {
-        until: until.map_or(opens_at, |until| until.min(opens_at)),
-        named: window.reset(),
+        until,
+        named,
         reason: BlockReason::Quota(window.quota()),
     })
 }

@@ -123,8 +123,8 @@ pub(crate) enum Advice {
     InFlight(u64),
     /// Send nothing before this instant.
     Wait(LocalTime),
-    /// Send nothing before the reset: what is left is for others.
-    WaitForReset,
+    /// Send nothing before the reset, at this instant: what is left is for others.
+    WaitForReset(LocalTime),
 }
 
 /// The pace of one member.
@@ -272,10 +272,10 @@ impl Pace {
                 if at < last.reset_at {
                     one_from(at, now)
                 } else {
-                    Advice::WaitForReset
+                    Advice::WaitForReset(last.reset_at)
                 }
             }
-            None => Advice::WaitForReset,
+            None => Advice::WaitForReset(last.reset_at),
         }
     }
 

@@ -150,7 +150,7 @@ fn after_a_reset_members_send_one_request_for_a_second() {
         },
         0.0,
     );
-    assert_eq!(pace.advice(at(30_000)), Advice::WaitForReset);
+    assert_eq!(pace.advice(at(30_000)), Advice::WaitForReset(at(60_000)));
     assert_eq!(pace.advice(at(60_000)), Advice::InFlight(1));
     pace.observe(&seen_later(60_100, 997, 2), 0.0);
     assert_eq!(pace.advice(at(60_200)), Advice::Wait(at(61_000)));
@@ -177,7 +177,10 @@ fn a_member_that_loses_the_store_goes_on_slowly() {
     };
     assert_eq!(lost(2, 640).advice(at(3_010)), Advice::InFlight(8));
     assert_eq!(lost(4, 256).advice(at(3_010)), Advice::InFlight(2));
-    assert_eq!(lost(64, 511).advice(at(3_010)), Advice::WaitForReset);
+    assert_eq!(
+        lost(64, 511).advice(at(3_010)),
+        Advice::WaitForReset(at(60_000))
+    );
     assert_eq!(lost(1, 900).advice(at(3_010)), Advice::InFlight(1));
     assert!(lost(2, 0).is_needed());
 }
