@@ -237,6 +237,10 @@ fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Ch
 
     let mut found = system.shown(Path::new(&*store.location));
     if let Some(problem) = &store.problem {
+        if store.is_waiting {
+            let found = format!("{found}: {problem}; this command sends nothing yet");
+            return Check::warning(NAME, found, "run fewer commands at the same time");
+        }
         let found = format!("{found}: {problem}; limits are not shared, and the key may be banned");
         let hint = place.fix.as_deref();
         let hint = hint.unwrap_or("make the folder usable, or set XDG_STATE_HOME to another one");

@@ -318,11 +318,14 @@ pub struct SharedStatus {
     pub location: String,
     /// The number of processes that use the key now, including this one; 0 before the first update.
     pub members: u32,
-    /// Why the store cannot be used, if so. The process then continues alone, at a pace that leaves room for
-    /// other members that it cannot see: it counts them for 3 s after its start and for 1 s after each reset,
-    /// and gives up some of the last requests of each minute. The first request of a process that starts when
-    /// the quota is used up is refused.
+    /// Why the store cannot be used, if so. Unless [`is_waiting`](Self::is_waiting), the process then continues
+    /// alone, at a pace that leaves room for other members that it cannot see: it counts them for 3 s after its
+    /// start and for 1 s after each reset, and gives up some of the last requests of each minute. The first
+    /// request of a process that starts when the quota is used up is refused.
     pub problem: Option<String>,
+    /// Whether the process sends nothing until the problem is over: 100 others share the key, which is the
+    /// maximum. It continues when one of them has ended.
+    pub is_waiting: bool,
 }
 
 fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,6 +9,7 @@ mod pace;
 mod processes;
 mod programs;
 mod quotas;
+mod room;
 mod shaping;
 mod shared;
 mod together;

@@ -62,7 +62,7 @@ pub(crate) struct ExchangeState {
     updating: Option<LocalTime>,
     planned: Option<LocalTime>,
     /// The store's problem, and how often it has changed.
-    problem: Option<String>,
+    problem: Option<Problem>,
     changes: u64,
 }
 
@@ -75,6 +75,20 @@ impl Default for ExchangeState {
             problem: None,
             changes: 0,
         }
+    }
+}
+
+/// Why the record cannot be used, and whether this process sends nothing until it can be. Otherwise, it
+/// continues alone.
+struct Problem {
+    text: String,
+    is_waiting: bool,
+}
+
+impl Problem {
+    fn new(text: impl Into<String>, is_waiting: bool) -> Option<Self> {
+        let text = text.into();
+        Some(Self { text, is_waiting })
     }
 }
 
@@ -221,7 +235,14 @@ impl Exchange {
         Some(SharedStatus {
             location: self.store.location().into_owned(),
             members: u32::try_from(members).unwrap_or(u32::MAX),
-            problem: progress.problem.clone(),
+            problem: progress
+                .problem
+                .as_ref()
+                .map(|problem| problem.text.clone()),
+            is_waiting: progress
+                .problem
+                .as_ref()
+                .is_some_and(|problem| problem.is_waiting),
         })
     }
 
@@ -317,15 +338,16 @@ impl Exchange {
                     None
                 }
                 (Ok(()), Err(rejected)) => {
+                    let is_waiting = rejected.full.is_some();
                     match rejected.full {
                         Some(record) => member.wait_for_room(now, *record),
                         None => member.update_failed(now, None),
                     }
-                    Some(rejected.problem.to_owned())
+                    Problem::new(rejected.problem, is_waiting)
                 }
                 (Err(problem), result) => {
                     member.update_failed(now, result.ok().map(|updated| updated.record));
-                    Some(problem)
+                    Problem::new(problem, false)
                 }
             };
             self.note(progress, problem);
@@ -333,19 +355,30 @@ impl Exchange {
         });
     }
 
-    /// Notes whether the store has a problem.
-    fn note(&self, progress: &mut ExchangeState, problem: Option<String>) {
+    /// Notes whether the store has a problem, or another one than before.
+    fn note(&self, progress: &mut ExchangeState, problem: Option<Problem>) {
         let store = self.store.location();
-        match (&progress.problem, &problem) {
-            (None, Some(problem)) => tracing::warn!(
-                %store,
-                problem,
-                "rate limits are not shared; this process sends more slowly, for others that it cannot see"
-            ),
-            (Some(was), None) => tracing::info!(%store, was, "rate limits are shared again"),
-            _ => {}
+        let was_waiting = progress.problem.as_ref().map(|was| was.is_waiting);
+        let is_waiting = problem.as_ref().map(|problem| problem.is_waiting);
+        if was_waiting != is_waiting {
+            match (&progress.problem, &problem) {
+                (_, Some(Problem { text, is_waiting })) if *is_waiting => tracing::warn!(
+                    %store,
+                    problem = text,
+                    "this process sends nothing until another one ends"
+                ),
+                (_, Some(Problem { text, .. })) => tracing::warn!(
+                    %store,
+                    problem = text,
+                    "rate limits are not shared; this process sends more slowly, for others that it cannot see"
+                ),
+                (Some(was), None) => {
+                    tracing::info!(%store, was = was.text, "rate limits are shared again");
+                }
+                (None, None) => {}
+            }
+            progress.changes += 1;
         }
-        progress.changes += u64::from(progress.problem.is_some() != problem.is_some());
         progress.problem = problem;
     }
 }

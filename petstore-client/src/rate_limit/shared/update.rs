@@ -137,7 +137,7 @@ impl<'u> Update<'u> {
         record.expire_members(self.now, |other| other == self.me || is_alive(other));
         if !record.members_mut().admits(self.me, self.now) {
             return Err(Rejected {
-                problem: "100 processes share it, which is the maximum, and this one waits for room",
+                problem: "100 processes share the key, which is the maximum",
                 full: Some(Box::new(record)),
             });
         }
