@@ -19,14 +19,16 @@ const OTHER_NAMES: [(&str, &str); 10] = [
     ("host", "--base-url URL"),
 ];
 
-/// Operations that users look for and the service does not have.
-const NO_OPERATIONS: [(&str, &str); 8] = [
+/// Verbs of pets that users look for, and what the service cannot do. A test of the commands fails
+/// if one of them is a command.
+pub(crate) const NO_OPERATIONS: [(&str, &str); 9] = [
     ("delete", "deletes pets"),
     ("remove", "deletes pets"),
     ("rm", "deletes pets"),
     ("update", "changes pets"),
     ("edit", "changes pets"),
     ("patch", "changes pets"),
+    ("put", "changes pets"),
     ("rename", "changes pets"),
     ("sell", "changes pets"),
 ];
@@ -138,15 +140,32 @@ impl Mistake<'_> {
         }
     }
 
+    /// Returns whether no command was typed before the mistake.
+    fn is_bare(&self, tree: &Command) -> bool {
+        self.command.get_name() == tree.get_name()
+    }
+
     fn no_command(&self, tree: &Command, word: &str) -> Advice {
         let typed = format!("{} {word}", self.path);
         let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
+        // A bare verb is about pets too: nobody who types `delete 3` means a profile.
+        let is_about_pets = self.is_bare(tree) || self.command.get_name() == "pets";
         let missing = NO_OPERATIONS.iter().find(|(verb, _)| *verb == word);
-        if let (Some((_, does)), "pets") = (missing, self.command.get_name()) {
+        if let Some((_, does)) = missing
+            && is_about_pets
+        {
             let hint = format!("the service has no operation that {does}");
             return (problem, Some(hint));
         }
-        let meant = meant_command(tree, self.command, &self.path, word);
+        let full = match self.is_bare(tree) {
+            true => full_name(tree, word),
+            false => None,
+        };
+        let meant = full.or_else(|| {
+            let names = self.command.get_subcommands().map(Command::get_name);
+            similar(word, names).map(str::to_owned)
+        });
+        let meant = meant.map(|meant| format!("did you mean `{} {meant}`?", self.path));
         (problem, meant.or_else(|| Some(self.help())))
     }
 
@@ -264,14 +283,6 @@ pub(crate) fn full_name(tree: &Command, verb: &str) -> Option<String> {
         let inner = family.find_subcommand(verb)?;
         Some(format!("{} {}", family.get_name(), inner.get_name()))
     })
-}
-
-fn meant_command(tree: &Command, command: &Command, path: &str, word: &str) -> Option<String> {
-    let is_bare = command.get_name() == tree.get_name();
-    let meant = full_name(tree, word).filter(|_| is_bare).or_else(|| {
-        similar(word, command.get_subcommands().map(Command::get_name)).map(str::to_owned)
-    })?;
-    Some(format!("did you mean `{path} {meant}`?"))
 }
 
 /// Returns what an unexpected word may be: a value of an option, or a part of a name.

@@ -1,6 +1,7 @@
 //! Tests of the help of commands, topics and man pages.
 
 use insta::assert_snapshot;
+use petstore_mock::Operation;
 
 use super::completions::follow;
 use super::harness::Petstore;
@@ -52,6 +53,27 @@ async fn the_first_page_and_the_topics_name_all_commands_and_formats() {
             options.contains(&format!(" {format}")),
             "{format} is missing in\n{options}"
         );
+    }
+}
+
+/// A new operation needs a command here, which the test above then looks for on the first page.
+fn command_of(operation: Operation) -> Option<&'static str> {
+    match operation {
+        Operation::ListPets => Some("pets list"),
+        Operation::CreatePet => Some("pets create"),
+        Operation::GetPet => Some("pets get"),
+        Operation::ListOrders => Some("store orders"),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn each_operation_of_the_service_has_a_command() {
+    let commands = commands().await;
+    for &operation in Operation::ALL {
+        let command = command_of(operation);
+        let command = command.unwrap_or_else(|| panic!("which command sends {operation}?"));
+        assert!(commands.contains(&command.to_owned()), "no `{command}`");
     }
 }
 

@@ -12,6 +12,8 @@ async fn names_of_other_programs_lead_to_ours() {
         "pets list --query .name",
         "pets delete 7",
         "pets update 7",
+        "delete 7",
+        "--mock sell 7",
         "--mock pets list --status available --status sold",
         "--mock pets list --status available,sold",
         "--mock pets export --status available,sold",
@@ -38,6 +40,18 @@ async fn names_of_other_programs_lead_to_ours() {
     $ petstore pets update 7
     --- stderr
     error: no command `pets update`
+    hint: the service has no operation that changes pets
+    --- exit 2
+
+    $ petstore delete 7
+    --- stderr
+    error: no command `delete`
+    hint: the service has no operation that deletes pets
+    --- exit 2
+
+    $ petstore --mock sell 7
+    --- stderr
+    error: no command `sell`
     hint: the service has no operation that changes pets
     --- exit 2
 

@@ -156,3 +156,24 @@ impl Cmd {
         matches!(self, Self::Pets(Pets::Import(_) | Pets::Export(_)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suggest::NO_OPERATIONS;
+
+    #[test]
+    fn verbs_without_an_operation_are_no_commands() {
+        let tree = tree();
+        let pets = tree.find_subcommand("pets").unwrap();
+        for (verb, _) in NO_OPERATIONS {
+            for command in [&tree, pets] {
+                let name = command.get_name();
+                assert!(
+                    command.find_subcommand(verb).is_none(),
+                    "`{name} {verb}` exists: remove it from NO_OPERATIONS"
+                );
+            }
+        }
+    }
+}
