@@ -44,6 +44,17 @@ fn a_full_disk_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// Rust opens `/dev/null` in place of a closed standard output, before `main` starts. libuv (Node.js)
+/// passes the same file, opened in the same way, to a child whose output it ignores, so the two
+/// cannot be told apart.
+#[test]
+fn a_closed_stdout_counts_as_ignored_output() {
+    let output = shell(r#""$PETSTORE" --mock pets list --limit 1 >&-"#);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("note: there are more pets"), "{stderr}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
 #[test]
 fn a_proxy_that_refuses_is_what_to_check() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
