@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::harness::Petstore;
 use super::import::Scene;
+use crate::client::{Wire, answer};
 
 #[tokio::test]
 async fn columns_and_separators_can_be_set_and_ids_are_written() {
@@ -109,4 +111,40 @@ async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
     ]);
     assert_eq!((rows, ran.code), (Some(&expected), 2), "{}", ran.stderr);
     assert_eq!(scene.sent(), 0);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn another_name_of_an_imported_file_sends_nothing() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\nRex,7\nTom,8\n");
+    scene
+        .expect("pets import DIR/pets.csv", [2, 2, 0, 0, 0], 0)
+        .await;
+    std::fs::hard_link(scene.path("pets.csv"), scene.path("again.csv")).unwrap();
+    let ran = scene
+        .expect("pets import DIR/again.csv", [2, 2, 0, 0, 0], 0)
+        .await;
+    assert!(ran.stderr.contains("was imported before"), "{}", ran.stderr);
+    assert_eq!(scene.sent(), 2);
+}
+
+#[tokio::test]
+async fn an_exported_status_that_is_unknown_is_sent_with_a_warning() {
+    let pets = r#"[{"id":1,"name":"Rex","categoryId":7,"status":"adopted"}]"#;
+    let server = Wire::reading(move |request| match request.line.starts_with("POST") {
+        true => answer(201, &[], &pets[1..pets.len() - 1]),
+        false => answer(200, &[], pets),
+    });
+    for format in ["csv", "ndjson", "json"] {
+        let export = format!("pets export -o {format}");
+        let exported = Petstore::with(&server.base(), "k").run(&export).await;
+        let ran = Petstore::with(&server.base(), "k")
+            .stdin(&exported.stdout)
+            .run("pets import")
+            .await;
+        let text = "warning: the specification does not list the status `adopted`\n";
+        assert!(ran.stderr.contains(text), "{format}: {}", ran.stderr);
+        assert_eq!((ran.summary(), ran.code), ([1, 1, 0, 0, 0], 0), "{format}");
+    }
 }

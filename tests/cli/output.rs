@@ -403,3 +403,26 @@ async fn a_status_that_is_null_or_unknown_is_shown() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_field_that_is_late_for_the_columns_is_named() {
+    let next = ("link", "</v1/pets?limit=1&after=1>; rel=\"next\"");
+    let server = crate::client::Wire::reading(move |request| {
+        if request.line.contains("after") {
+            let pets = r#"[{"id":2,"name":"Tom","categoryId":7,"colour":"red"}]"#;
+            return crate::client::answer(200, &[], pets);
+        }
+        let pets = r#"[{"id":1,"name":"Rex","categoryId":7}]"#;
+        crate::client::answer(200, &[next], pets)
+    });
+    for (quiet, word) in [("", "note"), ("-q ", "warning")] {
+        let line = format!("{quiet}pets list --all -o csv");
+        let ran = Petstore::with(&server.base(), "k").run(&line).await;
+        let text = "field `colour` appeared after the first page; `-o ndjson` shows it";
+        assert_eq!(ran.stderr, format!("{word}: {text}\n"), "{line}");
+        assert_eq!(
+            (ran.stdout.as_str(), ran.code),
+            ("id,name,categoryId,status\n1,Rex,7,\n2,Tom,7,\n", 0)
+        );
+    }
+}
