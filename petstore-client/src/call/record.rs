@@ -105,3 +105,24 @@ impl CallRecord {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_of_an_ended_call_is_not_sent_any_more() {
+        for is_sent in [false, true] {
+            let record = CallRecord::new("createPet".into(), false);
+            let mark = record.begin_attempt();
+            if is_sent {
+                mark.sent();
+            }
+            let error = record.complete(Error::new(ErrorKind::Interrupted, "dropped"));
+            assert_eq!(error.may_have_been_processed(), is_sent);
+            mark.sent();
+            assert_eq!(mark.may_be_sent(), is_sent, "the mark is revoked");
+        }
+    }
+}
