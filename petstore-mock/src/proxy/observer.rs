@@ -107,12 +107,9 @@ impl ServiceReport {
 impl fmt::Display for ServiceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.responses == 1 { "" } else { "s" };
+        let checked = format!("{} response{plural} checked", self.responses);
         if self.is_kept() {
-            return writeln!(
-                f,
-                "service: contract kept in {} response{plural}",
-                self.responses
-            );
+            return writeln!(f, "service: contract kept, {checked}");
         }
         let mut broken = String::new();
         for breach in &self.breaches {
@@ -120,11 +117,7 @@ impl fmt::Display for ServiceReport {
             // Writing to a string cannot fail.
             let _ = write!(broken, "{comma}{} {}", breach.term, breach.count);
         }
-        writeln!(
-            f,
-            "service: contract broken in {} response{plural} ({broken})",
-            self.responses
-        )?;
+        writeln!(f, "service: contract broken, {checked} ({broken})")?;
         for ServiceBreach {
             term,
             count,
@@ -137,5 +130,28 @@ impl fmt::Display for ServiceReport {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_the_checked_responses_apart_from_the_broken_terms() {
+        let breach = |term: &str, count| ServiceBreach {
+            term: term.to_owned(),
+            count,
+            examples: vec!["GET /v1/pets: `x`".to_owned()],
+        };
+        let report = ServiceReport {
+            responses: 11,
+            breaches: vec![breach("schema", 2), breach("status", 1)],
+        };
+        assert_eq!(
+            report.to_string(),
+            "service: contract broken, 11 responses checked (schema 2, status 1)\n\n\
+             [schema] 2×\n  GET /v1/pets: `x`\n\n[status] 1×\n  GET /v1/pets: `x`\n"
+        );
     }
 }

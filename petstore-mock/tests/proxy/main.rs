@@ -433,7 +433,7 @@ fn the_program_records_a_service_with_a_system_certificate() {
     let answers = proxy.list_twice();
     let (status, err) = proxy.stop();
     assert_eq!(status, Some(0), "{err}");
-    let kept = "petstore-mock: service: contract kept in 2 responses\n";
+    let kept = "petstore-mock: service: contract kept, 2 responses checked\n";
     assert!(err.starts_with(kept), "{err}");
     assert_eq!(real.stop().0, Some(0));
     let report = std::fs::read(path("report.json")).unwrap();
