@@ -21,7 +21,12 @@ fn the_version_goes_to_stdout() {
 fn the_help_names_its_commands_and_flags() {
     let help = printed(&["--help"]);
     let lines: Vec<_> = help.lines().map(str::trim_end).collect();
-    insta::assert_snapshot!("help", lines.join("\n"));
+    let name = if cfg!(feature = "proxy") {
+        "help_with_proxy"
+    } else {
+        "help"
+    };
+    insta::assert_snapshot!(name, lines.join("\n"));
 }
 
 #[test]
