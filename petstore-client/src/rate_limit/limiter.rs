@@ -1,8 +1,9 @@
 //! The limiter of one key: calls acquire a permit, send, and observe the response.
 //!
-//! The engine decides. Every change of the engine also grants permits, so no waiter depends on another
-//! one being polled. A grant lapses if its waiter is not polled in time. Where members share a record,
-//! any caller that finds an update due starts it.
+//! The engine decides who may send. Every change of the engine also grants permits, so no waiter
+//! depends on another one being polled. A grant is a reservation in a waiter's channel; it lapses
+//! if the waiter is not polled in time. Where members share a record, an update may be due: then
+//! any caller that notices it starts the update.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
@@ -31,18 +32,20 @@ use super::view::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, Wait
 use crate::backoff::jitter;
 use crate::clock;
 
-/// How often a waiter checks for leases that are over: neither their tasks nor the first in line may be
-/// polled. In a long queue, the others check less often.
+/// How often a waiter checks for expired leases. It cannot rely on anybody else: the tasks that
+/// hold the leases may not be polled, and neither may the first in line. In a long queue, all but
+/// the first check less often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
-/// How often the first in line checks whether the machine was suspended. The runtime's timers do not go
-/// on meanwhile.
+/// How often the first in line checks whether the machine was suspended. The runtime's timers stand
+/// still during a suspension.
 const SUSPENSION_INTERVAL: Duration = Duration::from_secs(5);
-/// How soon a call that may wait no longer checks whether an update of the shared record has brought a
-/// grant.
+/// How soon a call whose wait is over (`latest`) checks once more whether an update of the shared
+/// record has brought a grant.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How much the end of a block on the service's clock may differ from its own end by the clock alone.
+/// How much the end that the service named may differ from the end by the local clock, only because
+/// the clocks differ.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// A call's request for a permit.
@@ -52,7 +55,7 @@ pub(crate) struct Acquire {
     pub(crate) place: Option<u64>,
     pub(crate) priority: Priority,
     pub(crate) policy: Policy,
-    /// The latest instant to which a block may hold it back.
+    /// The latest instant until which a block may delay the call.
     pub(crate) latest: Instant,
     /// Whether to send even if the limits are known to be used up: the user asked for it.
     pub(crate) forced: bool,
@@ -72,8 +75,8 @@ pub(crate) struct Limiter {
     this: Weak<Self>,
     clock: Clock,
     state: Mutex<State>,
-    /// Wakes all waiters: when the block changes, because it may be too long for some of them, and
-    /// when the planned update was lost with its runtime.
+    /// Wakes all waiters. Used when the block changes, because it may be too long for some of them,
+    /// and when the planned update was lost with its runtime.
     changed: Notify,
     /// The record that processes share, if any.
     exchange: Option<Arc<Exchange>>,
@@ -91,10 +94,11 @@ struct State {
 
 type StateGuard<'s> = MutexGuard<'s, State>;
 
-/// Numbers the places in all queues: a call may continue in another key's queue.
+/// Numbers the places. All queues share it, because a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
 
-/// The right to send one request now. If dropped, its request is unresolved.
+/// The right to send one request now. If it is dropped without an outcome, its request counts as
+/// lost.
 #[must_use = "a permit is for sending a request"]
 pub(crate) struct Permit<'l> {
     limiter: &'l Limiter,
@@ -140,8 +144,9 @@ impl Limiter {
         })
     }
 
-    /// Waits until a request may be sent. Fails as soon as a block is known to last longer than
-    /// the call may wait. Reports each wait to `report`.
+    /// Waits until a request may be sent. Fails as soon as a block is known that lasts longer than
+    /// the call may wait. Passes its waits to `report`: a block at once, another wait only if it
+    /// lasts and the call is first in line.
     pub(crate) async fn acquire(
         &self,
         request: Acquire,
@@ -162,7 +167,7 @@ impl Limiter {
             let is_reported = match wait {
                 None => false,
                 Some(wait) if wait.blocked.is_some() => is_first || is_first_look,
-                // Not at once: most responses arrive before the second look.
+                // Not at the first look: most responses arrive before the second.
                 Some(_) => is_first && !is_first_look,
             };
             if let Some(wait) = wait
@@ -194,7 +199,7 @@ impl Limiter {
         }
     }
 
-    /// Returns a snapshot of what is known, for programs and people.
+    /// Returns a snapshot of what is known, for display.
     pub(crate) fn view(&self, policy: &Policy) -> RateLimits {
         self.read_record();
         let (now, state) = self.lock();
@@ -246,7 +251,7 @@ impl Limiter {
         self.change(|engine, _| engine.record_ban());
     }
 
-    /// Forgets all that is known, in the shared record too.
+    /// Forgets all that is known, here and in the shared record.
     pub(crate) async fn forget(&self) -> Result<(), StoreError> {
         self.change(|engine, now| engine.forget(now, clock::wall().into()));
         match &self.exchange {
@@ -290,8 +295,8 @@ impl Limiter {
         }
     }
 
-    /// Grants what may be sent. Returns what a waiting call waits for, whether it is the first, and when
-    /// to check again.
+    /// Grants what may be sent. Returns what a waiting call waits for, whether it is the first of
+    /// its line, and when to look again. Fails if a block lasts too long for the call.
     fn look(&self, line: &InLine<'_>) -> Result<(Option<Wait>, bool, Instant), Blocked> {
         let (now, mut state) = self.lock_awake(true);
         state.engine.expire(now);
@@ -350,7 +355,7 @@ impl Limiter {
         Ok((wait, is_first, wake))
     }
 
-    /// Changes what is known, and grants what may be sent then.
+    /// Applies a change to the engine, and grants what may be sent after it.
     fn change<T>(&self, change: impl FnOnce(&mut Engine, LocalTime) -> T) -> T {
         let (now, mut state) = self.lock();
         let result = change(&mut state.engine, now);
@@ -406,8 +411,8 @@ impl Limiter {
         (now, state)
     }
 
-    /// Locks the state, and detects a suspension of the machine. Checks now if `must` is set, and
-    /// at intervals otherwise.
+    /// Locks the state, and detects a suspension of the machine. Checks for one now if `must` is
+    /// set, otherwise only at intervals.
     fn lock_awake(&self, must: bool) -> (LocalTime, StateGuard<'_>) {
         let (now, mut state) = self.lock();
         if !self.clock.notice_suspension(must) {
@@ -440,7 +445,7 @@ impl Limiter {
         }
     }
 
-    /// Starts the first update, if the record has not been read yet.
+    /// Starts the first update of the record, if this process has not read it yet.
     fn read_record(&self) {
         let Some(exchange) = &self.exchange else {
             return;
@@ -509,8 +514,8 @@ impl Limiter {
     }
 }
 
-/// Returns a block as callers see it: with the end that the service named, although a block of more than
-/// a day ends earlier, with a probe.
+/// Returns a block as callers see it. It has the end that the service named. The limiter itself
+/// ends a longer block after 25 hours, with a probe.
 fn blocked(engine: &Engine, block: &Block, now: LocalTime) -> Blocked {
     let Block {
         until,
@@ -582,7 +587,8 @@ impl Drop for InLine<'_> {
         }
         self.limiter.grant(&mut state, now);
         self.limiter.follow(now, state);
-        // This waiter may have been the one that watches a test's clock. Another one takes over.
+        // This waiter may have been the one that watches a test's clock. Another one must take
+        // over.
         if self.limiter.clock.is_of_service() {
             self.limiter.changed.notify_waiters();
         }

@@ -1,9 +1,9 @@
 //! Rate limits: what is known of a key's quotas, and when the next request may be sent.
 //!
-//! The client keeps within the quotas that the service describes, so that its requests are not refused.
-//! Calls wait in order of arrival, and with two [priorities](Priority).
-//! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known, and why calls wait. The
-//! [guide](crate::guide::rate_limits) explains the settings.
+//! The client keeps within the quotas that the service describes, so that its requests are not
+//! refused. Calls wait in order of arrival, within two [priorities](Priority).
+//! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known, and why calls wait.
+//! The [guide](crate::guide::rate_limits) explains the settings.
 
 // A pure ledger records each response, a pure decision says whether a request may be sent, a queue
 // holds the waiting calls, and a registry keeps one limiter for each key and origin. Read

@@ -14,7 +14,7 @@ use super::view::Priority;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub(super) Priority, pub(super) u64);
 
-/// A line for each policy, so that one client's settings do not hold up another's calls.
+/// One line for each policy, so that the settings of one client do not delay the calls of another.
 #[derive(Debug, Default)]
 pub(super) struct Queue(Vec<Line>);
 
@@ -37,13 +37,13 @@ impl Queue {
         grant
     }
 
-    /// Returns whether the place was in the queue.
+    /// Removes a call. Returns whether it was still in the queue.
     pub(super) fn leave(&mut self, policy: &Policy, place: Place) -> bool {
         let line = self.0.iter_mut().find(|line| line.policy == *policy);
         line.is_some_and(|line| line.calls.remove(&place).is_some())
     }
 
-    /// Returns whether a place is in the queue, and whether it is the first of its line.
+    /// Returns whether a place is in the queue, and whether no place of its line comes before it.
     pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
         match self.0.iter().find(|line| line.policy == *policy) {
             Some(line) => (
@@ -62,12 +62,14 @@ impl Queue {
         self.0.iter().map(|line| line.calls.len()).sum()
     }
 
-    /// Returns how many waiting calls could be sent at once, as far as their clients limit that.
+    /// Returns how many waiting calls want to be sent now. A client that limits its requests in
+    /// flight wants no more than its limit allows.
     pub(super) fn wanted(&self, engine: &Engine) -> u64 {
         self.0.iter().map(|line| line.wanted(engine)).sum()
     }
 
-    /// Grants the requests that may be sent. Returns what the first line waits for.
+    /// Grants the requests that may be sent, the earliest place first. Returns what the first line
+    /// then waits for, if anybody still waits.
     pub(super) fn grant(&mut self, engine: &mut Engine, now: LocalTime) -> Option<Decision> {
         loop {
             self.0.retain(|line| !line.calls.is_empty());

@@ -1,5 +1,5 @@
-//! One limiter for each key and origin in a process. It outlives the clients, until its last window
-//! and block have ended.
+//! Keeps one limiter for each key and origin in a process. A limiter outlives its clients: it is
+//! kept until its last window and block have ended.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -19,8 +19,8 @@ const MAX_KEPT: usize = 1_024;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new(TimeSource::default()));
 
-/// The limiters, by a digest of key and origin that is seeded per process. The key itself is not
-/// stored.
+/// The limiters, found by a digest of key and origin. The seeds differ in each process, and the key
+/// itself is not stored.
 struct Registry {
     seeds: [RandomState; 2],
     limiters: Mutex<Limiters>,
@@ -55,7 +55,7 @@ impl ClientLimiters {
         }
     }
 
-    /// Isolates the limiters from other clients. Their time is that of a test, if given.
+    /// Isolates the limiters from other clients. They use the clock of a test, if `time` is given.
     #[cfg(feature = "test-util")]
     pub(crate) fn isolated(self, time: Option<TimeSource>) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Registry {
         authorization: &HeaderValue,
     ) -> Arc<Limiter> {
         let origin = base.origin().ascii_serialization();
-        // Stores with the same location are the same store.
+        // Two stores with the same location count as the same store.
         let location = store.map(|store| store.location());
         let key = (origin.as_str(), location, authorization.as_bytes());
         let digest = self.seeds.each_ref().map(|seed| seed.hash_one(&key));
@@ -125,8 +125,8 @@ impl Registry {
 }
 
 impl Limiters {
-    /// Drops unused limiters whose windows and blocks have ended, and beyond the maximum those
-    /// whose windows end first.
+    /// Drops unused limiters whose windows and blocks have ended. If too many are left, also drops
+    /// those whose windows end first.
     fn sweep(&mut self) {
         if self.by_digest.len() < self.sweep_at {
             return;
@@ -147,7 +147,7 @@ impl Limiters {
                 self.by_digest.remove(&digest);
             }
         }
-        // So the cost of sweeping is constant per created limiter.
+        // This keeps the cost of sweeping constant for each created limiter.
         self.sweep_at = (self.by_digest.len() * 5 / 4).max(16);
     }
 }

@@ -16,7 +16,7 @@ use crate::clock;
 
 /// How often a waiter checks whether a test has moved its clock.
 const WATCH_INTERVAL: Duration = Duration::from_millis(25);
-/// A test's clock that is ahead by at most this counts as not moved, in microseconds.
+/// If a test's clock is ahead by at most this, in microseconds, it counts as not moved.
 const MAX_ROUNDING: i64 = 1_000;
 /// How often the limiter checks whether the machine was suspended, in microseconds.
 const SUSPENSION_INTERVAL: i64 = 100_000;
@@ -76,8 +76,8 @@ pub(crate) struct Clock {
     start: Instant,
     /// The start on the clock of a test's service.
     service_start: SystemTime,
-    /// How far local time is ahead of the runtime's time since the start, in microseconds, because
-    /// of suspensions and of the clock of a shared store.
+    /// How far local time is ahead of the runtime's time since the start, in microseconds. The
+    /// reasons are suspensions, and the clock of a shared store.
     ahead: AtomicI64,
     /// For how long the machine had been suspended, and when that was checked.
     suspended: AtomicI64,
@@ -110,7 +110,8 @@ impl Clock {
         LocalTime(micros(passed)).moved(self.ahead.load(Ordering::Relaxed))
     }
 
-    /// Returns the instant of the runtime at a local time, unless a test moves its clock until then.
+    /// Converts a local time to an instant of the runtime. It is wrong if a test moves its clock
+    /// before then.
     pub(crate) fn instant(&self, at: LocalTime) -> Instant {
         if self.source.service.is_some() {
             return clock::after(clock::now(), at.since(self.now()));
@@ -127,8 +128,8 @@ impl Clock {
         }
     }
 
-    /// Moves local time ahead if the machine has been suspended, and returns whether it has. Checks now
-    /// if it `must`, and at intervals otherwise.
+    /// Moves local time ahead if the machine has been suspended, and returns whether it has. Checks
+    /// now if `must` is set, otherwise only at intervals.
     pub(crate) fn notice_suspension(&self, must: bool) -> bool {
         let passed = micros(self.passed());
         let is_due = passed >= self.checked_at.load(Ordering::Relaxed) + SUSPENSION_INTERVAL;
@@ -142,7 +143,7 @@ impl Clock {
         if (0..MIN_SUSPENSION).contains(&length) {
             return false;
         }
-        // It is less only where the wall clock measures suspensions, and if that was set back.
+        // It can only fall if the wall clock measures suspensions and was set back.
         self.suspended.store(suspended, Ordering::Relaxed);
         if length > 0 {
             self.shift(length);
@@ -155,8 +156,8 @@ impl Clock {
         self.ahead.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// Completes when a test has moved its clock ahead: one waiter watches for all. Never completes
-    /// without such a clock.
+    /// Completes when a test has moved its clock ahead. One waiter watches for all. Without a
+    /// test's clock, this never completes.
     pub(crate) async fn moved(&self) {
         let Some(service_now) = &self.source.service else {
             return std::future::pending().await;

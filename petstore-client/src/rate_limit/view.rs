@@ -13,9 +13,10 @@ static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// A reset that is further away does not belong to the quota per minute. Servers round.
+/// A reset that is further away does not belong to a minute's quota. It is more than a minute
+/// because servers round.
 const MAX_MINUTE: Duration = Duration::from_secs(90);
-/// The same for an hour's quota, if the clocks differ a little.
+/// The same for an hour's quota. The clocks may differ a little.
 const MAX_HOUR: Duration = Duration::from_secs(3_630);
 
 /// A quota (specification, section 8).
@@ -34,8 +35,9 @@ pub enum Quota {
 }
 
 impl Quota {
-    /// Returns the quota for its reset and the time until then, because the service does not name it. In
-    /// its last hour, a day's quota differs from an hour's only by the time of its reset: midnight (UTC).
+    /// Determines the quota by its reset and the time until then, because the service does not name
+    /// it. In its last hour, a day's quota differs from an hour's only by its reset, which is at
+    /// midnight (UTC).
     pub(super) fn by_reset(left: Duration, reset: SystemTime) -> Self {
         if left <= MAX_MINUTE {
             Self::Minute
@@ -47,7 +49,7 @@ impl Quota {
     }
 }
 
-/// Returns whether an instant is a full hour within a day (UTC), to the second.
+/// Returns whether an instant, to the second, is a full hour (UTC) other than midnight.
 fn ends_an_hour(at: SystemTime) -> bool {
     let since = at.duration_since(SystemTime::UNIX_EPOCH);
     let seconds = (since.unwrap_or_default() + Duration::from_millis(500)).as_secs();
@@ -245,8 +247,8 @@ pub enum WaitReason {
     /// The maximum number of requests is in flight
     /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
     Concurrency,
-    /// The rest is reserved for other members that share the key, or may be used by members that cannot be
-    /// seen, because the store is unreachable.
+    /// The rest is reserved for other members that share the key. Or the store is unreachable, and
+    /// unseen members may use the rest.
     Members,
 }
 
@@ -283,8 +285,8 @@ pub struct RateLimits {
     /// The current windows that the service has described. Each response describes one quota, so
     /// some may be unknown.
     pub windows: Vec<QuotaWindow>,
-    /// Windows that have ended, with all requests left, where no response has described the next one
-    /// yet: the limit is known, and other clients may have used a part of it.
+    /// Windows that have ended, if no response has described the next one yet. They are shown with
+    /// all requests left. Other clients may have used some of these already.
     pub ended: Vec<QuotaWindow>,
     /// The estimated time of the service, on its clock; `None` before the first call with a key.
     #[serde(serialize_with = "optional_unix_seconds")]
@@ -300,7 +302,7 @@ pub struct RateLimits {
     pub unresolved: u32,
     /// The number of waiting calls.
     pub waiting: usize,
-    /// The number of 429 responses since the process first used the key.
+    /// The number of 429s since this process first used the key.
     pub throttled: u64,
     /// The time since the last response that described a quota, to this process or to another
     /// member; `None` if there was none.
@@ -318,13 +320,15 @@ pub struct SharedStatus {
     pub location: String,
     /// The number of processes that use the key now, including this one; 0 before the first update.
     pub members: u32,
-    /// Why the store cannot be used, if so. Unless [`is_waiting`](Self::is_waiting), the process then continues
-    /// alone, at a pace that leaves room for other members that it cannot see: it counts them for 3 s after its
-    /// start and for 1 s after each reset, and gives up some of the last requests of each minute. The first
-    /// request of a process that starts when the quota is used up is refused.
+    /// Why the store cannot be used, if so. Unless [`is_waiting`](Self::is_waiting), the process
+    /// then continues alone. Its pace leaves room for other members, which it cannot see. It counts
+    /// them for 3 s after its start and for 1 s after each reset, and leaves some of the last
+    /// requests of each minute unused. If a process starts when the quota is used up, its first
+    /// request is refused.
     pub problem: Option<String>,
-    /// Whether the process sends nothing until the problem is over: 100 others share the key, which is the
-    /// maximum. It continues when one of them has ended.
+    /// Whether the process sends nothing until the problem is over. This happens if 100 other
+    /// processes share the key, which is the maximum. The process continues when one of them has
+    /// ended.
     pub is_waiting: bool,
 }
 

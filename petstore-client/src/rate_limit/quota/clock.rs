@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const MINUTE: i64 = 60 * SECOND;
 
-/// The clocks of a service's backends may differ by this much. Then the bounds widen, and later
-/// responses narrow them.
+/// The clocks of a service's backends may differ by this much. A response outside the bounds then
+/// widens them, and later responses narrow them again.
 const MAX_SKEW: i64 = 10 * SECOND;
 
-/// If `Date` differs by more from what the resets suggest, the wall clock may be right.
+/// If `Date` contradicts the resets by more than this, the wall clock may be the right one.
 const MAX_DATE_ERROR: i64 = 30 * SECOND;
 /// How much a service may round waits and resets, in microseconds.
 const MAX_ROUNDING: u64 = 2 * SECOND.unsigned_abs();
@@ -49,9 +49,10 @@ enum Source {
 /// before the response arrives, and truncates it to seconds. The estimate intersects the bounds of
 /// all responses.
 ///
-/// For a service without `Date`, the estimate uses its resets. If a reset is more than a minute
-/// away or in the past according to the wall clock, the limiter assumes that a window of a minute
-/// began when it was first seen. It ends at most a minute later, and then a probe is sent.
+/// For a service without `Date`, the estimate uses its resets. By the wall clock, such a reset may
+/// be in the past, or more than a minute away. Then the limiter assumes a window of a minute that
+/// began when the reset was first seen. The real window ends within that minute, and after it a
+/// probe is sent.
 ///
 /// Some services take `Date` from another clock than the resets. If a reset is minutes away by `Date`, and
 /// less than a minute by the wall clock, the estimate goes by the wall clock.

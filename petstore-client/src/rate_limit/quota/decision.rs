@@ -10,8 +10,8 @@ use super::reading::Block;
 use super::window::{ASSUMED_SHARE, Window};
 use crate::rate_limit::view::{BlockReason, WaitReason};
 
-/// The bounds of the cap for requests in flight. Near the end of a window, the cap of a lone
-/// process may be lower; see `BURST_PARTS`.
+/// The bounds of the cap on requests in flight. Near the end of a window, the cap of a lone process
+/// may be below the lower bound; see `BURST_PARTS`.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
 /// Near the end of a window, a lone process has at most a fifth of the remaining requests in
@@ -20,7 +20,8 @@ const MAX_IN_FLIGHT_CAP: u64 = 4096;
 /// runs without it, and none with it.
 const BURST_PARTS: f64 = 5.0;
 const BURST_CAP: u64 = 8;
-/// The same part for members together: they have a round trip to the store between two requests.
+/// The same part for members that share a record: each has a round trip to the store between two
+/// requests. It applies only beside other clients.
 const PARTS_BESIDE_OTHERS: f64 = 2.0;
 /// The cap while the minute's quota is unknown. A ban takes 11 requests sent before its first 429 is
 /// seen (specification, section 8, rule 4, as the mock reads it).
@@ -28,10 +29,11 @@ const UNKNOWN_QUOTA_CAP: u64 = 5;
 /// The caps in the first two minutes after an unforeseen 429.
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
 const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
-/// Requests kept back for settling lost ones. A lost request counts twice for a while (as lost, and in
-/// the reading), which could use up a burst and leave nothing to settle it with.
+/// Requests kept back for settling lost ones. A lost request counts twice for a while: as lost, and
+/// in the reading. Without this reserve, a burst could use everything up and leave no request whose
+/// response settles the lost ones.
 const SETTLING_RESERVE: u64 = 4;
-/// The age from which a reading says little about other clients.
+/// The least age at which a reading says little about other clients.
 const MIN_OLD: Duration = Duration::from_millis(100);
 /// How long after a window's end a lost request may still be counted in it.
 const LATE: i64 = 2 * SECOND;
@@ -45,7 +47,7 @@ pub(crate) enum Decision {
     WaitUntil(Block),
     /// Wait until this time, to leave room for processes that cannot be seen.
     Pause(LocalTime),
-    /// The response to a request in flight must come first.
+    /// Wait for the response to a request in flight.
     WaitForResponse(WaitReason),
 }
 
@@ -54,7 +56,7 @@ pub(crate) enum Decision {
 pub(crate) struct InFlight {
     /// All of them, of all processes that share the ledger.
     pub(crate) all: u64,
-    /// Those of the client that asks, if it limits them.
+    /// Those of the client that asks, if it has a limit of its own (`max_in_flight`).
     pub(crate) of_client: u64,
     /// Whether one is a probe.
     pub(crate) has_probe: bool,
@@ -73,7 +75,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Returns whether it is one request, whose response says how many may follow.
+    /// Returns whether this is a probe: one request, whose response says how many may follow.
     pub(crate) fn is_probe(self) -> bool {
         self.probe
     }
@@ -140,7 +142,7 @@ pub(crate) fn left_in(ledger: &Ledger, window: &Window, in_flight: u64, policy: 
     left.min(window.left_of_share(part, outstanding))
 }
 
-/// What a decision depends on.
+/// The input of a decision.
 struct Question<'q> {
     ledger: &'q Ledger,
     in_flight: InFlight,
@@ -190,8 +192,9 @@ impl Question<'_> {
         })
     }
 
-    /// Returns whether the last requests are kept back: a response will soon settle the lost ones.
-    /// It is that of a request in flight, or of one sent when the lost ones must have arrived.
+    /// Returns whether the last requests are kept back, because a response will soon settle the
+    /// lost ones. That response may answer a request in flight. If nothing is in flight, it answers
+    /// the next request, which goes when the lost ones must have arrived.
     fn keeps_last_requests(&self, left: u64) -> bool {
         let lost = self.ledger.lost();
         let is_settling =
@@ -311,7 +314,8 @@ impl Question<'_> {
         }
     }
 
-    /// Returns a cap that limits the damage of a wrong reading and still uses the window up.
+    /// Returns the cap that limits the damage if the reading is wrong: an eighth of what is left.
+    /// It is higher if the latency requires that to use the window up.
     fn cap_by_risk(&self, capacity: &Capacity) -> u64 {
         let left = capacity.left.saturating_add(self.in_flight.all);
         let to_reset = capacity.to_reset.max(Duration::from_secs(1));
@@ -327,8 +331,9 @@ impl Question<'_> {
         (left / 8).max(needed).clamp(least, MAX_IN_FLIGHT_CAP)
     }
 
-    /// Returns the cap beside other clients. They see this client's requests one round trip late, so
-    /// fewer are sent towards the end. After a pause the rest may be used up: one request checks.
+    /// Returns the cap beside other clients. They see this client's requests one round trip late,
+    /// so the cap falls towards the end of the window. If the last reading is old, the others may
+    /// have used up the rest: one request checks.
     fn cap_beside_others(&self, capacity: &Capacity, share: f64) -> u64 {
         let old = (self.ledger.latency() * 2).max(MIN_OLD);
         if self.ledger.age(self.now).is_none_or(|age| age > old) {
@@ -357,8 +362,8 @@ impl Capacity {
     }
 }
 
-/// Returns the margin for other clients near the end of a window: one request in flight each, if they
-/// use as much as a process does.
+/// Returns the margin for other clients near the end of a window. It is one request in flight for
+/// each of them, if each uses as much as a process here does.
 fn margin(share: f64, processes: usize) -> u64 {
     let processes = f64::from(u32::try_from(processes.max(1)).unwrap_or(u32::MAX));
     part(1, (1.0 / share - 1.0) * processes + 0.5)

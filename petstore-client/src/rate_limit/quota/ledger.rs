@@ -1,5 +1,5 @@
-//! All that is known of a key's limits, and how each response changes it: pure, without clock,
-//! lock or socket.
+//! All that is known of a key's limits, and how each response changes it. This code is pure: it
+//! uses no clock, lock or socket.
 //!
 //! The service counts requests for each quota, and describes one quota with every response. Within a
 //! window the service's reading only falls, and the lowest reading seen includes every answered request.
@@ -19,21 +19,22 @@ use super::reading::{Block, Outcome, Reading, ResponseHead};
 use super::window::{ASSUMED_SHARE, Window};
 use crate::rate_limit::view::{BlockReason, Plan, Quota};
 
-/// The block of a 429 without `Retry-After` and reset: quotas are counted by the minute
+/// The block of a 429 with neither `Retry-After` nor a reset. Quotas are counted by the minute
 /// (specification, section 8).
 const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
 const MIN_BLOCK: Duration = Duration::from_secs(1);
-/// A day's quota and an hour of slack. A longer block ends here with a probe.
+/// The longest block: a day's quota and an hour of slack. A longer one ends after this time, with a
+/// probe.
 const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
 /// The bounds of the extra wait after repeated 429s.
 const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
-/// How much later than announced a window is expected to open, once one did.
+/// How much later than announced a window is expected to open, after one opened late.
 const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
 /// How long other clients are remembered after their last request.
 const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
-/// The weight of the mean latency against one response.
+/// A response changes the mean latency by one part in this many.
 const LATENCY_WEIGHT: u32 = 16;
 /// The most windows kept: a service has two quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
@@ -49,25 +50,28 @@ pub(crate) struct Ledger {
     windows: Vec<Window>,
     /// The block of the last 429. It is kept past its end, until a later response is not a 429.
     blocked: Option<Block>,
-    /// Whether a response has shown whether the service describes its quotas.
+    /// Whether a response has told how much may be sent, or that the service does not describe its
+    /// quotas. If not, a probe must go first.
     described: bool,
-    /// Whether the minute's quota has been shown before it ran out, without an unforeseen 429 since.
+    /// Whether a response other than a 429 came while the minute's quota was known, and no
+    /// unforeseen 429 since. Then the quota stays known while another one is described.
     shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
     /// 429s in a row. Those of requests that were in flight together count once.
     throttled_in_a_row: u32,
-    /// The end of the last block that no known reading predicted. Then a quota is hidden.
+    /// The end of the last unforeseen block: its 429 described no used-up quota, so the service
+    /// hides one.
     unforeseen: Option<LocalTime>,
     lost: LostRequests,
     usage: PlanUsage,
-    /// How much later than announced windows open, as observed.
+    /// How much later than announced windows have been seen to open.
     reset_margin: Duration,
-    /// The own share of the requests in the last window.
+    /// The own share of all requests with the key in the last window, from 0 to 1.
     own_share: Option<f64>,
     /// Until when other clients are assumed to use the key.
     other_clients_until: Option<ServiceTime>,
-    /// When the service wrote the last reading, at the latest.
+    /// The latest time at which the service can have written the last reading.
     seen_at: Option<LocalTime>,
     /// The running mean of the time from sending a request to the head of its response.
     latency: Duration,
@@ -76,7 +80,7 @@ pub(crate) struct Ledger {
     assumes_others: bool,
 }
 
-/// What recording an outcome has changed.
+/// The changes made by recording an outcome.
 #[derive(Debug, Clone, Copy, Default)]
 #[must_use]
 pub(crate) struct Recorded {
@@ -112,8 +116,9 @@ impl Ledger {
             && self.throttled_in_a_row < u32::MAX
     }
 
-    /// Records the outcome of a request. `reserved` is the number of other requests that are reserved or
-    /// in flight. `jitter` draws the extra wait after repeated 429s, up to its argument.
+    /// Records the outcome of a request. `reserved` is the number of other requests that are
+    /// reserved or in flight. `jitter` returns a random wait up to its argument, which is added
+    /// after repeated 429s.
     pub(crate) fn record(
         &mut self,
         outcome: &Outcome,
@@ -127,12 +132,12 @@ impl Ledger {
         };
         let expected = self.clock.earliest(now);
         self.observe_clock(sent, now, head);
-        // Without a lease, it is not known when the request was sent.
+        // If its lease had ended, it is not known when the request was sent.
         if requests > 0 {
             self.observe_latency(now.since(sent));
         }
         if head.status >= 500 && head.reading.is_none() {
-            // A proxy in front of the service may have failed.
+            // The failure may be that of a proxy, so the service may not have counted the request.
             self.lost.add(requests, sent, now);
             return Recorded::default();
         }
@@ -171,13 +176,13 @@ impl Ledger {
         }
     }
 
-    /// Returns the requests that the service may have counted that its readings do not show, without
-    /// those in flight.
+    /// Returns the number of lost requests. The service may have counted them without showing it
+    /// yet.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.count()
     }
 
-    /// Counts requests as lost that are reserved by somebody who is gone.
+    /// Counts the reservations of a member that is gone as lost requests.
     pub(crate) fn lose(&mut self, requests: u64, now: LocalTime) {
         if requests > 0 {
             let requests = u32::try_from(requests).unwrap_or(u32::MAX);
@@ -185,7 +190,7 @@ impl Ledger {
         }
     }
 
-    /// Returns how many lost requests were sent after a time of the service.
+    /// Returns how many lost requests were sent after a time on the service's clock.
     pub(crate) fn lost_since(&self, at: ServiceTime) -> u64 {
         self.lost.since(self.clock.local(at))
     }
@@ -214,7 +219,7 @@ impl Ledger {
         self.blocked = block;
     }
 
-    /// Returns whether one request must go first: while nothing is known, and after a 429.
+    /// Returns whether a probe must go first: while nothing is known, and after a 429.
     pub(crate) fn must_probe(&self) -> bool {
         !self.described || self.blocked.is_some()
     }
@@ -256,7 +261,7 @@ impl Ledger {
         self.seen_at.map(|at| now.since(at))
     }
 
-    /// Returns when the service wrote the last reading, at the latest.
+    /// Returns the latest time at which the service can have written the last reading.
     pub(crate) fn seen_at(&self) -> Option<LocalTime> {
         self.seen_at
     }
@@ -276,9 +281,9 @@ impl Ledger {
         self.assumes_others = assumes_others;
     }
 
-    /// Returns how much later than announced a window is assumed to open. Other clients may wait for
-    /// whole seconds, rounded up. A request before that is too early for the whole key, and counts
-    /// towards its ban.
+    /// Returns how much later than announced a window is assumed to open. Another client may have
+    /// got a `Retry-After`, which is rounded up to whole seconds. It applies to the key: a request
+    /// that comes before it has elapsed counts towards a ban.
     pub(crate) fn reset_margin(&self, now: ServiceTime) -> Duration {
         let beside_others =
             self.assumes_others || self.other_clients_until.is_some_and(|until| now < until);
@@ -293,7 +298,7 @@ impl Ledger {
         now >= window.reset().plus(self.reset_margin(now))
     }
 
-    /// Returns the own share of the quota, if other clients use the key.
+    /// Returns the own share of the quota, if other clients are known or assumed to use the key.
     pub(crate) fn shared_use(&self) -> Option<f64> {
         let assumed = if self.assumes_others {
             ASSUMED_SHARE
@@ -314,7 +319,7 @@ impl Ledger {
         }
     }
 
-    /// Records that the last 429 was a ban, which only its body says.
+    /// Records that the last 429 was a ban. Only the body of the response says that.
     pub(crate) fn record_ban(&mut self) {
         if let Some(block) = &mut self.blocked {
             block.reason = BlockReason::Ban;
@@ -355,10 +360,11 @@ impl Ledger {
         };
     }
 
-    /// Counts the lost requests that the response to a request sent at `sent` settles.
+    /// Settles lost requests by the response to a request that was sent at `sent`: those that had
+    /// arrived before it are no longer outstanding, and count as own.
     fn settle(&mut self, sent: LocalTime) {
         for (count, at) in self.lost.settle(sent) {
-            // The reading may include them: they are not the requests of other clients.
+            // The reading may include them. They must not look like requests of other clients.
             for window in &mut self.windows {
                 window.count_own(count);
             }
@@ -366,8 +372,8 @@ impl Ledger {
         }
     }
 
-    /// Returns whether a response still describes a used-up window that should have ended: the service
-    /// rounds its reset down.
+    /// Returns whether a response still describes a used-up window that should have ended. Then the
+    /// service rounds its reset down.
     fn opened_late(&self, reading: &Reading, now: ServiceTime) -> bool {
         reading.remaining == 0
             && self.windows.iter().any(|window| {
@@ -390,14 +396,15 @@ impl Ledger {
         self.windows.retain_mut(|window| {
             let passed = now >= window.reset().plus(margin);
             let Some(reading) = reading.filter(|reading| window.describes(reading, now)) else {
-                // Not described: a window is forgotten after its reset, and counted down before.
+                // This response does not describe the window: count it down, and forget it after
+                // its reset.
                 window.count_unreported(counted);
                 return reading.is_none() || !passed;
             };
             described = true;
             match window.compare(&reading) {
-                // A late response, unless its request was sent after this window was opened: then the
-                // service's clock was set back.
+                // A late response from an earlier window. If its request was sent after this window
+                // was opened, the service's clock was set back instead.
                 Ordering::Less if !passed && sent <= window.opened_at() => {}
                 Ordering::Equal => {
                     window.lower(&reading);
@@ -428,7 +435,7 @@ impl Ledger {
     fn add_window(&mut self, window: Window) {
         self.windows.push(window);
         if self.windows.len() > MAX_WINDOWS {
-            // Those with the least remaining matter.
+            // The windows with the fewest remaining requests matter most.
             self.windows.sort_by_key(Window::remaining);
             self.windows.truncate(MAX_WINDOWS);
         }
@@ -443,7 +450,7 @@ impl Ledger {
         jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let (sent, now) = (outcome.sent(), outcome.ended());
-        // 429s of requests that were in flight together count once.
+        // Several 429s to requests that were in flight together count as one.
         let is_later = self
             .throttled_at
             .is_none_or(|at| sent > at || outcome.is_probe() && sent == at);
@@ -475,7 +482,7 @@ impl Ledger {
         let asked = asked.max(MIN_BLOCK);
         let wait = asked.min(MAX_BLOCK);
         let extra = match self.throttled_in_a_row {
-            // The reset of a used-up quota says how long to wait.
+            // The reset of a used-up quota already says how long to wait.
             _ if spent.is_some() => Duration::ZERO,
             ..2 => Duration::ZERO,
             throttled_in_a_row => {
@@ -500,8 +507,8 @@ impl Ledger {
     }
 }
 
-/// Returns the reason for a 429: a quota only if the headers describe one that is used up, and its
-/// reset is the end of the wait.
+/// Returns the reason for a 429. It is a quota only if the headers describe a used-up one whose
+/// reset is also the end of the wait.
 fn reason(wait: Duration, spent: Option<Reading>, until_reset: Option<Duration>) -> BlockReason {
     match (spent, until_reset) {
         (Some(spent), Some(left)) if left.abs_diff(wait) <= Duration::from_secs(2) => {
@@ -511,7 +518,7 @@ fn reason(wait: Duration, spent: Option<Reading>, until_reset: Option<Duration>)
     }
 }
 
-/// For tests: what no response tells.
+/// For tests: sets and reads what no response shows.
 #[cfg(test)]
 impl Ledger {
     /// Creates a ledger that a response has described.
@@ -528,7 +535,7 @@ impl Ledger {
         self.own_share
     }
 
-    /// Sets the own share, as readings of a time have shown it.
+    /// Sets the own share, as if readings until `seen_at` had shown it.
     pub(crate) fn set_own_share(&mut self, share: f64, seen_at: LocalTime) {
         (self.own_share, self.seen_at) = (Some(share), Some(seen_at));
     }

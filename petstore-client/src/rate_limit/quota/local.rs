@@ -1,4 +1,4 @@
-//! What one process knows of a key, and its requests: the engine of a limiter that shares nothing.
+//! The engine of a limiter that shares nothing: what one process knows of a key, and its requests.
 
 use std::time::Duration;
 
@@ -56,8 +56,9 @@ impl Local {
             .reserve(now, is_probe, policy.limited_client())
     }
 
-    /// Records that the request is sent now and lasts no longer than `lease`. Returns false if the
-    /// reservation has lapsed, or a 429 has come. Then the reservation is over.
+    /// Records that the request is sent now and lasts no longer than `lease`. Returns false if it
+    /// must not be sent: the reservation has lapsed, or a 429 has come meanwhile. The reservation
+    /// is then over.
     pub(crate) fn start(
         &mut self,
         reservation: Reservation,
@@ -71,8 +72,8 @@ impl Local {
         self.requests.start(reservation, now, lease)
     }
 
-    /// Returns the reservation of a request that was not sent, or cannot have reached the service.
-    /// Returns false if it had lapsed.
+    /// Ends the reservation of a request that was not sent, or cannot have reached the service.
+    /// Returns false if the reservation had lapsed.
     pub(crate) fn release(&mut self, reservation: Reservation) -> bool {
         self.requests.end(reservation).is_some()
     }
@@ -106,7 +107,7 @@ impl Local {
         self.ledger.doubt();
     }
 
-    /// Ends leases that are over: requests that were sent count as lost.
+    /// Ends the leases that have expired. Their requests count as lost if they were sent.
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for ended in self.end_expired(now) {
             if let EndedLease::Lost(outcome) = ended {
@@ -136,7 +137,7 @@ impl Local {
         self.throttled
     }
 
-    /// Returns what a window leaves.
+    /// Returns how many requests a window leaves.
     pub(crate) fn left_in(&self, window: &Window) -> u64 {
         decision::left_in(
             &self.ledger,
@@ -156,7 +157,7 @@ impl Local {
         self.ledger.idle_from().max(self.requests.last_end())
     }
 
-    /// Returns when the first lease ends, or earlier.
+    /// Returns the end of the first lease, or an earlier time.
     pub(crate) fn first_lease_end(&self) -> Option<LocalTime> {
         self.requests.first_end()
     }
@@ -166,15 +167,15 @@ impl Local {
     }
 }
 
-/// The outcome of a reservation that ends without a response.
+/// What becomes of a reservation that ends without a response.
 pub(crate) enum EndedLease {
     /// The request was sent: the service may have counted it.
     Lost(Outcome),
-    /// It was not sent. `is_probe` is whether it was to be a probe.
+    /// The request was not sent. `is_probe` says whether it would have been a probe.
     Unsent { is_probe: bool },
 }
 
-/// The steps of the methods above, for an engine that shares the ledger.
+/// The single steps of the methods above, for the engine of a member, which shares its ledger.
 impl Local {
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         &mut self.ledger
@@ -184,7 +185,8 @@ impl Local {
         &self.requests
     }
 
-    /// Records an outcome beside other requests that are reserved or in flight.
+    /// Records an outcome. `reserved` is the number of other requests that are reserved or in
+    /// flight.
     pub(crate) fn record(
         &mut self,
         outcome: &Outcome,
@@ -211,8 +213,8 @@ impl Local {
         Outcome::answered(sent, now, reservation.is_probe(), requests, *head)
     }
 
-    /// Ends a request without a response. Returns `None` if its lease had ended: it counts as lost
-    /// already.
+    /// Ends a request without a response. Returns `None` if its lease had ended before: then it
+    /// already counts as lost.
     pub(crate) fn end_lost(
         &mut self,
         reservation: Reservation,
@@ -228,7 +230,7 @@ impl Local {
         expired.iter().map(|lease| ended(lease, now)).collect()
     }
 
-    /// Forgets the requests, which another process reports.
+    /// Forgets the requests, because another process reports them.
     pub(crate) fn forget_requests(&mut self) {
         self.requests.forget_all();
     }

@@ -1,4 +1,4 @@
-//! Requests without a response: in flight, or lost.
+//! Outstanding requests, which have no response yet: in flight, or lost.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use slab::Slab;
 use super::clock::{LocalTime, SECOND, micros};
 use super::policy::ClientId;
 
-/// An unused reservation lapses after this time: the task that holds it is not polled.
+/// An unused reservation lapses after this time, because the task that holds it is not being
+/// polled.
 const UNUSED_LEASE: Duration = Duration::from_secs(1);
 /// The longest lease of a request.
 pub(crate) const MAX_LEASE: Duration = Duration::from_secs(600);
@@ -38,7 +39,7 @@ impl Reservation {
     }
 }
 
-/// A reserved request. When its lease ends, the task that holds it counts as dead.
+/// A reservation with an end. At its end, the task that holds it counts as dead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lease {
     id: u64,
@@ -65,11 +66,12 @@ impl Lease {
 pub(crate) struct Requests {
     last_id: u64,
     leases: Slab<Lease>,
-    /// When the first lease ends, or earlier.
+    /// The end of the first lease, or an earlier time: it is not moved when a lease is extended or
+    /// removed.
     first_end: Option<LocalTime>,
     /// The last probe that is in flight, and when its lease ends.
     probe: Option<(u64, LocalTime)>,
-    /// How many are in flight of each client that limits them.
+    /// The number of requests in flight of each client that has a limit for them.
     limited: HashMap<ClientId, u64>,
 }
 
@@ -170,7 +172,7 @@ impl Requests {
         self.probe.map(|(_, end)| end)
     }
 
-    /// Forgets all requests. Ending a reservation that is still held has no effect then.
+    /// Forgets all requests. If somebody still holds a reservation, ending it has no effect.
     pub(crate) fn forget_all(&mut self) {
         *self = Self {
             last_id: self.last_id,
@@ -178,7 +180,7 @@ impl Requests {
         };
     }
 
-    /// Lets another probe go while one is in flight.
+    /// Forgets the probe in flight, so that another one may go.
     pub(crate) fn forget_probe(&mut self) {
         self.probe = None;
     }
@@ -187,7 +189,7 @@ impl Requests {
         self.leases.len() as u64
     }
 
-    /// Returns how many requests of a client are in flight that limits them.
+    /// Returns how many requests are in flight of a client that has a limit for them.
     pub(crate) fn count_of(&self, client: ClientId) -> u64 {
         self.limited.get(&client).copied().unwrap_or(0)
     }
@@ -224,7 +226,8 @@ struct LostGroup {
     count: u32,
     /// When the last of them was sent.
     sent: LocalTime,
-    /// The response to a request sent from then on settles them: all of them have arrived by then.
+    /// All of them have arrived by then. So the response to a request sent from then on settles
+    /// them.
     settled_from: LocalTime,
 }
 
@@ -252,12 +255,13 @@ impl LostRequests {
         }
     }
 
-    /// Removes the requests that had arrived when the answered request was sent: the service's reading
-    /// includes them, if it ever will. Returns their number and when they were sent, in groups.
+    /// Removes the requests that must have arrived before the answered request was sent. If the
+    /// service counted them, its reading includes them. Returns groups of them: their number, and
+    /// when they were sent.
     pub(crate) fn settle(&mut self, sent: LocalTime) -> impl Iterator<Item = (u32, LocalTime)> {
         let settled = self.0.extract_if(.., move |lost| {
             let after = sent.0.saturating_sub(lost.settled_from.0);
-            // A time far in the future was recorded while the clock was wrong.
+            // Such a time, far in the future, was recorded while the clock was wrong.
             after >= 0 || after < -micros(MAX_LEASE)
         });
         settled.map(|lost| (lost.count, lost.sent))

@@ -1,5 +1,5 @@
-//! Counts this client's requests in the service's current minute and day, for clients with a
-//! configured plan: the service may not show every quota.
+//! Counts this client's requests in the service's current minute and day. Clients with a configured
+//! plan need that, because the service may not show every quota.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,10 +18,11 @@ pub(crate) struct PlanUsage {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Usage {
-    /// The number of the window since 1970.
+    /// The window's number, counted from 1970.
     window: i64,
     used: u64,
-    /// How many of them the service may count in the next window, because its clock may be ahead.
+    /// How many of these requests the service may count in the next window, because its clock may
+    /// be ahead.
     late: u64,
 }
 
@@ -55,8 +56,8 @@ impl PlanLeft {
 }
 
 impl PlanUsage {
-    /// Counts requests that the service accepted, or may have, when its clock showed at least
-    /// `now`.
+    /// Counts requests that the service has accepted, or may have accepted. Its clock showed at
+    /// least `now` then.
     pub(crate) fn count(&mut self, requests: u32, now: ServiceTime) {
         self.minute.count(requests.into(), now, MINUTE);
         self.day.count(requests.into(), now, DAY);
@@ -69,7 +70,8 @@ impl PlanUsage {
         })
     }
 
-    /// Returns what each quota of the plan leaves. `share` returns the client's part of a quota.
+    /// Returns how much each quota of the plan leaves. `share` returns the client's part of a
+    /// limit.
     pub(crate) fn left(
         &self,
         plan: Plan,

@@ -7,14 +7,14 @@ use crate::rate_limit::view::Plan;
 /// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
-    /// The most requests of the client in flight; `None` lets the ledger decide.
+    /// The most requests of the client in flight. With `None`, the limit follows the quotas.
     pub(crate) max_in_flight: Option<MaxInFlight>,
     /// The caller's part of each quota: above 0, up to 1.
     pub(crate) share: f64,
     pub(crate) plan: Option<Plan>,
     /// Whether quotas limit requests. A 429 always does.
     pub(crate) rate_limiting: bool,
-    /// Further bounds, while there may be processes that cannot be seen.
+    /// Further bounds, while other processes may use the key unseen.
     pub(crate) unseen: Option<Unseen>,
 }
 
@@ -53,13 +53,14 @@ impl Policy {
         self.share >= 1.0
     }
 
-    /// Returns the client, if it limits its requests in flight.
+    /// Returns the client's identity, if it limits its requests in flight.
     pub(crate) fn limited_client(&self) -> Option<ClientId> {
         self.max_in_flight.map(|limit| limit.client)
     }
 }
 
-/// The most requests that a client has in flight. Other clients of the same key are not limited by it.
+/// The most requests that one client may have in flight. It does not limit other clients with the
+/// key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MaxInFlight {
     client: ClientId,

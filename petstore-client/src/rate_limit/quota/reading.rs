@@ -1,4 +1,4 @@
-//! What responses and lost requests say about limits.
+//! What a response, or a lost request, says about limits.
 
 use std::time::{Duration, SystemTime};
 
@@ -40,7 +40,7 @@ impl Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) until: LocalTime,
-    /// The end according to the service, which may be before `until`.
+    /// The end that the service named, which may differ from `until`.
     pub(crate) named: ServiceTime,
     pub(crate) reason: BlockReason,
 }
@@ -67,19 +67,19 @@ pub(crate) struct ResponseHead {
 /// The outcome of a sent request, or of several with the same kind of response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
-    /// When the last of them was sent, and when it ended.
+    /// When the last of these requests was sent, and when it ended.
     sent: LocalTime,
     ended: LocalTime,
     is_probe: bool,
-    /// The number of reservations that it ends; 0 if its lease had already ended.
+    /// The number of reservations that end with it; 0 if its lease had already ended.
     requests: u32,
     /// `None` if no response came.
     head: Option<ResponseHead>,
 }
 
 impl ResponseHead {
-    /// Reads a response's head. `believed` is the estimated service time, used if there is no
-    /// `Date`.
+    /// Reads a response's head. `believed` is the estimated time of the service, for a response
+    /// without `Date`.
     pub(crate) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
         let date = headers::date(headers);
         let service_now = date.unwrap_or_else(|| believed.system());
@@ -149,7 +149,8 @@ impl Outcome {
         }
     }
 
-    /// Returns when the request was sent and its response came, if that described a quota.
+    /// Returns when the request was sent and when its response came, if the response described a
+    /// quota.
     pub(crate) fn described(&self) -> Option<(LocalTime, LocalTime)> {
         let head = self.head?;
         head.reading.map(|_| (self.sent, self.ended))
@@ -161,7 +162,7 @@ impl Outcome {
         window.is_some() && window == other.plain_window()
     }
 
-    /// Returns the limit and the reset in a success that was no probe.
+    /// Returns the limit and the reset that a success describes, unless the request was a probe.
     fn plain_window(&self) -> Option<(u64, ServiceTime)> {
         let head = self.head?;
         if head.status >= 300 || self.is_probe {

@@ -10,37 +10,37 @@ use super::outstanding::MAX_COUNT;
 use super::reading::Reading;
 use crate::rate_limit::view::Quota;
 
-/// Resets this close together belong to the same window: servers round.
+/// Resets this close together belong to the same window, because servers round them.
 const SAME_WINDOW: i64 = 2 * SECOND;
-/// A window slides if its reset moves by less than this.
+/// If the reset moves by less than this, the window is a sliding one.
 const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
 /// The weight of earlier knowledge when the own share is computed, in requests.
 const MIN_SAMPLE: u64 = 8;
-/// The own share that is assumed where other clients may use the key.
+/// The own share that is assumed if other clients may use the key.
 pub(crate) const ASSUMED_SHARE: f64 = 0.25;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Window {
     quota: Quota,
     limit: u64,
-    /// The lowest reading seen: within a window the service's reading only falls.
+    /// The lowest reading seen. Within a window, the service's reading only falls.
     remaining: u64,
     reset: ServiceTime,
     /// The reset when the window was opened.
     anchor: ServiceTime,
     opened_at: LocalTime,
     opened_with: u64,
-    /// Own answered requests in this window, besides the one that opened it.
+    /// Own answered requests in this window, without the one that opened it.
     own: u64,
-    /// Requests of other clients in the window before it was seen.
+    /// Requests of other clients in this window, before its first reading came.
     others_before: u64,
     /// The own share that was known when the window was opened.
     prior: Option<f64>,
 }
 
 impl Window {
-    /// Opens the first window that is seen. If more is used than own requests explain, other clients may
-    /// use the key.
+    /// Opens the first window of a quota. If more of it is used than own requests explain, other
+    /// clients may use the key.
     pub(crate) fn open(
         reading: Reading,
         (outstanding, answered): (u64, u32),
@@ -63,7 +63,7 @@ impl Window {
         }
     }
 
-    /// Opens the next window. What own requests do not explain was used by other clients.
+    /// Opens the next window. Other clients have used what own requests do not explain.
     pub(crate) fn reopen(
         &self,
         reading: Reading,
@@ -73,7 +73,7 @@ impl Window {
     ) -> Self {
         let explained = u64::from(answered.max(1)) + outstanding;
         let used = reading.limit - reading.remaining;
-        // In a sliding window, own earlier requests may still count.
+        // In a sliding window, earlier own requests may still count.
         let slides = reading.reset.since(self.anchor) < MIN_FIXED_WINDOW;
         let others_before = if slides {
             0
@@ -97,7 +97,7 @@ impl Window {
         self.limit
     }
 
-    /// Returns the lowest reading of what is left.
+    /// Returns the lowest reading of `remaining`.
     pub(crate) fn remaining(&self) -> u64 {
         self.remaining
     }
@@ -119,7 +119,7 @@ impl Window {
     /// quota in one plan and a minute's in another.
     pub(crate) fn describes(&self, reading: &Reading, now: ServiceTime) -> bool {
         let quota = Quota::by_reset(reading.reset.since(now), reading.reset.system());
-        // The last hour of a day may be named after either.
+        // In its last hour, a day's quota may look like an hour's.
         let is_minute = |quota| quota == Quota::Minute;
         self.limit == reading.limit
             && (is_minute(self.quota) == is_minute(quota)
@@ -135,7 +135,8 @@ impl Window {
         }
     }
 
-    /// Records a reading of this window. It only lowers what is known: the response may be late.
+    /// Records a reading of this window. The response may be late, so a reading only lowers what is
+    /// known.
     pub(crate) fn lower(&mut self, reading: &Reading) {
         self.reset = self.reset.max(reading.reset);
         self.remaining = self.remaining.min(reading.remaining);
@@ -146,7 +147,7 @@ impl Window {
         self.own += u64::from(requests);
     }
 
-    /// Records own requests that were counted, and whose responses describe another quota.
+    /// Records own requests that count here too, although their responses describe another quota.
     pub(crate) fn count_unreported(&mut self, requests: u32) {
         self.remaining = self.remaining.saturating_sub(requests.into());
         self.count_own(requests);
@@ -157,19 +158,19 @@ impl Window {
         (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
     }
 
-    /// Returns how many answered requests of this client the window has, besides the one that opened it.
+    /// Returns the number of own answered requests in this window, without the one that opened it.
     pub(crate) fn own(&self) -> u64 {
         self.own
     }
 
-    /// Returns how many requests of other clients the window has, at least.
+    /// Returns the least number of requests of other clients in this window.
     pub(crate) fn others(&self, outstanding: u64) -> u64 {
         let used = self.opened_with.saturating_sub(self.remaining);
         let others = used.saturating_sub(self.own + outstanding);
         self.others_before.saturating_add(others)
     }
 
-    /// Returns how many more requests of this client a share of the limit allows.
+    /// Returns how many more requests may be sent if this client may have `allowed` of the limit.
     pub(crate) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
@@ -184,7 +185,8 @@ impl Window {
         let (own, others) = (self.own + 1, self.others(outstanding));
         let (here, all) = (own as f64, own as f64 + others as f64);
         match self.prior {
-            // A share from few requests is unreliable, and costs speed or a refusal.
+            // A share computed from few requests is unreliable, so earlier knowledge counts as
+            // well.
             Some(prior) => Some((here + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
             None => (all >= MIN_SAMPLE as f64).then(|| here / all),
         }

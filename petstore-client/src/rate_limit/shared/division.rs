@@ -1,12 +1,12 @@
-//! How members divide what is free: max-min fair shares, with room for members that do not wait yet.
-//! Towards the end of a window, what nobody waits for is free for all.
+//! How members divide the free requests: max-min fair shares, with a part reserved for members that
+//! do not wait yet. Towards the end of a window, requests that nobody waits for are free for all.
 
 use super::slot::{MemberId, Slot};
 
 /// In this last part of a window, nothing is reserved for members that do not wait.
 const UNRESERVED_PART: f64 = 0.05;
 
-/// What one member asks for, beside the other members' slots.
+/// What one member asks for, with the slots of all members.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'s> {
     slots: &'s [Slot],
@@ -15,11 +15,11 @@ pub(crate) struct Claim<'s> {
     prefetch: u64,
 }
 
-/// The minute's window that is open.
+/// The open window of the minute's quota.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenWindow {
     limit: u64,
-    /// The part of it that is left, 0 to 1.
+    /// The part of its time that is left, from 0 to 1.
     rest: f64,
 }
 
@@ -30,8 +30,8 @@ impl OpenWindow {
 }
 
 impl<'s> Claim<'s> {
-    /// Creates the claim of a member whose calls wait for this many requests, and which would
-    /// reserve others in advance.
+    /// Creates the claim of a member. Its calls wait for `want` requests, and it would reserve
+    /// `prefetch` more in advance.
     pub(crate) fn new(slots: &'s [Slot], me: MemberId, want: u64, prefetch: u64) -> Self {
         Self {
             slots,
@@ -41,8 +41,8 @@ impl<'s> Claim<'s> {
         }
     }
 
-    /// Returns the member's part of what is free. In a minute's window, a part is reserved for members
-    /// that do not wait yet.
+    /// Returns the member's part of the free requests. In a minute's window, a part is reserved for
+    /// members that do not wait yet.
     pub(crate) fn fair_part(&self, free: u64, window: Option<OpenWindow>) -> u64 {
         let members = self.slots.len() as u64;
         let (share, rest) = match window {
@@ -53,12 +53,12 @@ impl<'s> Claim<'s> {
         self.level(free, |slot| slot.demand(share, rest))
     }
 
-    /// Returns the member's part of what is free if the others get what they wait for.
+    /// Returns the member's part of the free requests if the others only get what they wait for.
     pub(crate) fn part_of_waiting(&self, free: u64) -> u64 {
         self.level(free, Slot::want)
     }
 
-    /// Returns whether a member with precedence over this one waits.
+    /// Returns whether a member waits that comes before this one.
     pub(crate) fn is_behind(&self) -> bool {
         let Some(own) = self.slots.iter().find(|slot| slot.id() == self.me) else {
             return false;
@@ -69,7 +69,8 @@ impl<'s> Claim<'s> {
             .any(|slot| slot.want() > 0 && order(slot) < order(own))
     }
 
-    /// Divides what is free: max-min fair share (water-filling), each member up to its demand.
+    /// Divides the free requests: max-min fair shares (water-filling), for each member up to its
+    /// demand. Returns the part of this member.
     fn level(&self, free: u64, demand_of: impl Fn(&Slot) -> u64) -> u64 {
         let own = self.want + self.prefetch.min(free / (4 * self.slots.len() as u64));
         let demands: Vec<_> = self
@@ -94,8 +95,8 @@ impl<'s> Claim<'s> {
         mine.to_level(level) + u64::from(self.gets_one_more(&demands, level, free))
     }
 
-    /// Returns whether this member gets one of the requests that remain above a level. They go to members
-    /// one each, the lowest weighted use first.
+    /// Returns whether this member gets one of the requests that remain when all are filled to a
+    /// level. These go to one member each, the lowest weighted use first.
     fn gets_one_more(&self, demands: &[Demand<'_>], level: u64, free: u64) -> bool {
         let mut in_order: Vec<_> = demands
             .iter()
@@ -118,23 +119,23 @@ struct Demand<'s> {
 }
 
 impl Demand<'_> {
-    /// Returns what fills the member to a level.
+    /// Returns how many requests fill the member to a level.
     fn to_level(&self, level: u64) -> u64 {
         level.saturating_sub(self.slot.got()).min(self.requests)
     }
 
-    /// Returns whether the member would take one more at a level.
+    /// Returns whether the member, filled to a level, would take one more.
     fn exceeds(&self, level: u64) -> bool {
         self.slot.got() <= level && self.slot.got() + self.requests > level
     }
 }
 
-/// Returns what fills all members to a level.
+/// Returns how many requests fill all members to a level.
 fn filled(demands: &[Demand<'_>], level: u64) -> u64 {
     demands.iter().map(|demand| demand.to_level(level)).sum()
 }
 
-/// Returns the highest level to which what is free fills all members.
+/// Returns the highest level to which the free requests fill all members.
 fn highest_level(demands: &[Demand<'_>], free: u64) -> u64 {
     let highest = |demand: &Demand<'_>| demand.slot.got() + demand.requests;
     let (mut low, mut high) = (0, demands.iter().map(highest).max().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The engine of a limiter: the rules of one process, or those of a member that shares a record.
+//! The engine of a limiter: that of a lone process, or that of a member that shares a record.
 
 use std::time::Duration;
 
@@ -132,7 +132,8 @@ impl Engine {
         either!(self, engine => engine.is_probing(now))
     }
 
-    /// Returns until when, at most, the rest is reserved for other members.
+    /// Returns a block while the rest is reserved for other members. Its end is the latest end of
+    /// that.
     pub(crate) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
         self.member()?.blocked_by_members(now)
     }

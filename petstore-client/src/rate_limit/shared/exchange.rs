@@ -1,5 +1,5 @@
-//! When and how a member updates its record in the store. Any caller of the limiter that finds an update
-//! due starts it.
+//! When and how a member updates its record in the store. An update is started by whichever caller
+//! of the limiter notices that it is due.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -21,14 +21,15 @@ use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::time::Clock;
 use crate::rate_limit::view::SharedStatus;
 
-/// The tolerance when clocks are compared, in microseconds.
+/// A smaller difference between two readings of a clock is rounding, in microseconds.
 const MAX_ROUNDING: u64 = 1_000;
 /// The maximum time between reading the store's clock and this process's clock, in microseconds:
 /// a busy machine may interrupt the process in between.
 const MAX_DELAY: u64 = 100_000;
-/// An update that takes this many times its time limit is abandoned: its runtime must be blocked.
+/// An update that takes this many times its time limit is abandoned, because its runtime must be
+/// blocked.
 const STALE_FACTOR: u32 = 2;
-/// How often a process that may end checks whether another update has ended.
+/// How often a process that is about to end checks whether the update in progress is over.
 const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The limiter, for the exchange with its store.
@@ -41,10 +42,10 @@ pub(crate) trait Host: Send + Sync + 'static {
     /// Returns how many calls wait for reservations, and the policy of the last call.
     fn demand(&self) -> (u64, Policy);
 
-    /// Grants what may be sent after an update, and plans the next one.
+    /// Called after an update: grants what may be sent now, and plans the next update.
     fn updated(&self);
 
-    /// Wakes all waiters: the next update must be planned again.
+    /// Wakes all waiters, because the next update must be planned again.
     fn wake(&self);
 }
 
@@ -56,7 +57,8 @@ pub(crate) struct Exchange {
 
 /// The progress of an exchange. The limiter stores it beside the member.
 pub(crate) struct ExchangeState {
-    /// The process of the member. A fork has a copy of it.
+    /// The id of the process that made this member. After a fork, the child has a copy of this
+    /// state.
     process: u32,
     /// When the update in progress began, and when the next one is planned.
     updating: Option<LocalTime>,
@@ -78,7 +80,7 @@ impl Default for ExchangeState {
     }
 }
 
-/// Why the record cannot be used, and whether this process sends nothing until it can be. Otherwise, it
+/// Why the record cannot be used, and whether this process sends nothing meanwhile. If not, it
 /// continues alone.
 struct Problem {
     text: String,
@@ -106,7 +108,7 @@ impl ExchangeState {
 pub(crate) enum Due {
     Now,
     At(LocalTime),
-    /// Not before the update that is already planned, or not at all.
+    /// Nothing to do: an earlier update is already planned, or none is needed.
     NotYet,
 }
 
@@ -115,8 +117,8 @@ impl Exchange {
         Arc::new(Self { store, key })
     }
 
-    /// Makes this process another member if it was forked. Updates in progress in the parent do not
-    /// continue here.
+    /// Makes this process another member if it is the child of a fork. The updates that were in
+    /// progress in the parent do not continue here.
     pub(crate) fn notice_fork(
         &self,
         engine: &mut Engine,
@@ -179,8 +181,8 @@ impl Exchange {
         });
     }
 
-    /// Updates the record, unless an update is in progress. A store on this machine has finished when
-    /// this returns.
+    /// Updates the record, unless an update is in progress. With a store on this machine, the
+    /// update is over when this returns.
     pub(crate) fn start<H: Host>(self: &Arc<Self>, host: &Weak<H>) {
         let (Some(host), Ok(runtime)) = (host.upgrade(), Handle::try_current()) else {
             return;
@@ -214,7 +216,7 @@ impl Exchange {
         self.store.forget(Some(&self.key)).await
     }
 
-    /// Returns whether the store's problem has begun or ended since `seen`, which becomes up to date.
+    /// Returns whether a problem of the store has begun or ended since `seen`, and updates `seen`.
     pub(crate) fn has_changed(&self, progress: &ExchangeState, seen: &AtomicU64) -> bool {
         seen.swap(progress.changes, Ordering::Relaxed) != progress.changes
     }
@@ -246,7 +248,7 @@ impl Exchange {
         })
     }
 
-    /// Begins an update, and returns when; `None` while another one is in progress.
+    /// Begins an update, and returns its start; `None` while another one is in progress.
     fn begin<H: Host>(&self, host: &H) -> Option<LocalTime> {
         let stale = self.store.time_limit() * STALE_FACTOR;
         host.access(|_, progress, now| {
@@ -281,7 +283,7 @@ impl Exchange {
             let now = now.moved(shift);
             let report = report.moved(shift);
             let copy = || {
-                // If the store's clock has jumped, the times in the copy are wrong.
+                // After a jump of the store's clock, the times in the copy are wrong.
                 let is_jump = shift.unsigned_abs() > MAX_DELAY;
                 host.access(|member, _, _| member.copy().filter(|_| !is_jump))
             };
@@ -320,7 +322,7 @@ impl Exchange {
         host.updated();
     }
 
-    /// Takes over the result of an update. `stored` is whether the store has it.
+    /// Takes over the result of an update. `stored` says whether the store has saved it.
     fn take_over<H: Host>(
         &self,
         host: &H,
@@ -355,7 +357,7 @@ impl Exchange {
         });
     }
 
-    /// Notes whether the store has a problem, or another one than before.
+    /// Remembers the store's problem, and counts the changes.
     fn note(&self, progress: &mut ExchangeState, problem: Option<Problem>) {
         let store = self.store.location();
         let was_waiting = progress.problem.as_ref().map(|was| was.is_waiting);
@@ -389,7 +391,8 @@ struct Updated {
     granted: Granted,
 }
 
-/// Returns how far the store's clock is ahead. Rounding errors do not move the ends of windows.
+/// Returns how far the store's clock is ahead. A difference that is only rounding counts as zero,
+/// so that the ends of windows do not move.
 fn shift_to(at: StoreTime, now: LocalTime) -> i64 {
     let shift = at.since().0.saturating_sub(now.0);
     if shift.unsigned_abs() > MAX_ROUNDING {
@@ -399,14 +402,14 @@ fn shift_to(at: StoreTime, now: LocalTime) -> i64 {
     }
 }
 
-/// A planned update. If its runtime ends before, another one can be planned.
+/// A planned update. If its runtime ends first, another update can be planned.
 struct Planned<H: Host> {
     host: Arc<H>,
     at: LocalTime,
 }
 
 impl<H: Host> Planned<H> {
-    /// Ends the plan. Returns false if an earlier update has been planned since.
+    /// Ends the plan. Returns false if an earlier update has been planned in its place.
     fn take(&self) -> bool {
         self.host.access(|_, progress, _| {
             let is_planned = progress.planned == Some(self.at);

@@ -1,6 +1,6 @@
-//! A process that shares a key through a store: it keeps a copy of the record, reserves requests in
-//! advance, and reports their outcomes later. While the store is unreachable, it continues with its copy.
-//! This code is pure.
+//! A member: a process that shares a key with others through a store. It keeps a copy of the
+//! record, reserves requests in advance, and reports their outcomes later. While the store is
+//! unreachable, it continues with its copy. This code is pure.
 
 use std::time::Duration;
 
@@ -19,25 +19,27 @@ use crate::rate_limit::quota::reading::{Block, Outcome, ResponseHead};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
-/// Outcomes are reported when this many have gathered, but not more often than the interval, or when
-/// the member has held reservations for `MAX_UPDATE_INTERVAL`.
+/// Outcomes are reported when this many have gathered, but not more often than
+/// `MIN_UPDATE_INTERVAL`. They are also reported when the member has held reservations for
+/// `MAX_UPDATE_INTERVAL`.
 const MAX_UNREPORTED: u32 = 16;
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
-/// How soon waiting calls make the member update the record after its own requests were answered.
+/// If calls wait, how soon the member updates the record after responses to its own requests.
 const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
-/// After an update, a member pauses for this many times the update's duration, up to the longest interval.
-/// Updates take long where many members conflict, and where the store is far away.
+/// After an update, a member pauses for this many times the update's duration, up to the longest
+/// interval. Updates take long if many members conflict, or if the store is far away.
 const UPDATE_PAUSE_FACTOR: u32 = 8;
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often an unreachable store is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// A member reserves at most what it uses in this time, or in two intervals between its updates.
+/// A member reserves at most what it uses in this time, or in two pauses between its updates if
+/// that is longer.
 const PREFETCH_TIME: Duration = Duration::from_secs(2);
 /// The most outcomes kept while the store is unreachable; the oldest are dropped.
 const MAX_OUTCOMES: usize = 64;
-/// A member stops using its reservations this long before others may take it for dead.
+/// A member stops using its reservations this long before the others may count it as dead.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Default)]
@@ -48,24 +50,25 @@ pub(crate) struct Member {
     /// The copy of the record's members.
     members: Members,
     state: Sharing,
-    /// Reservations made in advance, and whether the only one is for the probe.
+    /// The reservations made in advance, and whether they are one for a probe.
     held: u64,
     holds_probe: bool,
     given_back: u64,
-    /// Outcomes that the record lacks: new ones, and those in an update in progress.
+    /// Outcomes that the record lacks: new ones, and those that an update in progress reports.
     outcomes: Vec<Outcome>,
     reporting: Vec<Outcome>,
     /// Whether other members wait for what this member has learned.
     is_urgent: bool,
-    /// Requests since the last update; they give the rate.
+    /// The requests since the last update, from which the rate is computed.
     used: u32,
     updated_at: LocalTime,
     /// The pause after the last update.
     pause: Duration,
-    /// When waiting calls may get reservations; until then the rest may be reserved for other members.
+    /// When waiting calls may get reservations. Until then, the rest may be reserved for other
+    /// members.
     retry_at: LocalTime,
     is_reserved_for_others: bool,
-    /// How it goes on while the store is unreachable.
+    /// Decides while the store is unreachable.
     alone: Alone,
 }
 
@@ -117,8 +120,8 @@ impl Member {
         self.members.slot(self.id).set_reserved(in_flight);
     }
 
-    /// Continues as another member, after a fork. The parent process keeps the reservations and the
-    /// requests in flight, and reports them.
+    /// Continues as another member in the child of a fork. The parent keeps the reservations and
+    /// the requests in flight, and reports them.
     pub(crate) fn become_another(&mut self, now: LocalTime) {
         let mut local = std::mem::take(&mut self.local);
         local.forget_requests();
@@ -160,7 +163,8 @@ impl Member {
         }
     }
 
-    /// Returns until when, at most, the rest is reserved for other members.
+    /// Returns a block while the rest is reserved for other members. Its end is the latest end of
+    /// that.
     pub(crate) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
         if !(self.shares_record() && self.is_reserved_for_others && now < self.retry_at) {
             return None;
@@ -201,8 +205,9 @@ impl Member {
         self.local.reserve(now, is_probe, policy)
     }
 
-    /// Records that the request is sent now and lasts no longer than `lease`. Returns false if the
-    /// reservation has lapsed, or a 429 has come. Then the reservation is over.
+    /// Records that the request is sent now and lasts no longer than `lease`. Returns false if it
+    /// must not be sent: the reservation has lapsed, or a 429 has come meanwhile. The reservation
+    /// is then over.
     pub(crate) fn start(
         &mut self,
         reservation: Reservation,
@@ -216,7 +221,7 @@ impl Member {
         self.local.start(reservation, now, lease)
     }
 
-    /// Returns the reservation of a request that was not sent, or cannot have reached the service.
+    /// Ends the reservation of a request that was not sent, or cannot have reached the service.
     pub(crate) fn release(&mut self, reservation: Reservation) {
         if self.local.release(reservation) {
             self.give_back(reservation.is_probe());
@@ -254,14 +259,14 @@ impl Member {
         }
     }
 
-    /// Ends leases that are over: requests that were sent count as lost.
+    /// Ends the leases that have expired. Their requests count as lost if they were sent.
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for ended in self.local.end_expired(now) {
             self.record_ended(&ended);
         }
     }
 
-    /// Returns what a window leaves, including own reservations that are not used yet.
+    /// Returns how many requests a window leaves, including own reservations that are not used yet.
     pub(crate) fn left_in(&self, window: &Window) -> u64 {
         let in_flight = if self.shares_record() {
             self.members.reserved()
@@ -285,7 +290,7 @@ impl Member {
         self.local.ledger()
     }
 
-    /// Returns what all members have in flight.
+    /// Returns the requests in flight of all members.
     fn in_flight(&self, now: LocalTime, policy: &Policy) -> InFlight {
         InFlight {
             all: self.members.reserved(),
@@ -362,7 +367,7 @@ impl Member {
         self.state != Sharing::Alone
     }
 
-    /// Returns whether other members still count this member's reservations as its own.
+    /// Returns whether the other members still respect this member's reservations.
     fn lease_is_valid(&self, now: LocalTime) -> bool {
         now.since(self.updated_at) + LEASE_MARGIN < MEMBER_LEASE
     }
@@ -375,7 +380,7 @@ impl Member {
         self.state != Sharing::New
     }
 
-    /// Returns the last known record with the outcomes since.
+    /// Returns the last known record, with the outcomes since then.
     pub(crate) fn copy(&self) -> Option<Record> {
         if !self.has_read_record() {
             return None;
@@ -408,9 +413,9 @@ impl Member {
         due.map(|at| at.max(self.updated_at.plus(self.pause)))
     }
 
-    /// Returns when the record lacks too much of what this member knows.
+    /// Returns when to report, because the record then lacks too much of what this member knows.
     fn report_at(&self, unreported: u32, is_idle: bool) -> LocalTime {
-        // Frequent reports show the members what other clients use.
+        // Beside other clients, frequent reports show the members what those clients use.
         let (max_unreported, interval) = match self.ledger().contested_share() {
             Some(_) => (1, MIN_UPDATE_INTERVAL_BESIDE_OTHERS),
             None => (MAX_UNREPORTED, MIN_UPDATE_INTERVAL),
@@ -422,7 +427,8 @@ impl Member {
         }
     }
 
-    /// Returns when waiting calls may get reservations. Own answered requests may have made room.
+    /// Returns when waiting calls may get reservations. That is soon if own requests were answered,
+    /// because they may have made room.
     fn ask_at(&self, unreported: u32) -> LocalTime {
         if unreported > 0 && !self.is_reserved_for_others {
             self.retry_at.min(self.updated_at.plus(FREED_INTERVAL))
@@ -468,14 +474,14 @@ impl Member {
         }
     }
 
-    /// Returns what this member uses in the time for which it reserves ahead.
+    /// Returns how many requests this member uses in the time for which it reserves ahead.
     fn prefetch(&self, now: LocalTime) -> u64 {
         let since = now.since(self.updated_at).max(MIN_UPDATE_INTERVAL);
         let time = PREFETCH_TIME.max(self.pause * 2);
         whole(f64::from(self.used) / since.as_secs_f64() * time.as_secs_f64())
     }
 
-    /// Returns how many of its reservations this member keeps.
+    /// Returns how many unused reservations this member keeps.
     fn kept(&self, now: LocalTime, prefetch: u64) -> u64 {
         if !self.shares_record() || !self.lease_is_valid(now) {
             0
@@ -493,8 +499,8 @@ impl Member {
         }
     }
 
-    /// Returns the report of a member that may end now. If it has used the key and is idle, it gives
-    /// everything back and leaves.
+    /// Returns the report of a member that may end now. If it has used the key and is idle, it
+    /// gives its reservations back and leaves the record.
     pub(crate) fn last_report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
         self.used = 0;
         let report = self.report(now, waiting, jitter);
@@ -505,7 +511,7 @@ impl Member {
         }
     }
 
-    /// Takes over the record after an update that was applied.
+    /// Takes over the record, after an update was applied.
     pub(crate) fn updated(
         &mut self,
         now: LocalTime,
@@ -513,7 +519,7 @@ impl Member {
         returned: u64,
         granted: Granted,
     ) {
-        // A probe that was sent while the store was unreachable stays this member's.
+        // A probe that this member sent while the store was unreachable stays its own.
         self.state = Sharing::On;
         self.reporting.clear();
         self.given_back = self.given_back.saturating_sub(returned);
@@ -527,8 +533,8 @@ impl Member {
         self.take_over(record);
     }
 
-    /// Records that the record has no room for this member. The others do not know of it, so it sends
-    /// nothing until one of them has left.
+    /// Records that the record has no room for this member. The others do not know of this member,
+    /// so it sends nothing until one of them has left.
     pub(crate) fn wait_for_room(&mut self, now: LocalTime, record: Record) {
         self.state = Sharing::On;
         (self.held, self.holds_probe) = (0, false);
@@ -546,8 +552,8 @@ impl Member {
         self.members = members;
     }
 
-    /// Records that the store is unreachable. `seen` is the record if it could still be read: a member
-    /// that knows nothing yet goes by it.
+    /// Records that the store is unreachable. `seen` is the record, if it could still be read. A
+    /// member that knows nothing yet takes it over.
     pub(crate) fn update_failed(&mut self, now: LocalTime, seen: Option<Record>) {
         self.updated_at = now;
         (self.held, self.holds_probe) = (0, false);
@@ -563,7 +569,7 @@ impl Member {
             knows_record = true;
         }
         self.state = Sharing::Alone;
-        // Other members' reservations may have been used; they cannot be seen from now on.
+        // The other members cannot be seen from now on. Their reservations may have been used.
         let id = self.id;
         self.members.slot(id);
         let members = self.members.slots().len() as u64;
@@ -579,7 +585,7 @@ impl Member {
         }
     }
 
-    /// Moves own times to a clock that is `by` microseconds ahead.
+    /// Moves the member's own times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.local.shift(by);
         self.alone.shift(by);

@@ -1,4 +1,4 @@
-//! The members that share a record: what each has reserved, and whose probe is in flight.
+//! The members that share a record: what each one has reserved, and whose probe is in flight.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::slot::{MEMBER_LEASE, MemberId, Slot};
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
-/// The most members in a record: at a million requests a minute, so many fit into it.
+/// The most members in a record. With a million requests a minute, this many still fit into it.
 pub(crate) const MAX_MEMBERS: usize = 100;
 
 /// A probe: the only request in flight while the quota is unknown.
@@ -22,7 +22,7 @@ pub(crate) struct Members {
     /// Oldest first.
     slots: Vec<Slot>,
     probe: Option<Probe>,
-    /// How often the record was updated.
+    /// How many times the record was updated.
     updates: u64,
 }
 
@@ -34,8 +34,8 @@ impl Members {
             && self.updates < MAX_COUNT
     }
 
-    /// Returns how often the record was updated. A member that has seen more updates knows a newer
-    /// record than this one.
+    /// Returns how many times the record was updated. A member that has seen more updates knows a
+    /// newer record than this one.
     pub(crate) fn updates(&self) -> u64 {
         self.updates
     }
@@ -44,7 +44,8 @@ impl Members {
         self.updates = (self.updates + 1).min(MAX_COUNT - 1);
     }
 
-    /// Merges another record: takes each member's entry from the record to which it reported last.
+    /// Merges the members of another record. Each member's entry comes from the record to which the
+    /// member reported last.
     pub(crate) fn merge(&mut self, other: Self) {
         for slot in other.slots {
             let place = self.slots.iter().position(|known| known.id() == slot.id());
@@ -64,7 +65,7 @@ impl Members {
         &self.slots
     }
 
-    /// Returns a member's slot, and adds one for a new member.
+    /// Returns a member's slot. Adds one for a new member.
     pub(crate) fn slot(&mut self, id: MemberId) -> &mut Slot {
         let known = self.slots.iter().position(|slot| slot.id() == id);
         let place = known.unwrap_or_else(|| {
@@ -75,20 +76,21 @@ impl Members {
         &mut self.slots[place]
     }
 
-    /// Records that the record comes from a member's copy. The others have to report before more is granted.
+    /// Records that the record was restored from a member's copy. The others must report before
+    /// more is granted.
     pub(crate) fn await_reports(&mut self, now: LocalTime) {
         for slot in &mut self.slots {
             slot.await_report(now.plus(MEMBER_LEASE));
         }
     }
 
-    /// Returns whether the member is to report what the record may lack.
+    /// Returns whether the member must still report what the restored record may lack.
     pub(crate) fn awaits_report_of(&self, id: MemberId) -> bool {
         let own = self.slots.iter().find(|slot| slot.id() == id);
         own.is_some_and(Slot::awaits_report)
     }
 
-    /// Returns whether another member is to report what the record may lack.
+    /// Returns whether another member must still report what the restored record may lack.
     pub(crate) fn awaits_reports_beside(&self, me: MemberId, now: LocalTime) -> bool {
         self.slots
             .iter()
@@ -105,7 +107,7 @@ impl Members {
         self.slots.iter().map(Slot::reserved).sum()
     }
 
-    /// Returns whether there is room for a member. Dead members are removed if there is not.
+    /// Returns whether there is room for a member. If there is none, first removes dead members.
     pub(crate) fn admits(&mut self, id: MemberId, now: LocalTime) -> bool {
         let is_known = self.slots.iter().any(|slot| slot.id() == id);
         if self.slots.len() >= MAX_MEMBERS && !is_known {
@@ -114,8 +116,8 @@ impl Members {
         self.slots.len() < MAX_MEMBERS || is_known
     }
 
-    /// Removes dead members, and ends their probes. Returns how many requests they and silent members
-    /// had reserved.
+    /// Removes dead members, and ends their probes. Returns how many requests were reserved for
+    /// them and for silent members.
     pub(crate) fn expire(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) -> u64 {
         let (mut lost, probe) = (0, &mut self.probe);
         self.slots.retain_mut(|slot| {
@@ -125,7 +127,7 @@ impl Members {
             }
             lost += slot.silence(now);
             *probe = probe.filter(|probe| probe.member != slot.id());
-            // The use of a silent member is remembered, because it may still run.
+            // A silent member may still run, so its use is remembered.
             runs
         });
         lost
@@ -136,7 +138,7 @@ impl Members {
         self.slots.retain(|slot| slot.id() != id);
     }
 
-    /// Starts a new window, and drops the slots that nobody needs.
+    /// Starts a new window, and drops the slots that are no longer needed.
     pub(crate) fn open_window(&mut self) {
         self.slots.retain_mut(Slot::open_window);
     }

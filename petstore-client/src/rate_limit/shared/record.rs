@@ -13,12 +13,12 @@ use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::view::BlockReason;
 
-/// The version of the format. A record with another version is replaced.
+/// The version of the format. A record of another version is replaced.
 const FORMAT: u8 = 3;
 /// The maximum size of a record. It fits in a page of 4 KiB with the store's own data.
 const MAX_RECORD: usize = 4_000;
 
-/// How much the ends of a block differ that two members compute from one response.
+/// How much two ends of one block may differ, if two members compute them from one response.
 const SAME_BLOCK: Duration = Duration::from_secs(5);
 
 /// The shared knowledge of a key: its ledger and its members.
@@ -57,7 +57,7 @@ impl Record {
         if outcome.is_probe() {
             self.members.end_probe(member);
         }
-        // The member that got a 429 has drawn its extra wait already.
+        // The member that got the 429 has already drawn its random extra wait.
         let reserved = self.members.reserved();
         let recorded = self.ledger.record(outcome, reserved, |_| Duration::ZERO);
         if recorded.has_opened_window() {
@@ -65,13 +65,14 @@ impl Record {
         }
     }
 
-    /// Records a block that a member knows of.
+    /// Records a block that a member knows.
     pub(crate) fn record_block(&mut self, block: Option<Block>, now: LocalTime) {
         let Some(block) = block.filter(|block| now < block.until) else {
             return;
         };
         match self.ledger.last_block() {
-            // The record has the end from the response's head, and only its body says that it is a ban.
+            // The record knows the end from the response's head. Only the response's body says that
+            // it is a ban.
             Some(known) if block.until <= known.until => {
                 if block.reason == BlockReason::Ban && known.until.since(block.until) <= SAME_BLOCK
                 {
@@ -82,7 +83,7 @@ impl Record {
         }
     }
 
-    /// Merges another record of the same key. What was learned or reported later takes precedence.
+    /// Merges another record of the same key. Later knowledge and later reports win.
     pub(crate) fn merge(&mut self, other: Self, now: LocalTime) {
         let Self { ledger, members } = other;
         let other_block = if self.ledger.seen_at() < ledger.seen_at() {
@@ -94,14 +95,14 @@ impl Record {
         self.members.merge(members);
     }
 
-    /// Removes dead members, and ends their probes. What they and silent members had reserved counts as
-    /// lost.
+    /// Removes dead members, and ends their probes. The reservations of these and of silent members
+    /// count as lost requests.
     pub(crate) fn expire_members(&mut self, now: LocalTime, is_alive: impl Fn(MemberId) -> bool) {
         let reserved = self.members.expire(now, is_alive);
         self.ledger.lose(reserved, now);
     }
 
-    /// Returns what all members have in flight.
+    /// Returns the requests in flight of all members.
     pub(crate) fn in_flight(&self, now: LocalTime) -> InFlight {
         InFlight {
             all: self.members.reserved(),
@@ -112,7 +113,7 @@ impl Record {
         }
     }
 
-    /// Returns the record without a member, which leaves.
+    /// Returns the record without a member that leaves.
     pub(crate) fn without(&self, member: MemberId) -> Self {
         let mut others = self.clone();
         others.members.remove(member);
@@ -143,9 +144,9 @@ impl Record {
         Ok(bytes)
     }
 
-    /// Decodes a record; `None` if it is damaged or has another format. From a record of another epoch,
-    /// or from before the store's clock was set back, only the block of a 429 is kept, and the wall
-    /// clock determines its rest.
+    /// Decodes a record; `None` if it is damaged or has another format. If the record is from
+    /// another epoch, or from before the store's clock was set back, its times mean nothing. Then
+    /// only the block of a 429 is kept, and the wall clock determines how much of it is left.
     pub(crate) fn decode(bytes: &[u8], now: StoreTime, wall: ServiceTime) -> Option<Self> {
         let bytes = bytes.strip_prefix(&[FORMAT])?;
         let stored: Stored<Self> = postcard::from_bytes(bytes).ok()?;
@@ -198,7 +199,7 @@ mod tests {
         StoreTime::new(epoch, Duration::from_secs(since))
     }
 
-    /// A record of the tenth hour, by both clocks, with a block of three more hours.
+    /// A record from the tenth hour, by both clocks, with a block that lasts three more hours.
     fn record() -> Vec<u8> {
         let mut record = Record::new(
             Ledger::new(LocalTime(0), ServiceTime(0)),
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn a_block_outlives_a_reboot_by_the_wall_clock() {
         assert_eq!(blocked(at(2, 0), 11), Some(2));
-        // The wall clock was set back in between, so no time has passed by it.
+        // The wall clock was set back in between, so by this clock no time has passed.
         assert_eq!(blocked(at(2, 0), 1), Some(3));
         for (epoch, reserved) in [(2, 0), (1, 5)] {
             let hours = if epoch == 1 { 11 } else { 0 };

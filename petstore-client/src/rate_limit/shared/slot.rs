@@ -11,7 +11,8 @@ use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
 /// A member without an update for this long counts as dead.
 pub(crate) const MEMBER_LEASE: Duration = Duration::from_secs(5);
-/// What one request adds to the weighted use, which loses a quarter with each window.
+/// What one request adds to the weighted use. Each new window reduces the weighted use by a
+/// quarter.
 const USE_UNIT: u64 = 1_024;
 
 /// Identifies a process that shares a key's limits with others through a store.
@@ -57,9 +58,10 @@ pub(crate) struct Slot {
     previous: u64,
     /// Whether calls waited when the last window ended.
     hungry: bool,
-    /// Requests granted in all windows, older ones weighted less. The lowest weighted use goes first.
+    /// Requests granted in all windows; older ones count less. The member with the lowest value
+    /// goes first.
     weighted_use: u64,
-    /// When the member is taken for dead.
+    /// When the member counts as dead, unless it reports before.
     until: LocalTime,
     /// Whether the record was restored and the member has not reported to it since.
     awaits_report: bool,
@@ -68,7 +70,7 @@ pub(crate) struct Slot {
 impl Slot {
     /// Creates the slot of a new member.
     pub(crate) fn new(id: MemberId, weighted_use: u64) -> Self {
-        // Its demand is not known yet.
+        // The demand of a new member is not known yet.
         Self {
             id,
             weighted_use,
@@ -105,7 +107,7 @@ impl Slot {
         self.got
     }
 
-    /// Returns what the member got in the window before.
+    /// Returns how many requests the member got in the window before.
     pub(crate) fn previous(&self) -> u64 {
         self.previous
     }
@@ -123,15 +125,16 @@ impl Slot {
         self.got + self.previous > 0
     }
 
-    /// Records what a member reports: it has so many requests reserved, calls wait, and it has given
-    /// some back.
+    /// Records a member's report: how many requests it has reserved, how many calls wait, and how
+    /// many reservations it gives back.
     pub(crate) fn report(&mut self, reserved: u64, want: u64, given_back: u64, until: LocalTime) {
         (self.reserved, self.want, self.until) = (reserved, want, until);
         self.awaits_report = false;
         self.got = self.got.saturating_sub(given_back);
     }
 
-    /// Records granted requests. Those of a probe still wait when its response opens the window.
+    /// Records granted requests. After the grant of a probe, its call still counts as waiting,
+    /// because the response opens the window.
     pub(crate) fn grant(&mut self, requests: u64, is_probe: bool) {
         self.reserved += requests;
         self.got += requests;
@@ -140,7 +143,7 @@ impl Slot {
         }
     }
 
-    /// Records reservations of which the outcome is known.
+    /// Records that reservations have ended, because their outcomes are known.
     pub(crate) fn end_requests(&mut self, requests: u64) {
         self.reserved = self.reserved.saturating_sub(requests);
     }
@@ -154,7 +157,7 @@ impl Slot {
         self.awaits_report
     }
 
-    /// Returns when the member is taken for dead, unless it reports before.
+    /// Returns when the member counts as dead, unless it reports before.
     pub(crate) fn end(&self) -> LocalTime {
         self.until
     }
@@ -164,7 +167,8 @@ impl Slot {
         self.reserved = requests;
     }
 
-    /// Records that nothing has been heard of the member for too long. Returns what it had reserved.
+    /// Records that the member has not reported for too long. Returns how many requests it had
+    /// reserved.
     pub(crate) fn silence(&mut self, now: LocalTime) -> u64 {
         (self.want, self.until) = (0, self.until.min(now));
         std::mem::take(&mut self.reserved)

@@ -1,8 +1,8 @@
 //! A member's update of the record: it reports what it has done, and is granted reservations.
 //!
 //! A member reserves requests in advance and reports their outcomes later, so most requests need no
-//! update. When it reports does not change what is free: an update lowers `remaining` and the member's
-//! reservations together.
+//! update. The time of a report does not change how many requests are free, because an update
+//! lowers `remaining` and the member's reservations together.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{Quota, WaitReason};
 
-/// The first lease of a granted probe. By its end, the member has sent the probe and reported that.
+/// The first lease of a granted probe. Before it ends, the member sends the probe and reports that.
 const PROBE_LEASE: Duration = Duration::from_secs(3);
 /// How soon a member without a grant tries again.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
@@ -33,25 +33,25 @@ const MIN_RESPONSE_TIME: Duration = Duration::from_millis(100);
 const MAX_SPREAD: Duration = Duration::from_millis(300);
 /// While the first window that members see is younger than this, others may be about to start.
 const START_TIME: Duration = Duration::from_millis(2_500);
-/// The part of that window's limit which one member gets until then, as a divisor.
+/// Until then, one member gets at most the window's limit divided by this.
 const START_PART: u64 = 4;
-/// If less of the window is left, nothing is kept for members that may start.
+/// If a smaller part of the window is left, nothing is kept for members that may start.
 const MIN_START_REST: f64 = 0.2;
-/// If this many times the cap for requests in flight is left, nothing of the cap is reserved for members
-/// that do not wait.
+/// If the quota leaves more than this many times the cap on requests in flight, no part of the cap
+/// is reserved for members that do not wait.
 const FAR_MORE: u64 = 64;
 
 /// A member's report, with times on the record's clock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
     pub(crate) outcomes: Vec<Outcome>,
-    /// The member's requests that are reserved or in flight. An absolute number, so that an update
+    /// The member's requests that are reserved or in flight. The number is absolute, so an update
     /// whose reply was lost does no harm.
     pub(crate) reserved: u64,
     pub(crate) given_back: u64,
     /// The number of updates in the newest record that the member has seen.
     pub(crate) seen_updates: u64,
-    /// Calls that wait, and how many requests the member would reserve in advance.
+    /// How many calls wait, and how many requests the member would reserve in advance.
     pub(crate) want: u64,
     pub(crate) prefetch: u64,
     pub(crate) blocked: Option<Block>,
@@ -64,7 +64,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Returns the report in the time of a store whose clock is `by` microseconds ahead.
+    /// Returns the report with its times on a store's clock, which is `by` microseconds ahead.
     pub(crate) fn moved(&self, by: i64) -> Self {
         let outcomes = self.outcomes.iter();
         Self {
@@ -120,8 +120,9 @@ impl<'u> Update<'u> {
         }
     }
 
-    /// Updates the member's part of a stored record. Restores a record that is lost, or older than the
-    /// member's `copy`, from that. Returns the new record in both forms, and what the member gets.
+    /// Updates the member's part of a stored record. If the record is lost, or older than the
+    /// member's `copy`, it is restored from the copy. Returns the new record, decoded and encoded,
+    /// and what the member gets.
     pub(crate) fn apply_to_stored(
         self,
         current: Option<&[u8]>,
@@ -155,8 +156,8 @@ impl<'u> Update<'u> {
         })
     }
 
-    /// Returns the stored record, with what the member knows that it lacks: a store may lose updates, and a
-    /// file may be moved away and back.
+    /// Returns the stored record, completed by what the member knows. A store may lose updates, and
+    /// a file may be moved away and back.
     fn current(
         self,
         stored: Option<Record>,
@@ -238,12 +239,13 @@ impl<'u> Update<'u> {
         }
         let (part, in_flight) = self.parts(record, allowance);
         let requests = part.min(in_flight);
-        // Otherwise the cap for requests in flight is the limit, and may soon rise.
+        // Otherwise the cap on requests in flight was the limit, and there may soon be room.
         let is_reserved_for_others = requests < self.report.want && requests == part;
         self.granted(record, requests, false, is_reserved_for_others)
     }
 
-    /// Returns what the member may get while others may be about to start, in the first window.
+    /// Returns what the member may get in the first window, while other members may be about to
+    /// start.
     fn start(self, record: &Record) -> Option<Start> {
         let ledger = record.ledger();
         let service_now = ledger.service_time(self.now);
@@ -272,8 +274,8 @@ impl<'u> Update<'u> {
             .map(|window| OpenWindow::new(window.limit(), window.part_left(service_now)));
         let part = claim.fair_part(allowance.left(), window);
         let mut in_flight = claim.fair_part(allowance.requests(), window);
-        // One request may always be in flight, and more while far more is left: they are not reserved for
-        // members that do not wait.
+        // Two exceptions reserve nothing for members that do not wait: one request may always be in
+        // flight, and more may be while far more is left.
         let asked = claim.part_of_waiting(allowance.requests());
         let reserved = record.members().reserved();
         if reserved == 0 {
@@ -307,7 +309,7 @@ impl<'u> Update<'u> {
         }
     }
 
-    /// Returns when a member asks again that gets nothing.
+    /// Returns when a member that gets nothing asks again.
     fn ask_again(self, record: &Record, wait: Decision) -> LocalTime {
         let at = match wait {
             Decision::WaitUntil(block) => return self.after_block(record, &block),
@@ -328,8 +330,8 @@ impl<'u> Update<'u> {
         opens.min(self.now.plus(look))
     }
 
-    /// Returns when the response to the probe is expected: after one latency. The longer it takes, the
-    /// longer the interval.
+    /// Returns when to look for the response to the probe: first after about one latency. The
+    /// longer it takes, the longer the interval.
     fn after_probe(self, record: &Record) -> LocalTime {
         let latency = record.ledger().latency();
         let granted = record.members().probe_granted().unwrap_or(self.now);
@@ -362,14 +364,14 @@ fn open_minute(ledger: &Ledger, service_now: ServiceTime) -> Option<&Window> {
         .find(|window| window.quota() == Quota::Minute && !ledger.has_passed(window, service_now))
 }
 
-/// How soon a response is expected that makes room.
+/// Returns how soon a response is expected, which makes room.
 fn response_time(record: &Record) -> Duration {
     (record.ledger().latency() * 6 / 5).max(MIN_RESPONSE_TIME)
 }
 
 /// An update that was applied to a stored record.
 pub(crate) struct Applied {
-    /// The new record, as it is stored.
+    /// The new record, encoded.
     pub(crate) bytes: Vec<u8>,
     pub(crate) record: Record,
     pub(crate) granted: Granted,

@@ -337,7 +337,7 @@ async fn a_member_that_leaves_and_one_that_ends_leave_no_file_behind() {
     assert_eq!((files(), is_alive(&two, 1)), (4, Some(true)), "as it was");
     advance(CHECKED_AGAIN).await;
     assert_eq!(is_alive(&two, 1), Some(false));
-    // Like a killed process: the record no longer contains it, and no member checks it.
+    // This is like a killed process: the record no longer contains it, and no member checks it.
     drop(two);
     assert_eq!(files(), 4);
     update(&FileStore::new(folder.path()), 3, b"three")

@@ -199,8 +199,8 @@ fn a_member_asks_again_when_a_response_or_an_end_is_due() {
 
 #[test]
 fn members_are_filled_to_one_level_and_the_rest_goes_by_turn() {
-    // For each member: its granted and wanted requests and its weighted use. Then what is free, and
-    // what each member gets.
+    // For each member, its granted and wanted requests and its weighted use; then how many requests
+    // are free, and how many each member gets.
     type Case<'c> = (&'c [(u64, u64, u64)], u64, &'c [u64]);
     let cases: &[Case<'_>] = &[
         (&[(0, 10, 0), (0, 10, 0)], 10, &[5, 5]),

@@ -89,8 +89,8 @@ fn a_member_updates_the_record_as_soon_as_others_need_it() {
         "nothing is known yet"
     );
     assert_eq!(none.member.clone().report(at(0), 1, 0.0).prefetch, 0);
-    // How many calls wait at the update, how many requests are sent and answered, how many calls
-    // wait then, and when the next update is due.
+    // In this order: how many calls wait at the update, how many requests are sent and answered,
+    // how many calls wait after that, and when the next update is due.
     for (waiting, sent, answered, then, expected) in [
         (0, 0, 0, 0, None),
         (0, 0, 0, 1, Some(1)),
@@ -148,7 +148,8 @@ fn a_member_that_got_too_little_asks_soon() {
 
 #[test]
 fn a_member_keeps_two_seconds_of_its_rate() {
-    // How many of twenty requests are sent, in which time, and how many calls wait then.
+    // The first three: how many of twenty requests are sent, in which time, and how many calls wait
+    // after that.
     for (sent, later, waiting, reserved, given_back, ahead) in [
         (10, 1_000, 0, 10, 0, 0),
         (10, 1_000, 1, 10, 0, 10),

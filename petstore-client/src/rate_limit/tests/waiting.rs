@@ -63,7 +63,7 @@ async fn used_up() -> Arc<Limiter> {
 async fn the_first_in_line_resets_its_timer_when_another_went_first() {
     let limiter = used_up().await;
     let start = clock::now();
-    // A separate task: only its own waker can wake it.
+    // It runs in a separate task, so that only its own waker can wake it.
     let behind = Arc::clone(&limiter);
     let waiting = tokio::spawn(async move {
         drop(behind.acquire(low(), ignore).await.unwrap());
@@ -116,7 +116,7 @@ async fn all_whose_wait_becomes_too_long_are_told_at_once() {
         latest: clock::now() + Duration::from_secs(60),
         ..acquire()
     };
-    // A call with an unlimited wait is before them.
+    // A call with an unlimited wait is in line before them.
     let calm = Acquire {
         latest: start + Duration::from_secs(100_000),
         ..acquire()
@@ -393,7 +393,7 @@ async fn cost_of_a_permit() {
     }
 }
 
-/// A limiter on a simulated machine, and the number of seconds for which that was suspended.
+/// Returns a limiter on a simulated machine, and the seconds for which that machine was suspended.
 fn suspendable() -> (Arc<Limiter>, Arc<AtomicU64>) {
     let suspended = Arc::new(AtomicU64::new(0));
     let seconds = Arc::clone(&suspended);

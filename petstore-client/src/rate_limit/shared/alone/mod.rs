@@ -1,5 +1,5 @@
-//! What a member does while its store is unreachable: it goes on at a pace that leaves room for members
-//! that it cannot see.
+//! What a member does while its store is unreachable. It goes on, at a pace that leaves room for
+//! the members that it cannot see.
 
 mod pace;
 
@@ -16,8 +16,8 @@ use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::BlockReason;
 
-/// A longer wait for members that cannot be seen is a block: a call that may not wait so long fails. The
-/// pauses after a start and after a reset are shorter.
+/// A longer wait for unseen members counts as a block, so that a call that may not wait so long
+/// fails. The pauses after a start and after a reset are shorter.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,7 @@ impl Alone {
 
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, local: &Local, now: LocalTime, policy: &Policy) -> Decision {
-        // A configured share is exact: it leaves room for others.
+        // A configured share already leaves room for the others.
         if !policy.has_whole_quota() {
             return local.decide(now, policy);
         }
@@ -79,7 +79,8 @@ impl Alone {
         }
     }
 
-    /// Ends a wait for the reset when the requests that are kept for others become free.
+    /// Shortens a wait for the reset: it ends when the requests that are kept for late members
+    /// become free.
     fn until_reserve_ends(&self, decision: Decision, now: LocalTime) -> Decision {
         match (decision, self.pace.reserves_until(now)) {
             (Decision::WaitUntil(block), Some(until)) => Decision::WaitUntil(Block {
@@ -119,13 +120,14 @@ fn bounded(policy: &Policy, in_flight: u64, kept: u64) -> Policy {
     }
 }
 
-/// Waits until an instant, at most until the reset if that has not passed.
+/// Returns the decision to wait until an instant, but at most until the reset if that is still to
+/// come.
 fn wait_for_others(ledger: &Ledger, now: LocalTime, until: LocalTime) -> Decision {
     let Some(window) = tightest(ledger) else {
         return Decision::Pause(now.plus(MAX_PAUSE));
     };
     let opens_at = opens_at(ledger, window, now);
-    // A wait that ends in the past would be repeated at once, again and again.
+    // A wait with its end in the past would be repeated at once, for ever.
     let (until, named) = if now < opens_at {
         (until.min(opens_at), window.reset())
     } else {

@@ -1,15 +1,18 @@
 //! How fast a member sends while it cannot see the other members, because their store is unreachable.
 //!
-//! What remains of a quota shows how fast all members together use it. Each member corrects its own pace
-//! by that, so that all of them let the rest fall by a factor of e in a time that is many latencies long.
-//! Then each reading is fresh, and few requests are in flight when the rest runs out. The members count
-//! each other when they start and after each reset: each one sends a single request, waits, and sees how
-//! many requests have arrived.
+//! "The rest" is what remains of a quota. How fast it falls shows how fast all members together use
+//! it. Each member corrects its own pace by that. The aim is that the rest falls by a factor of e
+//! in a time, the drain, that is many latencies long. Then each reading is fresh, and few requests
+//! are in flight when the rest runs out.
 //!
-//! This code is pure: instants, readings and random numbers come in, and a bound for the requests in
-//! flight or a wait goes out. Its constants were tuned in the simulator, with 60, 300 and 1,000 requests a
-//! minute, 2 to 64 members with 1 to 64 tasks each, started within 0, 2 and 20 s (`simulator::alone`); ten
-//! seeds each. "Cells" below are those of this grid. [`Advice`] is what comes out.
+//! The members count each other when they start and after each reset: each one sends a single
+//! request, waits, and sees how many requests have arrived.
+//!
+//! This code is pure. Instants, readings and random numbers come in. Out goes an [`Advice`]: a
+//! bound for the requests in flight, or a wait. Its constants were tuned in the simulator, with 60,
+//! 300 and 1,000 requests a minute, 2 to 64 members with 1 to 64 tasks each, started within 0, 2
+//! and 20 s (`simulator::alone`); ten seeds each. A "cell" below is one combination of these
+//! values.
 
 use std::time::Duration;
 
@@ -20,24 +23,27 @@ use crate::rate_limit::view::Quota;
 #[path = "pace_tests.rs"]
 mod tests;
 
-/// How long the rest takes to fall by a factor of e, in seconds. In the first window, members may still
-/// be starting, and each one that starts when nothing is left is refused once: with 3 s, 12 of 36 cells
-/// with starts within 20 s had a ban. Later, small quotas fall faster, because a member gives up more of
-/// them while it waits: with 15 s, 0.66 of 60 a minute was used, where it is 0.87.
+/// The drain: how long the rest takes to fall by a factor of e, in seconds. In the first window it
+/// is long, because members may still be starting, and each one that starts when nothing is left is
+/// refused once. With 3 s, 12 of 36 cells with starts within 20 s had a ban. In later windows it is
+/// short for small quotas, because a waiting member leaves more of them unused. With 15 s, 0.66 of
+/// 60 a minute was used instead of 0.87.
 const FIRST_DRAIN: f64 = 15.0;
 const MIN_DRAIN: f64 = 3.0;
 const MAX_DRAIN: f64 = 15.0;
-/// With this many requests a second, a full window begins if the drain is between the two above.
+/// Between these two bounds, a full window begins with this many requests a second.
 const FIRST_REQUESTS: f64 = 20.0;
-/// A minute has this many drains, also when less of it is left. In the last ones the rest is small.
+/// The bounds of the number of drains in a minute, even if less of the minute is left. In the last
+/// drains the rest is small.
 const MIN_DRAINS: f64 = 4.0;
 const MAX_DRAINS: f64 = 12.0;
-/// A drain takes this many latencies at least, however soon the reset is. Readings are one latency old.
+/// A drain takes at least this many latencies, however soon the reset is, because readings are one
+/// latency old.
 const MIN_DRAIN_LATENCIES: f64 = 4.0;
-/// A lower mean latency counts as this one: a few requests in a short time tell little of the pace. With
-/// 20 ms, 4 members 5 ms away use 0.91 of 300 a minute, with 100 ms 0.96.
+/// A lower mean latency counts as this one, because a few requests in a short time say little about
+/// the pace. With 20 ms, 4 members 5 ms away use 0.91 of 300 a minute, with 100 ms 0.96.
 const MIN_LATENCY: Duration = Duration::from_millis(100);
-/// A longer mean latency counts as this one: a window is no longer.
+/// A longer mean latency counts as this one, because a window is no longer than this.
 const MAX_LATENCY: Duration = Duration::from_secs(60);
 
 /// How long a member that starts waits after its first response. It counts the members that start
@@ -49,53 +55,60 @@ const RESET_PAUSE: Duration = Duration::from_secs(1);
 /// A member's second request comes up to this many latencies after the pause, at random.
 const MAX_SPREAD: f64 = 3.0;
 
-/// A member that loses the store may have this part of the rest in flight, divided by the members in the
-/// last record, and at most `MAX_AFTER_LOSS` requests. The first measurements correct it.
+/// A member that loses the store starts with this part of the rest in flight, divided by the number
+/// of members in the last record. It has at most `MAX_AFTER_LOSS` requests in flight. The first
+/// measurements correct that.
 const PART_AFTER_LOSS: f64 = 1.0 / 32.0;
 const MAX_AFTER_LOSS: f64 = 8.0;
-/// If fewer requests are left for each member, it waits for the reset: the others may have used them up
-/// since its last update, and each member would be refused once.
+/// If fewer requests are left for each member, a member that loses the store waits for the reset.
+/// The others may have used the rest up since its last update, and then each member would be
+/// refused once.
 const ENOUGH_AFTER_LOSS: u64 = 8;
-/// Other members are assumed for two windows after they were last seen.
+/// Other members are assumed to run for two windows after they were last seen.
 const OTHERS_REMEMBERED: Duration = Duration::from_secs(120);
 
-/// The bounds of the change by one measurement. A rise of 1.5 uses no more, and is less fair.
+/// The bounds of the factor by which one measurement changes the pace. With 1.5, no more is used,
+/// and the use is less fair.
 const MIN_CHANGE: f64 = 0.25;
 const MAX_CHANGE: f64 = 1.25;
-/// Each measurement adds this part of what all may have in flight, so that the members' paces approach
-/// each other. With 1/128, 4 cells with 64 members had a ban.
+/// Each measurement adds to the pace this part of what all members may have in flight. So the paces
+/// of the members approach each other. With 1/128, 4 cells with 64 members had a ban.
 const LEVELLING: f64 = 1.0 / 512.0;
-/// The weight of a measurement of the decay against the ones before. With 1, the use is 0.01 lower.
+/// The weight of a new measurement of the decay; the earlier ones have the rest of 1. With 1, the
+/// use is 0.01 lower.
 const DECAY_WEIGHT: f64 = 0.3;
-/// The decay that is expected while no response comes, compared with the measured one. With 1.5, the use
-/// is 0.01 lower; with 1, there are refusals with 64 members.
+/// The decay that is expected while no response comes, as a multiple of the measured one. With 1.5,
+/// the use is 0.01 lower; with 1, there are refusals with 64 members.
 const DECAY_MARGIN: f64 = 1.3;
-/// The largest decay that is expected, compared with the intended one. Without it, members give up after a
-/// burst of others, and fairness is 0.39 instead of 0.50 at 300 a minute.
+/// The largest decay that is expected, as a multiple of the intended one. Without this bound,
+/// members stop sending after a burst of others, and fairness at 300 a minute is 0.39 instead of
+/// 0.50.
 const MAX_DECAY: f64 = 2.0;
 
-/// The requests given up at the end of a window: one for each other member, at most `MIN_KEPT` and a
-/// sixteenth of the limit, and never more than `MAX_KEPT`. Members with old readings still send a few then:
-/// with a 24th, members at 300 a minute have 12 refusals instead of none, with 24 at most those at 1,000
-/// a minute have 4.
+/// The requests left unused at the end of a window: one for each other member, at most `MIN_KEPT`
+/// plus a sixteenth of the limit, and never more than `MAX_KEPT`. Members with old readings still
+/// send a few requests then. With a 24th instead of a sixteenth, members at 300 a minute have 12
+/// refusals instead of none. With a `MAX_KEPT` of 24, those at 1,000 a minute have 4.
 const MIN_KEPT: u64 = 2;
 const KEPT_PART: u64 = 16;
 const MAX_KEPT: u64 = 32;
-/// In its first window, a member keeps this many requests for members that start later, until this long
-/// before the reset. Without that, 15 members at 300 a minute that started after one with 64
-/// tasks were each refused once, which is a ban.
+/// In its first window, a member keeps the most of them (see above), for members that start later.
+/// It does so until this long before the reset. Without that, 15 members that started after one
+/// with 64 tasks, at 300 a minute, were each refused once, which is a ban.
 const RESERVE_END: Duration = Duration::from_secs(5);
 
-/// A member that sees nobody doubles its pace if there is room for this many times the pace, and has at
-/// most a quarter of the rest in flight. After `MEASUREMENTS_OF_SOLE_USER` of these, it is the sole user.
+/// A member that sees nobody doubles its pace if there is room for this many times its pace. It has
+/// at most a quarter of the rest in flight. After `MEASUREMENTS_OF_SOLE_USER` measurements without
+/// others, it counts as the sole user.
 const ROOM_TO_DOUBLE: f64 = 4.0;
 const MAX_PART_AT_START: f64 = 0.25;
 const MEASUREMENTS_OF_SOLE_USER: u32 = 8;
 
-/// A reading that is older than this and than two latencies says little: one request checks.
+/// A reading that is older than this, and older than two latencies, says little. Then a single
+/// request checks.
 const MIN_OLD: Duration = Duration::from_millis(100);
 
-/// What a response shows of the window that leaves the fewest requests.
+/// What a response shows about the window that leaves the fewest requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Observation {
     /// When the request was sent, and when its response came.
@@ -107,7 +120,7 @@ pub(crate) struct Observation {
     /// When the window was first seen, and when a request may be sent after its reset.
     pub(crate) opened_at: LocalTime,
     pub(crate) reset_at: LocalTime,
-    /// The requests in this window of this member and of others, as far as they are known.
+    /// The known requests in this window, of this member and of others.
     pub(crate) own: u64,
     pub(crate) others: u64,
     /// The requests of this member in flight, including the one that was answered.
@@ -123,26 +136,26 @@ pub(crate) enum Advice {
     InFlight(u64),
     /// Send nothing before this instant.
     Wait(LocalTime),
-    /// Send nothing before the reset, at this instant: what is left is for others.
+    /// Send nothing before the reset, which is at this instant. What is left is for others.
     WaitForReset(LocalTime),
 }
 
 /// The pace of one member.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace {
-    /// How many requests may be in flight; below 1, how many are sent in one latency.
+    /// How many requests may be in flight. Below 1, it is how many are sent in one latency.
     rate: f64,
     phase: Phase,
     last: Option<Observation>,
-    /// Whether no reset has been seen.
+    /// Whether no reset has been seen yet.
     in_first_window: bool,
-    /// Until when others are assumed.
+    /// Until when other members are assumed to run.
     others_until: Option<LocalTime>,
     /// The number of measurements.
     measurements: u32,
     /// The most requests in flight since the last measurement.
     most_in_flight: u64,
-    /// How fast the rest falls: the logarithm of its change, per latency.
+    /// How fast the rest falls: the logarithm of its change in one latency.
     decay: f64,
     /// A random number, exponentially distributed with mean 1. Each response brings a new one.
     draw: f64,
@@ -157,7 +170,7 @@ enum Phase {
     Counting { until: LocalTime, before: u64 },
     /// The next response begins a measurement.
     Beginning,
-    /// A measurement runs since an instant, at which `remaining` requests were left.
+    /// A measurement is running since an instant at which `remaining` requests were left.
     Measuring { since: LocalTime, remaining: u64 },
 }
 
@@ -241,8 +254,8 @@ impl Pace {
         self.last.map_or(0, |last| self.kept_of(&last, now))
     }
 
-    /// Returns until when a member leaves requests to members that start later, if it does. It cannot know
-    /// of them in its first window.
+    /// Returns until when the member leaves requests to members that start later, if it does. It
+    /// does so in its first window, when it cannot know of them.
     pub(crate) fn reserves_until(&self, now: LocalTime) -> Option<LocalTime> {
         let last = self.last.as_ref()?;
         let until = last.reset_at.moved(-micros(RESERVE_END));
@@ -280,7 +293,7 @@ impl Pace {
     }
 
     /// Returns the wait after the last response, in latencies. The pace falls together with the
-    /// rest, so there may be no further request: then `None`.
+    /// rest, so there may be no further request; then this returns `None`.
     fn wait_in_latencies(&self, last: &Observation) -> Option<f64> {
         if self.rate <= 0.0 {
             return None;
@@ -291,8 +304,9 @@ impl Pace {
         (used < 1.0).then(|| -(1.0 - used).ln() / decay)
     }
 
-    /// After a reset, each member sends one request. If these would use up more than a quarter of the
-    /// limit, some of them are late, and see the others' requests.
+    /// Returns the advice after a reset, when each member sends one request. If these requests
+    /// would use up more than a quarter of the limit, some members send theirs late, and see the
+    /// requests of the others first.
     fn advice_after_reset(&self, last: &Observation, now: LocalTime) -> Advice {
         let rate = rate_after_reset(last);
         if rate >= 1.0 {
@@ -345,8 +359,8 @@ impl Pace {
         };
     }
 
-    /// Begins to count the members after a reset. A sole user also counts if the quota was used up
-    /// before, because members that started then were refused, and it could not see them.
+    /// Begins to count the members after a reset. A sole user counts too if the quota was used up
+    /// before: members that started then were refused, so it could not see them.
     fn count_after_reset(&mut self, seen: &Observation) {
         let Some(last) = self.last else { return };
         self.in_first_window = false;
@@ -366,8 +380,8 @@ impl Pace {
         };
     }
 
-    /// Continues in a sliding window, or with another quota. A member that had stopped starts again
-    /// with its part.
+    /// Continues in a sliding window, or with another quota. A member that had stopped starts
+    /// again, with its part of the rest.
     fn begin_again(&mut self, seen: &Observation) {
         if self.rate == 0.0 {
             let all = self.left_in(seen).max(0.0) / self.drain(seen);
@@ -376,7 +390,8 @@ impl Pace {
         self.phase = Phase::Beginning;
     }
 
-    /// Records that other members use the quota. If this one was the sole user, it halves its pace.
+    /// Records that other members use the quota. If this member was the sole user until now, it
+    /// halves its pace.
     fn meet_others(&mut self, seen: &Observation) {
         if !self.is_needed() {
             let half = number(seen.remaining) / self.drain(seen) / 2.0;
@@ -387,8 +402,8 @@ impl Pace {
         self.others_until = Some(seen.at.plus(OTHERS_REMEMBERED));
     }
 
-    /// Sets the pace by the number of members, which each have sent one request. The answered
-    /// request does not count.
+    /// Sets the pace by the number of members. Each of them has sent one request since `before`,
+    /// apart from the request that was just answered.
     fn set_by_count(&mut self, seen: &Observation, before: u64) {
         let members = before
             .saturating_sub(seen.remaining.saturating_add(1))
@@ -444,7 +459,8 @@ impl Pace {
                 (left * MAX_PART_AT_START).max(1.0),
             )
         };
-        // Limited by what was in flight: an unused pace shows nothing about a higher one.
+        // The requests that were in flight limit the pace: a pace that was not used shows nothing
+        // about a higher one.
         rate.min(most).min(2.0 * number(self.most_in_flight) + 1.0)
     }
 
@@ -463,7 +479,7 @@ impl Pace {
         (seconds / latency).max(MIN_DRAIN_LATENCIES)
     }
 
-    /// Returns the remaining requests without those that are left unused.
+    /// Returns the rest without the requests that are kept for others.
     fn left_in(&self, seen: &Observation) -> f64 {
         number(seen.remaining) - number(self.kept_of(seen, seen.at))
     }
@@ -509,7 +525,7 @@ fn believed(latency: Duration) -> Duration {
     latency.clamp(MIN_LATENCY, MAX_LATENCY)
 }
 
-/// Returns the duration of `count` latencies, at most a thousand.
+/// Returns the duration of `count` latencies; `count` is capped at a thousand.
 fn latencies_of(seen: &Observation, count: f64) -> Duration {
     believed(seen.latency).mul_f64(count.clamp(0.0, 1_000.0))
 }

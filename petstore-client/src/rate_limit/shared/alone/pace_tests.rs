@@ -27,7 +27,7 @@ fn seen(milliseconds: i64, remaining: u64) -> Observation {
     }
 }
 
-/// The same in the next minute, with requests of other members.
+/// The same observation in the next minute, with requests of other members.
 fn seen_later(milliseconds: i64, remaining: u64, others: u64) -> Observation {
     Observation {
         opened_at: at(60_100),
@@ -75,7 +75,7 @@ fn the_pace_after_a_start_is_a_members_part() {
             "{members}"
         );
     }
-    // Of 64 members, each sends less than one request in a latency.
+    // With 64 members, each sends less than one request in a latency.
     let mut pace = counted(64);
     pace.observe(
         &Observation {
@@ -157,7 +157,8 @@ fn after_a_reset_members_send_one_request_for_a_second() {
     pace.observe(&seen_later(61_100, 995, 3), 0.0);
     let all = (995.0 - 3.0) / (58_900.0 / 4.0 / 100.0);
     assert!((pace.rate - all / 4.0).abs() < 0.1, "{}", pace.rate);
-    // A member with a small part of a small quota comes late: others have shown then what is left.
+    // A member with a small part of a small quota sends late. By then, the requests of others have
+    // shown what is left.
     let mut small = counted(4);
     let few = Observation {
         limit: 60,

@@ -36,7 +36,7 @@ impl BoxStore {
 impl LimitStore for BoxStore {
     async fn update(&self, key: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
         let member = change.member();
-        // A change for the shorter time that the boxed store's future borrows it.
+        // The boxed store's future borrows the change for a shorter time, so it gets a new one.
         let mut apply = |current: Option<&[u8]>, now| change.apply(current, now);
         self.0.update(key, Change::new(member, &mut apply)).await
     }

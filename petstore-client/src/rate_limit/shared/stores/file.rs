@@ -1,9 +1,9 @@
 //! A store for the processes of one machine: a file for each key.
 //!
 //! An update locks the file, reads a page, writes it and unlocks the file: a few system calls that
-//! do not block. It only tries the lock, because a suspended process may hold it. It counts only if
-//! all processes find the file at its path, so that a folder that is deleted, moved or replaced does not
-//! split them.
+//! do not block. An update only tries the lock, because a suspended process may hold it. An update
+//! counts only if the file is still at its path. So if the folder is deleted, moved or replaced,
+//! all processes continue with the same new file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,18 +24,18 @@ use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, StoreError
 const MAGIC: [u8; 4] = *b"PSL1";
 const HEADER: usize = 10;
 const PAGE: usize = 4_096;
-/// The lock is tried for this long, with pauses of 1, 2, 4, 8 and then 16 ms. A process normally holds it
-/// for microseconds, but may not be scheduled for a while.
+/// An update tries the lock for this long, with pauses of 1, 2, 4, 8 and then 16 ms. A process
+/// normally holds it for microseconds, but may not be scheduled for a while.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
 /// How often an update opens the files again because they were deleted, moved or replaced meanwhile.
 const MAX_REOPENINGS: u32 = 8;
 /// How often the store checks whether a member still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// A longer update blocks the runtime for too long; the file may be on a network.
+/// A longer update blocks the runtime for too long. The file may be on a network.
 const MAX_UPDATE_TIME: Duration = Duration::from_millis(100);
 /// The maximum number of keys with open files. Each key has two.
 const MAX_OPEN_KEYS: usize = 64;
-/// How long a file system is not used after it was slow twice.
+/// How long a file is not used after two slow updates in a row.
 const SLOW_PAUSE: Duration = Duration::from_secs(10);
 
 /// Shares limits between the processes of one machine, through files in a folder.
@@ -64,7 +64,8 @@ pub struct FileStore {
 /// The open files of a store.
 #[derive(Debug)]
 struct OpenKeys {
-    /// The process that opened them. A fork shares them and their locks with its child.
+    /// The process that opened the files. After a fork, parent and child share them and their
+    /// locks.
     process: u32,
     secret: Option<Arc<Secret>>,
     keys: HashMap<RecordKey, OpenKey>,
@@ -83,7 +84,8 @@ struct OpenKey {
 struct KeyFiles {
     secret: Arc<Secret>,
     record: PlacedFile,
-    /// Until when a member without a file may not have noticed yet that files were replaced.
+    /// After files were replaced, until when a member without a file may still be alive: it may not
+    /// have noticed yet.
     settled_at: Option<Instant>,
     state: Mutex<KeyState>,
     members: Mutex<HashMap<MemberId, SeenMember>>,
@@ -193,7 +195,7 @@ impl LimitStore for FileStore {
                 }
             }
         }
-        // A page is written whole, so that it can be read without the lock.
+        // Pages are written in one piece, so a page can be read without the lock.
         let files = self.open_keys().files(&self.folder, key);
         if let Ok(files) = files {
             files.show(&mut change, now());
@@ -281,7 +283,7 @@ impl OpenKeys {
         Ok(secret)
     }
 
-    /// Closes the files of the key that was not used for longest.
+    /// Closes the files of the least recently used key.
     fn close_unused(&mut self) {
         let first = self.keys.iter().min_by_key(|(_, open)| open.used_at);
         if let Some(key) = first.map(|(key, _)| key.clone()) {
@@ -289,7 +291,7 @@ impl OpenKeys {
         }
     }
 
-    /// Closes files that other processes do not find in their place.
+    /// Closes files that are no longer at their paths.
     fn close_replaced(&mut self, key: &RecordKey) {
         self.keys.remove(key);
         self.replaced_at = Some(clock::now());
@@ -361,7 +363,7 @@ impl KeyFiles {
         Ok(write_page(self.record.file(), &page)?)
     }
 
-    /// Shows the record to a member that cannot update it.
+    /// Shows the record to a member, although it cannot be updated.
     fn show(&self, change: &mut Change<'_>, now: StoreTime) {
         let mut page = [0; PAGE];
         let _state = lock(&self.state);
@@ -439,8 +441,8 @@ fn write_page(mut file: &File, page: &[u8]) -> io::Result<()> {
     file.write_all(page)
 }
 
-/// Returns the time since boot, on a clock that all processes of the machine share and nobody
-/// changes.
+/// Returns the time since boot. All processes of the machine share this clock, and nobody can set
+/// it.
 #[cfg(target_os = "linux")]
 fn now() -> StoreTime {
     static BOOT: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {

@@ -18,7 +18,7 @@ const SECRET_LENGTH: usize = 64;
 const MEMBER_LENGTH: usize = 16;
 /// The ending of a record's name.
 const RECORD: &str = "limits";
-/// A file that nobody has written for this long is of no use: the longest block lasts 25 hours.
+/// A file that nobody has written for this long is useless: the longest block lasts 25 hours.
 const MAX_AGE: Duration = Duration::from_secs(26 * 3600);
 
 /// An open file, and the path at which other processes look for it.
@@ -45,7 +45,7 @@ impl PlacedFile {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // Otherwise the next line, or a read, waits for the other end of a pipe.
+        // With a pipe, the next line or a read would wait for its other end.
         if is_pipe(&path) {
             let problem = format!("{} is a pipe, and not a file", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
@@ -89,7 +89,7 @@ impl Identity {
         }
     }
 
-    /// Without numbers: Windows neither deletes an open file nor moves its folder.
+    /// No numbers are needed: Windows neither deletes an open file nor moves its folder.
     #[cfg(not(unix))]
     fn of(_: &std::fs::Metadata) -> Self {
         Self {}
@@ -213,7 +213,8 @@ fn is_old(path: &Path) -> bool {
     age.is_ok_and(|age| age > MAX_AGE)
 }
 
-/// Removes a file unless a process has locked it. Returns whether one has; `None` if unknown.
+/// Removes a file unless a process has locked it. Returns whether it is locked; `None` if that is
+/// unknown.
 pub(super) fn remove_unless_locked(path: &Path) -> Option<bool> {
     let file = match File::open(path) {
         Ok(file) => file,

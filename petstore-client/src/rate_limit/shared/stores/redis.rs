@@ -1,8 +1,7 @@
 //! A store for several machines: a Redis server with a value for each key.
 //!
-//! An update compares and sets the whole record in one round trip, using the result of the last
-//! update. A command that times out may still run. That is harmless, because members report
-//! absolute numbers.
+//! An update is one round trip. It replaces the record if it is still that of the last update. A
+//! command that times out may still run. That is harmless, because members report absolute numbers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -38,13 +37,13 @@ return {1, now, false}";
 const TAG: usize = 16;
 /// A record expires if nobody updates it for the duration of the longest block.
 const TTL: Duration = Duration::from_secs(25 * 3600);
-/// Long enough for a server with a latency of 250 ms, and for many processes that start at the
-/// same time on a busy machine.
+/// The time limit for connecting. It suffices for a server with a latency of 250 ms, and for many
+/// processes that start at the same time on a busy machine.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time to connect, to read, and to write twice if members conflict.
+/// The time limit for an update: it may connect, read, and write twice if members conflict.
 const UPDATE_TIMEOUT: Duration = Duration::from_secs(3);
-/// The maximum number of attempts of an update if others update the record first.
+/// The maximum number of attempts of an update, if others update the record first each time.
 const MAX_CONFLICTS: u32 = 50;
 /// The bounds of the delay after conflicts, which starts at two round trips, and doubles.
 const MIN_CONFLICT_PAUSE: Duration = Duration::from_millis(1);
@@ -77,7 +76,7 @@ pub struct RedisStore {
     records: std::sync::Mutex<HashMap<RecordKey, Arc<Mutex<LastRecord>>>>,
 }
 
-/// A connection, and the process that opened it: a fork cannot use it.
+/// A connection, and the process that opened it. The child of a fork cannot use it.
 struct OpenConnection {
     process: u32,
     connection: MultiplexedConnection,
@@ -179,7 +178,7 @@ impl RedisStore {
     fn last(&self, key: &RecordKey) -> Arc<Mutex<LastRecord>> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         if records.len() >= MAX_RECORDS && !records.contains_key(key) {
-            // An update of a record that is not known here reads it first.
+            // An update of a dropped record reads it again first.
             records.clear();
         }
         Arc::clone(records.entry(key.clone()).or_default())
@@ -226,7 +225,7 @@ impl LimitStore for RedisStore {
                 return Ok(());
             }
             last.record = current.filter(|record| record.len() >= TAG);
-            // Retries immediately with the record that the conflict returned, which would soon be
+            // Try again at once, because the record that the conflict returned would soon be
             // outdated.
             if conflicts % 2 == 1 {
                 let pause = asked.elapsed().max(MIN_CONFLICT_PAUSE) * (1 << conflicts.min(9));
