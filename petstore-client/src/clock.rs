@@ -23,7 +23,7 @@ pub(crate) fn on_runtime(machine_time: Duration) -> Duration {
     let machine = std::time::Instant::now();
     let runtime = now().into_std();
     match runtime.checked_duration_since(machine) {
-        // The time between the two readings.
+        // So little is only the time between the two readings.
         Some(ahead) if ahead < MIN_ADVANCE => machine_time,
         Some(ahead) => machine_time.saturating_add(ahead),
         None => machine_time.saturating_sub(machine.saturating_duration_since(runtime)),
@@ -40,8 +40,8 @@ pub(crate) fn suspended() -> Duration {
     boot.saturating_sub(monotonic)
 }
 
-/// Returns how far the wall clock is ahead of the monotonic clock, which stands still while the machine
-/// is suspended. A wall clock that is set forward looks like a suspension.
+/// Returns how far the wall clock is ahead of the monotonic clock. The monotonic clock stands still
+/// while the machine is suspended. A wall clock that is set forward looks like a suspension.
 #[cfg(not(target_os = "linux"))]
 #[expect(
     clippy::disallowed_methods,

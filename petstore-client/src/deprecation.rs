@@ -18,7 +18,7 @@ pub struct Deprecation {
     replacement: Option<String>,
 }
 
-/// The removal of an operation that the specification announces.
+/// A removal that the specification announces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Removal {
     /// In seconds since 1970.

@@ -46,10 +46,11 @@ macro_rules! option_setters {
             self
         }
 
-        /// Sets how long an exhausted quota or a ban may delay the call in total (default: 120 s). If
-        /// the delay would be longer, the call fails immediately, and its error says when to retry.
-        /// Zero never waits for a quota. While requests in flight may use up the quota, the call
-        /// waits for their responses, which only `timeout` limits.
+        /// Sets how long an exhausted quota or a ban may delay the call in total (default: 120 s).
+        /// If the delay would be longer, the call fails immediately, and its error says when to
+        /// retry. With zero, the call never waits for a quota. This limit does not cover the wait
+        /// for the responses to other requests, while these may use up the quota; only `timeout`
+        /// does.
         pub fn max_wait(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().max_wait = Some(limit);
             self

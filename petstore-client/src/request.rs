@@ -48,7 +48,7 @@ impl Request {
         }
     }
 
-    /// Returns the headers to send: its own, completed by the client's `defaults`.
+    /// Returns the headers to send: those of the request, completed by the client's `defaults`.
     pub(crate) fn with_defaults(&self, defaults: &HeaderMap) -> HeaderMap {
         // Reserves space for the credential.
         let mut headers = HeaderMap::with_capacity(defaults.len() + self.headers.len() + 1);

@@ -119,8 +119,8 @@ impl ResponseMeta {
         date(&self.headers)
     }
 
-    /// Returns the announced removal of the operation, if any. The specification fills what the
-    /// service leaves out.
+    /// Returns the announced removal of the operation, if any. Values that the service leaves out
+    /// come from the specification.
     #[must_use]
     pub fn deprecation(&self) -> Option<&Deprecation> {
         self.deprecation.as_deref()

@@ -123,7 +123,7 @@ pub(crate) enum RetryDecision {
     Reauthorize,
     /// Retry as soon as the limiter permits it.
     Acquire,
-    /// Retry after a delay, at least the `Retry-After` of a 5xx.
+    /// Retry after a delay: the back-off, plus the `Retry-After` of a 5xx.
     BackOff,
 }
 
@@ -245,7 +245,8 @@ impl Default for RetryBudget {
     }
 }
 
-/// The length of a period in seconds. The last two periods count, which are 5 to 10 s.
+/// The length of a period in seconds. The current period and the one before count, which is 5 to 10
+/// s.
 const PERIOD: u32 = 5;
 /// The retries that are always allowed per call in flight.
 const RETRIES_IN_FLIGHT: u32 = 3;

@@ -48,7 +48,7 @@ use crate::transport::{Transport, TransportError};
 const BASE_URL: &str = "http://petstore.test/v1";
 
 /// A transport that calls a function instead of the service, and records the requests. Keep it in
-/// an `Arc` to read them.
+/// an `Arc` to read the requests later.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A cache of the key of another provider, which outlives that provider's failures.
+//! Caches the key of another provider, and keeps it while that provider fails.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,15 +21,16 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Caches the key of another provider for some time.
 ///
-/// After four fifths of `ttl`, it asks the provider for the next key in the background. At most
-/// one such request runs at a time. If the provider fails, it keeps the last key, logs one warning (target `petstore_client`), and asks again after a fifth of `ttl`,
-/// but no sooner than after a second and no later than after a minute.
+/// After four fifths of `ttl`, it asks the provider for the next key in the background. At most one
+/// such request runs at a time. If the provider fails, the cache keeps the last key and logs one
+/// warning (target `petstore_client`). It asks again after a fifth of `ttl`, but at least a second
+/// and at most a minute later.
 ///
 /// After a 401, it asks the provider at once. If that fails too, the call fails with
 /// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). The key is not dropped: each further call
 /// tries it once more, because the service may have rejected it only for a moment.
 ///
-/// Keep it in an `Arc` to [`invalidate`](Self::invalidate) the key.
+/// To [`invalidate`](Self::invalidate) the key later, keep this provider in an `Arc`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -66,7 +67,7 @@ struct CacheState {
     /// When the latest request for a new key began, whether or not it has ended.
     asked_at: Option<Instant>,
     is_failing: bool,
-    /// How often the key was invalidated.
+    /// How many times the key was invalidated.
     invalidations: u64,
 }
 
@@ -100,8 +101,9 @@ impl<P: ApiKeyProvider> CachingProvider<P> {
         }))
     }
 
-    /// Adds a function that receives the error where the warning is logged: once, when the provider begins
-    /// to fail while the last key stays in use. It should return quickly.
+    /// Adds a function that receives the error when the warning is logged. That happens once, when
+    /// the provider begins to fail and the last key stays in use. The function should return
+    /// quickly.
     ///
     /// ```
     /// use std::time::Duration;
@@ -117,7 +119,7 @@ impl<P: ApiKeyProvider> CachingProvider<P> {
         self
     }
 
-    /// Drops the cached key. The next request asks the provider, and fails if that fails.
+    /// Drops the cached key. The next request asks the provider, and fails if the provider fails.
     pub fn invalidate(&self) {
         let mut state = self.0.state();
         state.known = None;
@@ -182,7 +184,7 @@ impl<P: ApiKeyProvider> Cache<P> {
         self.state().known.as_ref().map(|known| known.key.clone())
     }
 
-    /// Asks for a key, because there is none that can be used.
+    /// Asks the provider for a key, because the cache has no usable one.
     async fn ask_for(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
         let turn = Arc::clone(&self.asking).lock_owned().await;
         // Another call may have got a key in the meantime.
@@ -227,7 +229,7 @@ impl<P: ApiKeyProvider> Cache<P> {
         result
     }
 
-    /// Reports the first failure of several.
+    /// Reports a failure to the hooks and the log.
     fn report(&self, error: &BoxError) {
         let hooks = lock(&self.hooks).clone();
         for hook in hooks {

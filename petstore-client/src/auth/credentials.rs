@@ -60,8 +60,9 @@ struct Refresh {
 }
 
 impl Refresh {
-    /// Returns whether a call whose request with `rejected` was sent at `sent` can use the result:
-    /// the refresh ended later, or shortly before with a key that the call did not have yet.
+    /// Returns whether a call can use this result. Its request was sent at `sent`, with the key
+    /// `rejected`. It can if the refresh ended after `sent`. It also can if the refresh ended
+    /// shortly before `sent` and brought a new key, which the call did not have yet.
     fn serves(&self, rejected: &ApiKey, sent: Instant) -> bool {
         let is_new = matches!(self.result, Ok(Some(_)));
         let is_recent = is_new && sent.saturating_duration_since(self.ended) < MAX_REFRESH_WAIT;
@@ -89,8 +90,8 @@ impl Credentials {
         }
     }
 
-    /// Returns another credential in place of one that was rejected, if there is another. The
-    /// rejected request was sent at `sent`.
+    /// Returns a replacement for a rejected credential, if there is one. `sent` is when the
+    /// rejected request was sent.
     pub(crate) async fn replace(
         &self,
         rejected: &Credential,

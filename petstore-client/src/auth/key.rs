@@ -48,7 +48,7 @@ impl ApiKey {
 }
 
 impl ApiKey {
-    /// Returns why a header cannot have this key, without repeating a part of it.
+    /// Returns why this key cannot be sent in a header. The text contains no part of the key.
     fn problem(&self) -> Option<String> {
         let (position, character) = self
             .0

@@ -13,7 +13,7 @@ use crate::error::BoxError;
 /// the client calls it once more, with the rejected key, for all calls that used this key. If it
 /// returns another key, the client sends those calls again.
 ///
-/// It may run with or without the caller's task-locals.
+/// It may run in another task than the caller's, so it must not rely on task-locals.
 ///
 /// ```
 /// use petstore_client::{ApiKey, BoxError, auth::ApiKeyProvider};

@@ -69,7 +69,8 @@ impl Sender for NetworkSender<'_> {
             Ok((response, blocked)) => (Ok(response), blocked),
             Err(error) => (Err(error), None),
         };
-        // The data of a success stays as it is, except in events.
+        // The body of a success keeps the key if it contains it; only events show it without the
+        // key.
         let shown_body = |response: &Response<Bytes>| redactor.removed(response.body().clone());
         span.record(&result);
         let finished =
@@ -85,8 +86,8 @@ impl Sender for NetworkSender<'_> {
 }
 
 impl NetworkSender<'_> {
-    /// Sends the request and reads the response. Redacts its headers, and its body unless it is a
-    /// success. Also returns the block that the response requests.
+    /// Sends the request and reads the response. Removes the key from the headers, and from the
+    /// body of a response that is not a success. Also returns the block that a 429 begins.
     async fn exchange(
         &self,
         mut headers: HeaderMap,
@@ -109,7 +110,7 @@ impl NetworkSender<'_> {
                 return Err(error);
             }
         };
-        // Before the body, which may take long.
+        // The limiter learns of the head at once: reading the body may take long.
         let blocked = permit.observe(pending.status(), pending.headers());
         redactor.remove(pending.headers_mut());
         let mut response = read(pending, &limits).await?;

@@ -1,4 +1,5 @@
-//! Finds out which drivers a runtime was built with. tokio only tells by a panic.
+//! Finds out which drivers (timers, I/O) a runtime was built with. Using a missing one panics, and
+//! tokio has no other way to ask.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::panic::catch_unwind;
@@ -14,8 +15,8 @@ pub(super) struct Drivers {
 }
 
 impl Drivers {
-    /// Returns the drivers of the current runtime. A missing one leaves the message of tokio's panic on
-    /// stderr, once for each runtime.
+    /// Returns the drivers of the current runtime. If one is missing, tokio's panic message appears
+    /// on stderr, once for each runtime.
     pub(super) fn of_this_runtime() -> Self {
         Self {
             has_time: catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok(),
@@ -35,8 +36,8 @@ impl Drivers {
     }
 }
 
-/// Registers a socket with the runtime. Panics without its driver for I/O. If there can be no socket at
-/// all, the call itself reports that.
+/// Registers a socket with the runtime. Panics if the runtime has no driver for I/O. Does nothing
+/// if the system allows no socket: then the call itself will fail and say so.
 fn register_a_socket() {
     let Ok(socket) = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)) else {
         return;

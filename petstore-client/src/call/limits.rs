@@ -13,7 +13,7 @@ use crate::options::{
 use crate::rate_limit::Priority;
 use crate::transport::AttemptLimits;
 
-/// A request has certainly ended this long after its time limit.
+/// How long after its time limit a request has certainly ended.
 const LEASE_SLACK: Duration = Duration::from_secs(2);
 
 /// The limits of one call: its options, and the defaults for the others.

@@ -81,8 +81,8 @@ impl<'c> Observer<'c> {
         self.record.update(self.stats);
     }
 
-    /// Lets the program's hooks change the headers. Returns them for events, if anything observes
-    /// those.
+    /// Lets the program's hooks change the headers. Returns the headers for the events, if events
+    /// are observed.
     pub(super) fn prepare(&self, headers: &mut HeaderMap) -> Option<HeaderMap> {
         let attempt = self.attempt(None);
         self.events
@@ -140,7 +140,7 @@ impl<'c> Observer<'c> {
     pub(super) fn exhausted(&self, error: &Error) {
         let (operation, attempts) = (&*self.request.operation, self.stats.attempts);
         if attempts > 1 {
-            // As this type, because subscribers then also show the causes.
+            // Subscribers show the causes of an error only if the field has this type.
             let error: &(dyn std::error::Error + 'static) = error;
             tracing::warn!(target: TARGET, operation, attempts, error, "no retry is left");
         }

@@ -1,4 +1,4 @@
-//! What is known about a running call. Code that does not poll the call can read it, too.
+//! What is known about a running call. Code that does not poll the call can read it too.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -91,7 +91,8 @@ impl CallRecord {
         }
     }
 
-    /// Completes the error of a call that did not run to its end. Its request is not sent any more.
+    /// Completes the error of a call that did not run to its end. From now on, its request is not
+    /// sent any more.
     pub(super) fn complete(&self, error: Error) -> Error {
         if let Some(mark) = &*self.mark() {
             mark.revoke();

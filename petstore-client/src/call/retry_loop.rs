@@ -1,7 +1,7 @@
 //! The retry loop: authorize, acquire a permit, send, decide, wait, repeat.
 //!
-//! Everything that decides is an argument, and the observer records what happens. The loop itself
-//! knows neither sockets nor events.
+//! All decisions are made by the arguments: the credentials, the limiter and the retry policy. The
+//! observer records what happens. The loop itself knows neither sockets nor events.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
         let limiter = limiters.get(&credential.authorization);
         let (permit, waited) = progress.acquire(&limiter, observer).await?;
         if waited > REAUTHORIZE_AFTER && credential.may_rotate() && !is_replacement {
-            // The provider may be slow, and other calls need not wait for it.
+            // The provider may be slow. Without the permit, other calls do not have to wait for it.
             permit.not_sent();
             replacement = Some(limits.in_time(credentials.get()).await?);
             continue;
@@ -207,8 +207,9 @@ impl<'c> Progress<'c> {
         }
     }
 
-    /// Returns how long to wait before another attempt: the back-off, and the `Retry-After` of a 5xx,
-    /// which delays only this call. Returns `None` if the attempts, the time or the budget are used up.
+    /// Returns how long to wait before another attempt: the back-off plus the `Retry-After` of a
+    /// 5xx. It delays only this call. Returns `None` if the attempts, the time or the budget are
+    /// used up.
     fn delay(&mut self, error: &Error, backoff: Duration) -> Option<Duration> {
         let asked = error.retry_after().unwrap_or_default();
         let delay = backoff.saturating_add(asked);

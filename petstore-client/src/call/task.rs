@@ -1,5 +1,5 @@
-//! A started call. It runs in the task that polls it. It moves to a separate task if that task
-//! stops polling it, or belongs to another runtime.
+//! A started call. It runs in the task that polls it. If that task stops polling it, or belongs to
+//! another runtime, the call moves to a separate task.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,7 +29,7 @@ use crate::http::base_url::same_origin;
 use crate::request::Request;
 use crate::response::Response;
 
-/// A task that still runs this long after its call's deadline is not being polled.
+/// If a task still runs this long after its call's deadline, nobody polls the task.
 const TASK_GRACE: Duration = Duration::from_millis(250);
 
 type RawResult = Result<Response<Bytes>, Error>;
@@ -44,13 +44,13 @@ pub(crate) struct RunningCall {
     has_ended: bool,
 }
 
-/// A started call, for the tasks that may poll it, and as the waker of its work.
+/// A started call. Several tasks may poll it. It is also the waker of its own work.
 pub(super) struct SharedCall {
     state: Mutex<CallState>,
     wakers: Mutex<Wakers>,
-    /// How often the call has been polled.
+    /// How many times the call has been polled.
     polls: AtomicU32,
-    /// Whether the call was woken since it was polled last.
+    /// Whether the call was woken since it was last polled.
     is_woken: AtomicBool,
     is_dropped: AtomicBool,
     /// The runtime on which the call began, whose timers and connections it uses.
@@ -186,7 +186,7 @@ impl Drop for RunningCall {
 }
 
 impl CallState {
-    /// Takes the end of the call, if it has ended.
+    /// Takes the final state, if the call has ended.
     fn take_end(&mut self) -> Option<Self> {
         match self {
             Self::Working(_) => None,
@@ -245,7 +245,7 @@ impl SharedCall {
         }
     }
 
-    /// Ends a call whose runtime does not run.
+    /// Ends a call whose runtime no longer polls it, after the deadline.
     fn poll_overdue(&self, context: &mut Context<'_>) -> Poll<RawResult> {
         if Handle::try_current().is_err() {
             return Poll::Pending;

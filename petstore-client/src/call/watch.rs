@@ -1,8 +1,9 @@
-//! Finds calls that are woken and not polled, and moves them to tasks of their own.
+//! Finds calls that are woken and not polled, and moves each to a separate task.
 //!
-//! A call runs in the task that polls it, which costs least. If that task does something else, for
-//! example in the body of a `select!`, the call would keep its permit and block every other call
-//! with the key. So one task per runtime checks all woken calls, as long as there are any.
+//! A call normally runs in the task that polls it, which is cheapest. That task may do something
+//! else meanwhile, for example in the body of a `select!`. The call would then keep its permit and
+//! block every other call with the key. So one task per runtime checks all woken calls, as long as
+//! there are any.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tokio::time::sleep;
 
 use super::drivers::Drivers;
 
-/// A woken call that is not polled for one to two of these moves to a separate task.
+/// A woken call that is not polled moves to a separate task after one to two intervals.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The watches of all runtimes with calls.
@@ -20,7 +21,7 @@ static WATCHES: Mutex<Vec<Arc<Watch>>> = Mutex::new(Vec::new());
 
 /// A call that can be left unpolled.
 pub(super) trait Watched: Send + Sync {
-    /// Returns how often the call has been polled.
+    /// Returns how many times the call has been polled.
     fn polls(&self) -> u32;
 
     /// Starts the call's own task, unless it has one or has ended.
@@ -41,7 +42,7 @@ struct WatchState {
     is_running: bool,
 }
 
-/// A call, and how often it had been polled when it was woken.
+/// A call, and how many times it had been polled when it was woken.
 struct Woken {
     call: Arc<dyn Watched>,
     polls: u32,

@@ -24,7 +24,7 @@ use crate::transport::{BoxTransport, Builtin, Connection, Network, Proxy, Route,
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 
-/// Makes a transport of the built-in one.
+/// Wraps the built-in transport in one of the program.
 type Wrapper = Box<dyn FnOnce(Builtin) -> BoxTransport + Send + Sync>;
 
 /// Builds a [`Client`]. [`Client::builder`] creates it.

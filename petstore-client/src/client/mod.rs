@@ -104,9 +104,9 @@ impl Client {
     }
 
     /// Exchanges rate limits with the processes that share them, and returns the result. Sends no
-    /// request to the service. The exchange also happens automatically within 1.5 s, so only
-    /// short-lived programs need to call this before they exit: then nothing is reserved for them any
-    /// more. Without a store, it equals [`rate_limits`](Self::rate_limits).
+    /// request to the service. The exchange also happens automatically within 1.5 s. Only
+    /// short-lived programs need to call this, before they exit, so that no requests stay reserved
+    /// for them. Without a store, it equals [`rate_limits`](Self::rate_limits).
     pub async fn synchronize_rate_limits(&self) -> RateLimits {
         if let Some(limiter) = self.limiter() {
             limiter.synchronize().await;

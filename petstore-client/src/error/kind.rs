@@ -49,7 +49,8 @@ pub enum ErrorKind {
     Runtime,
 }
 
-/// Writes the variant's name, as `error.type` of a call's span has it: a label for metrics.
+/// Writes the variant's name. The field `error.type` of a call's span has the same text, so that
+/// both can be labels of metrics.
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
@@ -68,7 +69,7 @@ impl ErrorKind {
         }
     }
 
-    /// Returns whether a failure of this kind may follow a request that was sent.
+    /// Returns whether a request may have been sent before a failure of this kind.
     pub(super) fn follows_sending(self) -> bool {
         match self {
             Self::Config | Self::InvalidRequest | Self::Credentials | Self::Connect | Self::Tls => {

@@ -350,7 +350,7 @@ impl Error {
     }
 
     /// Returns the time from the error to [`retry_at`](Self::retry_at). Unlike that, it does not
-    /// depend on a correct local clock. Round it up for a `Retry-After` of your own.
+    /// depend on a correct local clock. Round it up if you send it on in a `Retry-After`.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         if let Some(blocked) = self.blocked() {

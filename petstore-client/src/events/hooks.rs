@@ -11,7 +11,8 @@ use crate::deprecation::Deprecation;
 use crate::logging::TARGET;
 use crate::rate_limit::{BlockReason, Blocked, Limiter};
 
-/// The maximum number of reported deprecated operations: raw requests can have any number of names.
+/// The maximum number of deprecated operations that are remembered as reported. Raw requests can
+/// have any number of names.
 const MAX_DEPRECATED: usize = 1_000;
 
 type EventHook = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -22,7 +23,7 @@ type RequestHook = Arc<dyn Fn(&mut AttemptRequest<'_>) + Send + Sync>;
 pub(crate) struct Events {
     hooks: Vec<EventHook>,
     request_hooks: Vec<RequestHook>,
-    /// The deprecated operations.
+    /// The deprecated operations that were reported.
     deprecated: Mutex<HashSet<String>>,
     /// The latest block that was logged.
     logged_block: Mutex<Option<Blocked>>,
@@ -83,8 +84,8 @@ impl Events {
         self.tell(&Event::Throttled(throttled));
     }
 
-    /// Returns whether a block is another one than the block that was logged. Requests that are in
-    /// flight when a block begins are all refused.
+    /// Returns whether a block differs from the one that was logged. When a block begins, all
+    /// requests in flight are refused, and only the first refusal is logged.
     fn is_new(&self, blocked: Blocked) -> bool {
         let mut logged = self
             .logged_block
@@ -141,7 +142,8 @@ impl Events {
     }
 }
 
-/// Returns whether two 429s tell of the same block. A `Retry-After` has whole seconds.
+/// Returns whether two 429s describe the same block. `Retry-After` has whole seconds, so the ends
+/// may differ by one.
 fn is_same_block(one: Blocked, other: Blocked) -> bool {
     let difference = match one.until.duration_since(other.until) {
         Ok(difference) => difference,

@@ -259,7 +259,7 @@ impl Event<'_> {
                         tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
                     }
                     Err(error) => {
-                        // As this type, because subscribers then also show the causes.
+                        // Subscribers show the causes of an error only if the field has this type.
                         let error: &(dyn std::error::Error + 'static) = error;
                         tracing::debug!(target: TARGET, attempt, error, ?elapsed, "attempt failed");
                     }

@@ -1,8 +1,8 @@
 //! Decodes responses with all digits of their numbers.
 //!
-//! The parser of `serde_json` rounds some fractions wrongly unless a feature is on, which would then be
-//! on in the whole program, and fails on numbers beyond the range of `f64`. So fields that this version
-//! does not know are read as text first.
+//! The parser of `serde_json` rounds some fractions wrongly, and fails on numbers beyond the range
+//! of `f64`. A feature of `serde_json` would help, but it would be on in the whole program. So
+//! fields that this version does not know are read as text first.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-/// Deeper values are decoded by `serde_json`: each level is read again.
+/// Deeper values are decoded by `serde_json`, because each level here means reading the text once
+/// more.
 const MAX_DEPTH: usize = 16;
 
 /// Any JSON in a response.

@@ -12,8 +12,8 @@ use super::status::PetStatus;
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
 ///
-/// It can be part of any type and format of serde that describes itself, such as a flattened struct, a
-/// tagged enum, CBOR or MessagePack, with the fields that this version does not know.
+/// It works in flattened structs and tagged enums, and in every self-describing format of serde,
+/// such as CBOR or MessagePack. It keeps the fields that this version does not know.
 ///
 /// ```
 /// use petstore_client::Pet;
@@ -110,8 +110,8 @@ impl NewPet {
         self
     }
 
-    /// Returns the pet that the service creates of it under this identifier, for tests and for a
-    /// program's own storage.
+    /// Returns the pet that the service would create from this one with the identifier `id`. For
+    /// tests, and for a program's own storage.
     ///
     /// ```
     /// use petstore_client::NewPet;

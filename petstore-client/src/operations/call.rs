@@ -198,10 +198,11 @@ impl<T> IntoFuture for Call<T> {
 
 /// A running call: await it.
 ///
-/// It starts when it is first polled, and continues even if it is not polled again: then it moves to
-/// a separate task within 10 ms. It can be spawned, stored, shared or used in `select!`. Dropping it
-/// cancels the call, but a sent request may still arrive. It needs a Tokio runtime with time and I/O.
-/// Key providers and event hooks may run with or without the caller's task-locals.
+/// It starts when it is first polled, and continues even if it is not polled again: then it moves
+/// to a separate task within 10 ms. It can be spawned, stored, shared or used in `select!`.
+/// Dropping it cancels the call, but a sent request may still arrive. It needs a Tokio runtime with
+/// time and I/O. Key providers and event hooks may run in that task, so they must not rely on
+/// task-locals.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T> {
     state: Box<FutureState>,

@@ -21,8 +21,8 @@ const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 /// A list of pets, from [`Pets::list`](super::Pets::list): one page, or with
 /// [`pages`](Self::pages) and [`items`](Self::items) a stream.
 ///
-/// Await it for one page. The response derefs to the [`Page`], and that to a slice of pets. To own the
-/// pets, take them out of both:
+/// Await it for one page. The response derefs to the [`Page`], and that to a slice of pets. To own
+/// the pets, take them out of the response and the page:
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {

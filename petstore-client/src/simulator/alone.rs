@@ -19,10 +19,10 @@ pub(super) struct Fleet {
     pub(super) tasks: usize,
     /// All members start within this time.
     pub(super) starts_within: i64,
-    /// The median of a round round_trip.
+    /// The median of the round trip.
     pub(super) latency: i64,
     pub(super) outage: Range<i64>,
-    /// For how many members the store is unreachable.
+    /// The number of members for which the store is unreachable.
     pub(super) cut_off: usize,
     pub(super) windows: i64,
 }
@@ -61,15 +61,15 @@ impl Fleet {
         Fate::of(&run(&setup), self, late)
     }
 
-    /// Returns the part of the quota that the tasks could use, if they never waited.
+    /// Returns the part of the quota that the tasks could use if they never waited.
     fn possible(&self) -> f64 {
         let in_flight = (self.members * self.tasks) as f64;
         let round_trips = MINUTE as f64 / (1.1 * self.latency as f64);
         (in_flight * round_trips / self.model.minute as f64).min(1.0)
     }
 
-    /// Asserts that the key is not banned, that a window has at most so many refusals, and that this part of the
-    /// quota is used.
+    /// Asserts that the key is not banned, that no window has more than `most_refused` refusals,
+    /// and that at least `least_used` of the quota is used.
     fn assert(&self, case: &str, most_refused: u64, least_used: f64) {
         let fate = self.worst(0..1);
         let Self { members, tasks, .. } = self;
@@ -87,7 +87,7 @@ impl Fleet {
         );
     }
 
-    /// Runs the fleet on several seeds. Returns the worst of each figure.
+    /// Runs the fleet on several seeds. Returns the worst value of each figure.
     pub(super) fn worst(&self, seeds: Range<u64>) -> Fate {
         let runs = seeds.map(|seed| self.run(seed));
         runs.reduce(|worst, run| worst.or_worse(&run)).unwrap()
@@ -164,8 +164,8 @@ fn refused_by_window(outcome: &Outcome, late: i64) -> Vec<u64> {
     windows
 }
 
-/// Fleets that were banned, or refused in most windows, when a member without its store assumed
-/// that four members share the key.
+/// Fleets that were banned, or refused in most windows, under an earlier rule: a member without its
+/// store assumed that four members share the key.
 const FLEETS: [(u64, usize, usize); 9] = [
     (60, 8, 8),
     (60, 16, 4),
@@ -218,7 +218,7 @@ fn members_that_start_when_nothing_is_left_do_not_ban_the_key() {
             starts_within: 20 * SECOND,
             ..fleet
         };
-        // Each member that starts late has one refusal.
+        // Each member that starts late may have one refusal.
         late.assert("started within 20 s", 9, least - 0.02);
     }
 }
@@ -300,7 +300,7 @@ fn the_end_of_a_days_quota_bans_nobody() {
     for (rate, members, tasks) in [(60, 4, 8), (300, 4, 16), (300, 64, 4), (1_000, 16, 8)] {
         let mut fleet = Fleet::new(rate, members, tasks);
         fleet.model.day = rate * 7 / 2;
-        // Three and a half windows of four, but for what is given up.
+        // Three and a half of four windows, without the requests that are left unused.
         fleet.assert("a day of 3.5 windows", 1, 0.66);
     }
 }
@@ -321,8 +321,8 @@ fn a_sole_user_without_its_store_has_full_speed() {
     }
 }
 
-/// Returns whether a fleet meets the documented limits on all seeds. At 60 a minute, fleets of
-/// more than 16 members are exempt: their first requests already use up most of the quota.
+/// Returns whether a fleet meets the documented limits on all seeds. Fleets of more than 16 members
+/// at 60 a minute are exempt: their first requests already use up most of the quota.
 fn keeps_promise(fleet: &Fleet, fate: &Fate) -> bool {
     let rate = fleet.model.minute;
     let starts_together = fleet.starts_within <= 2 * SECOND;

@@ -65,12 +65,13 @@ fn a_sole_user_of_a_sliding_window_is_not_taken_for_several() {
     }
 }
 
-/// Returns the refusals in five windows and the part of the quota that is used.
+/// Returns the number of refusals in five windows, and the used part of the quota.
 fn four_apart(rate: u64, tasks: usize, seed: u64) -> (f64, f64) {
     let windows = 25;
     let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, 1 << 40, seed);
     setup.processes = 4;
-    // Within the first ten seconds of a minute: no task could use a window that is nearly over.
+    // The run starts within the first ten seconds of a minute, because no task could use a window
+    // that is nearly over.
     let late = setup.start.rem_euclid(10 * SECOND);
     (setup.start, setup.horizon) = (NOON + late, windows * MINUTE - late - 1);
     let outcome = run(&setup);
@@ -113,7 +114,7 @@ fn four_that_do_not_talk_on_fresh_seeds() {
             let [(refused, used), worst] = four_apart_on(rate, tasks, 10_000..10_040);
             let (most, least) = worst;
             println!("{rate:5} {tasks:5} {refused:27.3} {most:6.1} {used:17.4} {least:.4}");
-            // At 60 a minute, one request in flight of each process is a large part of the quota.
+            // At 60 a minute, one request in flight for each process is a large part of the quota.
             assert!(
                 rate == 60 || refused <= 1.0 && used >= 0.99,
                 "{rate} {tasks}"

@@ -15,7 +15,7 @@ use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow, T
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// Numbers at every bound, numbers as people write them, lists, dates, and any bytes.
+/// Generates numbers at every bound, numbers as people write them, lists, dates, and any bytes.
 fn value() -> impl Strategy<Value = Vec<u8>> {
     let bounds = [
         "0",
@@ -47,7 +47,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A status, and each header twice at most.
+/// Generates a status, and each header at most twice.
 fn answer() -> impl Strategy<Value = (u16, HeaderMap)> {
     let status = select(vec![200_u16, 201, 401, 404, 429, 500, 503]);
     let values = vec(vec(option::of(value()), 2), 5);
@@ -70,7 +70,7 @@ fn answer() -> impl Strategy<Value = (u16, HeaderMap)> {
     })
 }
 
-/// Sends one request after another, and takes the answers for theirs.
+/// Sends one request after another, and gives them these answers.
 async fn all_waits_end_in_time(
     answers: Vec<(u16, HeaderMap)>,
     policy: Policy,

@@ -7,7 +7,7 @@ use super::world::service::{Model, Shows};
 use super::world::setup::{NOON, Outcome, Setup};
 use super::world::window::MINUTE;
 
-/// A cold key costs one round round_trip, once.
+/// The first request with a key costs one round trip, once.
 const WINDOWS: i64 = 12;
 
 fn busy(contender: Contender, model: Model, tasks: usize, way: i64, seed: u64) -> Outcome {
@@ -50,7 +50,8 @@ fn a_hidden_minute_bans_nobody_and_is_mostly_used() {
         bare: 1_000,
         ..Model::new(60)
     };
-    // With 65, one probe and four rounds of 16 use the minute up: the next round is refused as a whole.
+    // With 65 requests a minute, one probe and four rounds of 16 use the minute up, and the next
+    // round is refused as a whole.
     for (service, rate) in [
         (&hidden, 60),
         (&hidden, 65),

@@ -73,7 +73,7 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
         }),
         retry_after: wait.map(Duration::from_secs),
     };
-    // In the last second of the first window.
+    // This is in the last second of the first window.
     let (start, now) = (LocalTime(0), LocalTime(SECOND / 10));
     let send = |member: &mut Local| match member.decide(start, &policy) {
         Decision::Send { probe } => {
@@ -105,8 +105,9 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
     )
 }
 
-// This does not hold if responses describe two quotas in turn: a response then also counts against
-// the other quota, if that is already known. The order can then only lower what is left.
+// This does not hold if responses describe two quotas in turn. A response then also counts against
+// the other quota, if that one is already known. So the order matters, but it can only lower what
+// is left.
 #[test]
 fn the_same_answers_in_any_order_leave_the_same_state() {
     check(burst(), CASES, |(one, other)| {
@@ -134,7 +135,7 @@ fn poll<F: Future>(call: &mut Pin<Box<F>>, bell: &Arc<Bell>) -> Poll<F::Output> 
 enum GivesUp {
     Never,
     Waiting,
-    /// After it got a grant that it has not received yet.
+    /// After it was granted a permit that it has not taken yet.
     Granted,
 }
 
@@ -147,7 +148,7 @@ fn calls() -> impl Strategy<Value = Vec<(bool, GivesUp)>> {
     vec((any::<bool>(), gives_up), 1..30)
 }
 
-/// Lets the calls send one at a time. Returns their order, and how often a call was woken.
+/// Lets the calls send one at a time. Returns their order, and how many times a call was woken.
 fn stand_in_line(calls: &[(bool, GivesUp)]) -> (Vec<usize>, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -38,7 +38,7 @@ fn map(name: &HeaderName, values: &[String]) -> HeaderMap {
     map
 }
 
-/// A valid number, a number at a bound, or an invalid one.
+/// Generates a valid number, a number at a bound, or an invalid one.
 fn number() -> impl Strategy<Value = String> {
     let odd = [
         "",
@@ -152,7 +152,7 @@ fn the_longest_wait_counts_and_the_most_restrictive_figures() {
     );
 }
 
-/// A link as it is written, and its target if it is one to the next page.
+/// Generates a written link, and its target if it leads to the next page.
 fn link() -> impl Strategy<Value = (String, Option<String>)> {
     let target = "[a-z0-9/?=&,;.%~\"-]{0,12}";
     let relation = select(vec![
@@ -218,7 +218,7 @@ fn links_are_found_between_lines_of_garbage() {
     });
 }
 
-/// Text of which some is a URL.
+/// Generates text that is sometimes a URL.
 fn address() -> impl Strategy<Value = String> {
     let part = select(vec![
         "http",

@@ -36,7 +36,7 @@ fn keeps_within(setup: &Setup) -> Result<usize, TestCaseError> {
     Ok(out.times.len())
 }
 
-/// The same for processes that share what they know.
+/// The same for processes that share a record.
 fn among_members(setup: &Setup) -> Result<usize, TestCaseError> {
     let out = run(setup);
     prop_assume!(2 * out.most_uninformative < setup.model.minute);
@@ -87,12 +87,13 @@ fn members_are_never_refused_and_every_wait_ends() {
     check(members(), FEW, |setup| among_members(&setup).map(drop));
 }
 
-/// Members whose store is unreachable may be refused, but none of them waits for ever.
+/// Members without their store may be refused, but none of them waits for ever.
 #[test]
 fn members_without_their_store_end_every_wait() {
     check(members(), FEW, |mut setup| {
         setup.outage = 0..i64::MAX;
-        // Members try the store each second of a wait for the next day, which takes long to simulate.
+        // In a wait for the next day, members try the store each second, which would take long to
+        // simulate.
         setup.model.day = Model::new(60).day;
         every_wait_ends(&setup)
     });
@@ -106,7 +107,8 @@ fn nothing_is_sent_while_told_to_wait_whatever_the_service_does() {
 #[test]
 fn the_wall_clock_changes_nothing_where_the_service_has_one() {
     check((conforming(), any::<i32>()), FEW, |(mut setup, seconds)| {
-        // A plan is counted by the service's minutes, which the first response shows.
+        // A plan counts by the service's minutes, and only the first response shows when these
+        // begin.
         setup.policy.plan = None;
         let one = run(&setup);
         setup.wall = i64::from(seconds) * 1_000_000;

@@ -88,7 +88,8 @@ fn one_that_is_killed_costs_the_others_its_part_of_a_window() {
         };
         let outcome = shared.run(seed);
         let used = shared.used(&outcome);
-        // The requests that it had in flight or had reserved may be unused in one window.
+        // The requests that the killed member had in flight or reserved may stay unused in one
+        // window.
         let missing = 17.0 / (shared.windows as f64 * 60.0);
         assert!(
             outcome.refusals == 0 && used >= 1.0 - missing,
@@ -125,7 +126,7 @@ fn a_member_that_is_stopped_holds_the_others_up_for_a_while() {
         let mut setup = Shared::new(60, 4, 16).setup(1);
         setup.stopped = from * SECOND..(from + length) * SECOND;
         let outcome = run(&setup);
-        // Its requests in flight count twice for a while, and its reservations are lost.
+        // The member's requests in flight count twice for a while, and its reservations are lost.
         let used = outcome.admitted as f64 / 600.0;
         assert!(
             outcome.refusals <= 1 && used >= 0.93,
@@ -191,7 +192,8 @@ fn members_beside_an_unshared_client_are_hardly_refused() {
             refused += outcome.refusals;
             used = used.min(outcome.admitted as f64 / (10 * rate) as f64);
         }
-        // Sixty windows: one refusal in five, and at 60 a minute one in three.
+        // In sixty windows, there may be one refusal in five windows, and at 60 a minute one in
+        // three.
         let most = if rate == 60 { 20 } else { 12 };
         assert!(
             refused <= most && used >= 0.95,
@@ -217,7 +219,8 @@ fn members_survive_the_oddities_of_services() {
     ];
     for (name, change) in odd {
         for (members, tasks) in [(2, 4), (4, 16)] {
-            // The others learn late of a 429 that nothing announced: about one ban a run.
+            // The others learn late of a 429 that nothing announced. That is about one ban in each
+            // run.
             let is_banned = name == "429s without a reason";
             let (seeds, most_bans, least) = if is_banned {
                 (0..8, 10, 0.3)

@@ -24,7 +24,7 @@ fn the_table() {
                 let (jobs, mut undone) = (rate * 29 / 6, 0);
                 for seed in 0..10 {
                     let mut setup = Setup::new(contender, Model::new(rate), tasks, jobs, seed);
-                    // Some policies never finish.
+                    // The horizon is far away, because some policies never finish.
                     setup.horizon = 3_600_000_000;
                     let out = run(&setup);
                     time += out.finished as f64 / 1e7;

@@ -163,8 +163,8 @@ pub(super) async fn read_body(
     Ok(body)
 }
 
-/// Returns whether the TLS handshake failed: rustls reports invalid data, and nothing else reads
-/// data before a request is sent.
+/// Returns whether the TLS handshake failed. rustls then reports invalid data, and before a request
+/// is sent nothing else reads data.
 fn is_handshake(error: &reqwest::Error) -> bool {
     let mut causes = iter::successors(error.source(), |&cause| cause.source());
     causes.any(|cause| cause.downcast_ref().is_some_and(is_invalid_data))

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// | because it breaks before the response | may have been processed | the same | the same |
 /// | because the response is cut off | may have been processed | the same | the same |
 ///
-/// A transport may send a request more than once. If one of them was sent and marked, the service may have
-/// processed it, even if the last connection was refused.
+/// A transport may send a request more than once. If one attempt was sent and marked, the service
+/// may have processed it, even if the connection of the last attempt was refused.
 ///
 /// ```
 /// use petstore_client::Bytes;

@@ -92,7 +92,8 @@ impl Network {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => {
                 let error = error.into_error(&self.origin, limits.max_bytes);
-                // A program's transport may send a request several times, and fail to connect then.
+                // A program's transport may send a request several times, and fail to connect the
+                // last time.
                 let is_builtin = matches!(self.route, Route::Builtin(_));
                 Err(if mark.is_sent() && !is_builtin {
                     error.with_earlier_send()

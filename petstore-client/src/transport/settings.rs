@@ -27,9 +27,9 @@ pub struct Tls {
 
 /// A TLS library. Features choose which ones exist.
 ///
-/// The first of those that exist is the default. `native-tls` comes before `rustls`, because cargo adds the
-/// features of all packages: a program that enables `native-tls` keeps it if another package of the program
-/// has this crate with its default features.
+/// The first of those that exist is the default. `native-tls` comes before `rustls`, because cargo
+/// combines the features of all packages. So a program that enables `native-tls` keeps it, even if
+/// another package of the program enables this crate's default features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TlsBackend {
@@ -171,7 +171,7 @@ impl Connection {
             // A proxy could not reach this machine's loopback addresses, and would see the key.
             _ if base.is_loopback() => http.no_proxy(),
             None if cfg!(feature = "system-proxy") => http,
-            // reqwest would read the environment.
+            // Otherwise reqwest would read the proxy from the environment.
             None | Some(Proxy(None)) => http.no_proxy(),
             Some(Proxy(Some(Ok(proxy)))) => http.proxy(proxy.clone()),
             Some(Proxy(Some(Err(problem)))) => return Err(Error::config("proxy", *problem)),
@@ -184,7 +184,8 @@ impl Connection {
     }
 }
 
-/// Returns the error of a setting, with the cause: reqwest itself only says "builder error".
+/// Returns the error of a setting with its cause, because reqwest's own message is only "builder
+/// error".
 fn unusable(setting: &str, error: &reqwest::Error) -> Error {
     let cause = std::error::Error::source(error).map(ToString::to_string);
     Error::config(setting, cause.unwrap_or_else(|| error.to_string()))
@@ -276,7 +277,8 @@ type ParseIdentity = fn(&[u8]) -> reqwest::Result<reqwest::Identity>;
     feature = "native-tls"
 ))]
 const COMPILED_IN: &[TlsBackend] = &[
-    // A deliberate choice, which the default feature of another dependency must not change.
+    // `native-tls` is a deliberate choice, which the default features of another dependency must
+    // not change.
     #[cfg(feature = "native-tls")]
     TlsBackend::Native,
     #[cfg(feature = "rustls")]

@@ -30,11 +30,11 @@ pub(in crate::simulator) struct SimulatedClient {
     pub(in crate::simulator) contender: Contender,
     pub(in crate::simulator) member: Engine,
     pub(in crate::simulator) policy: Policy,
-    /// How far the member's clock, which is the store's, is ahead.
+    /// How far the member's clock, which follows the store's, is ahead.
     pub(in crate::simulator) ahead: i64,
     /// The oracle's requests that the service has not received yet.
     pub(in crate::simulator) on_the_way: u64,
-    /// The end of the pause that all share.
+    /// The end of the pause, which all tasks share.
     pause: i64,
     /// The latest end of a received `Retry-After`. Nothing may be sent before it.
     pub(in crate::simulator) blocked_until: i64,

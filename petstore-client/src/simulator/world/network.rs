@@ -72,7 +72,7 @@ impl Network {
                 let end = if rng.in_thousand(*dropped) {
                     End::Dropped
                 } else if rng.in_thousand(*lost) {
-                    // Some are noticed at once, the rest time out.
+                    // Half of the losses are noticed at once, and the others by a time-out.
                     End::LostThere(there + rng.below(2) * 2_000_000)
                 } else if rng.in_thousand(*lost) {
                     End::LostBack(back + 2_000_000)

@@ -27,7 +27,7 @@ enum Event {
     Others,
 }
 
-/// A job of a task: when it began, and how often it was refused.
+/// A job of a task: when it began, and how many times it was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Job {
     since: i64,
@@ -56,11 +56,11 @@ struct Process {
 /// How far the store's clock is ahead of the processes'.
 const STORE_AHEAD: i64 = 1_000_000_000_000;
 
-/// Processes that are woken more often than this within a second, without any other event, are in an
-/// endless loop.
+/// If processes are woken more often than this within a second, without any other event, they are
+/// in an endless loop.
 const MOST_WAKES: u32 = 10_000;
-/// Processes wait for ever if nothing but their being woken happens for this long: no quota is longer than
-/// a day.
+/// If processes are woken for this long and nothing else happens, they wait for ever: no quota is
+/// longer than a day.
 const LONGEST_WAIT: i64 = 2 * DAY;
 
 struct World<'s> {
@@ -72,10 +72,10 @@ struct World<'s> {
     requests: Vec<SimulatedRequest>,
     processes: Vec<Process>,
     granted: usize,
-    /// How often processes were woken in this second since anything else happened.
+    /// How many times processes were woken in this second, since the last other event.
     woken: u32,
     woken_since: i64,
-    /// When anything else happened.
+    /// When the last other event happened.
     active_at: i64,
     observed: Observations,
     /// The shared record as stored; `None` if there is none.
@@ -185,7 +185,7 @@ impl<'s> World<'s> {
             .all(|process| process.jobs == 0 && process.line.is_empty() && process.in_flight == 0)
     }
 
-    /// Returns when an event comes through to a process that is stopped.
+    /// Returns when an event reaches a process that is stopped.
     fn stopped_until(&self, event: &Event) -> Option<i64> {
         let process = match event {
             Event::Arrive(_) | Event::Others => return None,
@@ -205,7 +205,7 @@ impl<'s> World<'s> {
                 self.processes[p].line.push_front(job);
                 self.let_through(p);
             }
-            // Another one was set since.
+            // Another alarm was set since.
             Event::Wake(p) if self.processes[p].alarm != Some(self.now) => {}
             Event::Wake(p) => {
                 self.processes[p].alarm = None;
@@ -236,7 +236,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Updates the record, where a process has something to tell or to ask for.
+    /// Updates the record, if a process has something to report or to ask for.
     fn update(&mut self, p: usize) -> bool {
         let now = self.processes[p].client.local(self.now);
         let waiting = self.processes[p].line.len() as u64;
@@ -330,7 +330,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Sends what may be sent. Returns when to look again, where jobs wait.
+    /// Sends what may be sent. Returns when to look again, if jobs wait.
     fn send_all(&mut self, p: usize) -> Option<i64> {
         while let Some(&job) = self.processes[p].line.front() {
             let process = &mut self.processes[p];
@@ -351,7 +351,7 @@ impl<'s> World<'s> {
                     }
                 }
                 Turn::At(at) => return Some(at),
-                // As the limiter looks again whether leases are over.
+                // The limiter, too, checks every second whether leases are over.
                 Turn::Busy => return Some(self.now + 1_000_000),
             }
         }
@@ -501,7 +501,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Counts what is left, once one more request has been answered.
+    /// Answers one more request, and counts what is then left.
     fn close(mut self) -> Outcome {
         self.out.refusals = self.service.refusals;
         self.out.late_repeats = self.service.late_repeats;

@@ -16,7 +16,7 @@ use crate::rate_limit::{MaxInFlight, Plan};
 
 const MILLI: i64 = 1_000;
 const HOUR: i64 = 60 * MINUTE;
-/// No request gets there and back in less.
+/// The shortest round trip.
 const ROUND_TRIP: i64 = 50 * MILLI;
 
 /// Tries as many cases as `cases`. They are the same in each run, unless `PROPTEST_RNG_SEED` names
@@ -50,9 +50,9 @@ pub(crate) fn check<S: Strategy>(
     }
 }
 
-/// A service that keeps to the specification, and one process that has its key to itself, and may
-/// know its plan. Requests
-/// take any time, overtake each other, get lost, are given up or answered by a 500 without headers.
+/// Generates a service that keeps to the specification, and one process that is the only user of
+/// its key and may know its plan. Requests take any time, overtake each other, get lost, are given
+/// up, or are answered by a 500 without headers.
 pub(in crate::simulator) fn conforming() -> impl Strategy<Value = Setup> {
     let model = (
         select(vec![60, 300, 1_000, 12, 4]),
@@ -69,7 +69,7 @@ pub(in crate::simulator) fn conforming() -> impl Strategy<Value = Setup> {
                     (minute, sliding, phase, errors);
                 match quotas {
                     Quotas::Minute => {}
-                    // Of two that slide, the one that is not shown cannot be known.
+                    // If two windows slide, nothing can be known of the one that is not shown.
                     Quotas::Tightest => {
                         (model.day, model.sliding) = (3 * minute + minute / 2, false);
                     }
@@ -85,11 +85,11 @@ pub(in crate::simulator) fn conforming() -> impl Strategy<Value = Setup> {
         })
 }
 
-/// The same with several processes that share what they know.
+/// The same with several processes that share a record.
 pub(in crate::simulator) fn members() -> impl Strategy<Value = Setup> {
     (conforming(), 2..6_usize).prop_map(|(mut setup, processes)| {
         (setup.processes, setup.shared) = (processes, true);
-        // A plan is counted by each process alone.
+        // Each process counts a plan alone.
         setup.policy.plan = None;
         setup.jobs = setup.jobs.div_ceil(processes as u64);
         setup
@@ -105,7 +105,7 @@ enum Quotas {
     OnlyMinute,
 }
 
-/// A service that is odd in any way, and may refuse at whim.
+/// Generates an unusual service, which may also refuse at random.
 pub(in crate::simulator) fn hostile() -> impl Strategy<Value = Setup> {
     let shown = select(vec![Shows::Tightest, Shows::Minute, Shows::Day]);
     let waits = [
@@ -140,7 +140,7 @@ pub(in crate::simulator) fn hostile() -> impl Strategy<Value = Setup> {
             };
             let model = &mut setup.model;
             (model.dates, model.date_ahead, model.steps) = clock;
-            // Where no time is told, an epoch means what the wall clock makes of it.
+            // Without `Date`, only the wall clock says what an epoch means.
             model.dates |= wait == Wait::Epoch;
             [model.errors, model.bare, model.garbage, model.whims] = chances;
             let [
@@ -169,8 +169,8 @@ fn setup(trips: impl Strategy<Value = Vec<RoundTrip>>) -> impl Strategy<Value = 
     )
 }
 
-/// The ways of requests; where `in_order`, one that is given up is not overtaken on its way to the
-/// service by those that are sent after it was given up.
+/// Generates round trips. With `in_order`, requests sent after one was given up do not reach the
+/// service before it.
 fn trips(in_order: bool) -> impl Strategy<Value = Vec<RoundTrip>> {
     let way = || prop_oneof![0..100 * MILLI, 0..10 * SECOND];
     let latest = if in_order { 1 } else { 10 * SECOND };

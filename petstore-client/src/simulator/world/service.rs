@@ -24,7 +24,7 @@ pub(in crate::simulator) enum Wait {
     Any,
 }
 
-/// What kind of service it is.
+/// The kind of service.
 #[derive(Debug, Clone)]
 pub(in crate::simulator) struct Model {
     pub(in crate::simulator) minute: u64,
@@ -39,7 +39,7 @@ pub(in crate::simulator) struct Model {
     pub(in crate::simulator) date_ahead: i64,
     /// Changes of the service's clock: the time since the start, and the difference.
     pub(in crate::simulator) steps: Vec<(i64, i64)>,
-    /// Whether Remaining is what was left before the request.
+    /// Whether Remaining does not count the request itself.
     pub(in crate::simulator) counts_before: bool,
     pub(in crate::simulator) dates: bool,
     pub(in crate::simulator) wait: Wait,
@@ -94,7 +94,7 @@ pub(in crate::simulator) struct Service {
     /// What the service's clock shows at the start.
     start: i64,
     windows: [Window; 2],
-    /// This time and the following ones are on a clock that is never set.
+    /// This time and the following ones are by a clock that nobody sets.
     told_to_wait_until: i64,
     late: VecDeque<i64>,
     banned_until: i64,
@@ -142,7 +142,7 @@ impl Service {
         }
     }
 
-    /// Returns what is left, and how long it takes until no quota is used up any more.
+    /// Returns how many requests are left, and how long until no quota is used up any more.
     pub(in crate::simulator) fn left(&mut self, at: i64) -> (u64, i64) {
         let now = self.clock(at);
         let left = self

@@ -9,8 +9,8 @@ use super::service::Model;
 use super::window::{MINUTE, SECOND};
 use crate::rate_limit::Policy;
 
-/// Requests that other clients send at the same moment. They know what is left: none of them is
-/// refused.
+/// Requests that other clients send at the same moment. These clients know what is left, so none of
+/// them is refused.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::simulator) struct Bursts {
     pub(in crate::simulator) size: u64,

@@ -14,7 +14,7 @@ pub(in crate::simulator) struct Window {
     phase: i64,
     begun: i64,
     used: u64,
-    /// When requests came, where the window slides.
+    /// When requests came, if the window slides.
     log: VecDeque<i64>,
 }
 
@@ -53,7 +53,7 @@ impl Window {
         }
     }
 
-    /// Returns when something comes back: all of it, or the oldest request.
+    /// Returns when requests become free: all of them, or the oldest one if the window slides.
     pub(in crate::simulator) fn reset(&mut self, now: i64) -> i64 {
         self.remaining(now);
         if self.sliding {
