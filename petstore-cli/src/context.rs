@@ -1,5 +1,5 @@
-//! What a run of the program has: settings, streams, and the connection to the service. Commands get
-//! the parts that they use.
+//! The context of a run: settings, streams, and the connection to the service. Commands get the
+//! parts that they need.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Context {
         &mut self.reader
     }
 
-    /// Returns the command line, with the program's own name first.
+    /// Returns the command line. Its first word is the program's name.
     pub(crate) fn args(&self) -> &[OsString] {
         &self.args
     }
@@ -116,15 +116,15 @@ impl Context {
         std::mem::replace(&mut self.signals, none)
     }
 
-    /// Returns why the settings are incomplete, once.
+    /// Takes the reason why the settings are incomplete, so that it is reported once.
     pub(crate) fn take_problem(&mut self) -> Option<CliError> {
         match self.problem.take()? {
             Problem::Unreadable(error) | Problem::Invalid(error) => Some(error),
         }
     }
 
-    /// Fails if the settings are incomplete. If only the file cannot be read, and flags and variables
-    /// name the service and the key, warns and continues.
+    /// Fails if the settings are incomplete. Only warns if the file cannot be read, but flags and
+    /// variables name the service and the key.
     pub(crate) fn require_settings(&mut self) -> Result<(), CliError> {
         match self.problem.take() {
             None => Ok(()),
@@ -148,7 +148,7 @@ impl Context {
 
     /// Ends the program: flushes the result, prints the error and returns the exit code.
     pub(crate) async fn end(self, result: Result<(), CliError>) -> u8 {
-        // The error comes after the result.
+        // The result is written before the error.
         let result = result.and(self.printer.flush());
         let result = result.and_then(|()| self.deny_deprecated());
         self.connector.share_limits().await;
@@ -173,7 +173,7 @@ impl Context {
     }
 }
 
-/// Returns the passwords in arguments and variables, and the key of a variable.
+/// Returns the passwords in arguments and variables, and the key in a variable.
 fn secrets_of(args: &[OsString], system: &System) -> Vec<String> {
     let values = system.vars().map(|(_, value)| value);
     let texts = args.iter().filter_map(|arg| arg.to_str()).chain(values);

@@ -93,9 +93,11 @@ pub struct Dirs {
     pub config: Option<PathBuf>,
     /// The folder of the program's state, such as shared rate limits.
     pub state: Option<PathBuf>,
-    /// The folder for files of this session of the user, which has limits where `state` cannot be used.
+    /// The folder for files of the user's session. Rate limits are kept here if `state` cannot be
+    /// used.
     pub runtime: Option<PathBuf>,
-    /// The same below the folder for temporary files, with the user in its name.
+    /// The user's own folder below the one for temporary files. It is used if neither of the other
+    /// two can be.
     pub temporary: Option<PathBuf>,
 }
 
@@ -163,7 +165,8 @@ pub struct Stream {
     pub is_terminal: bool,
 }
 
-/// What the machine says about itself: variables, folders, the clock and the terminal's width.
+/// What the program knows about the machine: variables, folders, the clock and the terminal's
+/// width.
 pub(crate) struct System {
     vars: HashMap<String, OsString>,
     dirs: Dirs,
@@ -192,7 +195,7 @@ impl System {
         (!value.is_empty()).then_some(value)
     }
 
-    /// Returns a variable as it is, if it is set.
+    /// Returns a variable unchanged, if it is set.
     #[cfg(feature = "mock")]
     pub(crate) fn raw_var(&self, name: &str) -> Option<&OsString> {
         self.vars.get(name)
@@ -223,12 +226,12 @@ impl System {
         self.now
     }
 
-    /// Returns the width in columns: COLUMNS, or that of the terminal.
+    /// Returns the width in columns: the variable COLUMNS, or else the width of the terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         Self::columns_of(&self.vars, self.width)
     }
 
-    /// Returns the width in columns before there is a `System`.
+    /// Returns the width in columns, for code that has no `System` yet.
     pub(crate) fn columns_of(
         vars: &HashMap<String, OsString>,
         width: Option<u16>,
@@ -249,7 +252,7 @@ impl System {
         }
     }
 
-    /// Returns the path in a setting, in which `~/` means the home folder.
+    /// Returns the path that a setting names. A leading `~/` means the home folder.
     pub(crate) fn path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), self.var("HOME")) {
             (Some(below), Some(home)) => Path::new(home).join(below),
@@ -257,7 +260,7 @@ impl System {
         }
     }
 
-    /// Returns the local time zone: that of TZ, or the system's.
+    /// Returns the local time zone: that of the variable TZ, or else the system's.
     pub(crate) fn time_zone(&self) -> TimeZone {
         let Some(name) = self.var("TZ") else {
             return TimeZone::system();

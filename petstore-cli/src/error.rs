@@ -178,7 +178,7 @@ pub(crate) fn os_text(error: &io::Error) -> String {
     }
 }
 
-/// The problem of a value, phrased to follow the value: `is not a time`.
+/// The problem of a value, phrased so that it can follow the value: `is not a time`.
 #[derive(Debug, Clone)]
 pub(crate) struct Invalid {
     problem: String,

@@ -79,7 +79,7 @@ fn escape(
     if !text.chars().any(&needs) {
         return Cow::Borrowed(text);
     }
-    // A zero-width joiner between two symbols is part of an emoji.
+    // Between two symbols, a zero-width joiner is part of an emoji.
     let is_symbol = |c: char| c >= '\u{2190}' && !is_harmful(c);
     let mut out = String::with_capacity(text.len() + 8);
     let mut chars = text.chars().peekable();

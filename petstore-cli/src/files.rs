@@ -10,8 +10,8 @@ use tempfile::NamedTempFile;
 use crate::env::System;
 use crate::error::{CliError, Kind};
 
-/// How often a pipe is read, at intervals of 10 ms, while it has no writer, and while its writer
-/// has not written yet.
+/// How many times a pipe is read, at intervals of 10 ms, while it has no writer or its writer has
+/// not written yet.
 const MAX_UNWRITTEN: u32 = 30;
 const MAX_PIPE_WAITS: u32 = 6_000;
 
@@ -57,7 +57,7 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
     Ok(folder)
 }
 
-/// Waits up to five seconds until no other process changes a file, and returns the lock for it.
+/// Locks a file for a change. Waits up to five seconds for other processes that hold the lock.
 pub(crate) async fn lock(path: &Path, system: &System) -> Result<File, CliError> {
     let failed = |problem: io::Error| {
         CliError::io(
@@ -78,7 +78,7 @@ pub(crate) async fn lock(path: &Path, system: &System) -> Result<File, CliError>
     Err(failed(io::Error::other("another process changes it")))
 }
 
-/// Reads a file of up to a megabyte; `None` if it does not exist. An error has this kind.
+/// Reads a file of up to a megabyte; `None` if it does not exist. An error gets the given kind.
 pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<String>, CliError> {
     let failed = |problem| {
         CliError::io(
@@ -124,7 +124,7 @@ fn read_soon(file: File, max: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
                 return Err(io::Error::other("nothing writes into this pipe"));
             }
             Ok(_) => unwritten += 1,
-            // A pipe whose writer has not written yet.
+            // The pipe has a writer, which has not written yet.
             Err(problem)
                 if problem.kind() == io::ErrorKind::WouldBlock && waits < MAX_PIPE_WAITS =>
             {
@@ -168,11 +168,11 @@ pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
 
     let data = std::fs::metadata(path)?;
     let mode = data.permissions().mode() & 0o777;
-    // A pipe from the shell (`<(…)`) belongs to the user.
+    // A pipe from the shell (`<(…)`) is private, whatever its mode is.
     Ok((data.is_file() && mode & 0o077 != 0).then_some(mode))
 }
 
-/// On other systems, files below a user's folders belong to the user.
+/// On other systems, files below a user's folders are private.
 #[cfg(not(unix))]
 pub(crate) fn open_to_others(_: &Path) -> io::Result<Option<u32>> {
     Ok(None)

@@ -9,7 +9,7 @@ use crate::settings::config_file::{Problem, Profile};
 use crate::settings::{OUTPUT, REQUESTS, SERVICE, Settings, Values, flag, parse, variable};
 use crate::ui::UiOptions;
 
-/// A width at which clap breaks no line: the text is laid out later.
+/// A width at which clap breaks no line, because the text is laid out later.
 pub(crate) const UNBROKEN: usize = 10_000;
 
 /// The options of every command.
@@ -90,7 +90,7 @@ impl GlobalArgs {
         return false;
     }
 
-    /// Returns the options of an invalid command line that affect error output.
+    /// Finds the options that affect error output in an invalid command line.
     pub(crate) fn of_mistyped(args: &[OsString]) -> Self {
         let mut options = Self::default();
         let mut before = "";
@@ -104,7 +104,7 @@ impl GlobalArgs {
                 .into_iter()
                 .find(|it| flag(it) == name)
             {
-                // The message of the mistake matters more than a wrong value.
+                // A wrong value is ignored here: the message about the mistake matters more.
                 let _ = options.values.set(name, value);
             }
             before = arg;

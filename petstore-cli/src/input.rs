@@ -15,8 +15,8 @@ use crate::ui::Ui;
 /// The maximum size of a request's body.
 pub(crate) const MAX_BODY: u64 = 16 << 20;
 
-/// Ctrl-C also ends the program that writes into a pipe, so its signal may arrive after the end of
-/// the input. Such an input may be incomplete.
+/// How long to wait for a signal after the end of a piped input. Ctrl-C also ends the program that
+/// writes into the pipe, so the end may arrive before the signal. Such an input may be incomplete.
 const SIGNAL_DELAY: Duration = Duration::from_millis(20);
 
 /// Standard input and the terminal.
@@ -63,7 +63,7 @@ impl Reader {
         self.prompt.is_some()
     }
 
-    /// Asks a question at the terminal, and returns the line that is typed.
+    /// Asks a question at the terminal, and returns the typed line.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<String> {
         self.ui.text(question);
         let mut line = String::new();
@@ -79,11 +79,11 @@ impl Reader {
         let Some(prompt) = self.prompt.take() else {
             return Ok(None);
         };
-        // On another thread, so that Ctrl-C does not wait for input.
+        // The prompt runs on another thread, so that Ctrl-C does not have to wait for input.
         let answer = tokio::task::spawn_blocking(move || prompt(question)).await;
         match answer.map_err(CliError::internal)? {
             Ok(secret) => Ok(Some(secret)),
-            // Ctrl-C reaches the prompt as a character, before its signal.
+            // At the prompt, Ctrl-C arrives as a character before it arrives as a signal.
             Err(problem) if problem.kind() == ErrorKind::Interrupted => {
                 Err(Signal::Interrupt.into())
             }
@@ -108,7 +108,7 @@ impl Reader {
         }
         let path = file.to_owned();
         let stdin = is_stdin(file).then(|| std::mem::replace(&mut self.stdin, Box::new(empty())));
-        // On another thread, so that the status line shows a slow input.
+        // The input is read on another thread, so that the status line can show that it is slow.
         let read = tokio::task::spawn_blocking(move || {
             let input = match stdin {
                 Some(stdin) => stdin,

@@ -65,7 +65,7 @@ pub async fn run(env: Env) -> u8 {
         let _ = completions::complete(env, args::tree());
         return 0;
     }
-    // The crypto provider of all clients. An installed provider is used as well.
+    // Sets the crypto provider of all clients. If one is already installed, that one stays.
     #[cfg(feature = "rustls")]
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (global, command) = match args::parse(&env) {
@@ -90,7 +90,7 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
     }
     let mut signals = context.take_signals();
     let signal = tokio::select! {
-        // In this order, so that signals are received before the work starts.
+        // Signals come first, so that they are received before the work starts.
         biased;
         Some(signal) = signals.next() => signal,
         result = command.run(context) => return result,

@@ -10,10 +10,10 @@ use petstore_cli::{Dirs, Env, Prompt, Signal, Stream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-/// If the program does not handle a signal within this time, it is blocked in a read or write.
+/// A program that has not handled a signal within this time is blocked in a read or write.
 const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The modes of the terminal before a prompt disabled the echo.
+/// The terminal's modes before a prompt switched the echo off.
 #[cfg(unix)]
 static TERMINAL_MODES: std::sync::OnceLock<rustix::termios::Termios> = std::sync::OnceLock::new();
 
@@ -93,12 +93,12 @@ fn watch_signals() -> mpsc::Receiver<Signal> {
         let Ok(runtime) = runtime() else { return };
         let _ = runtime.block_on(forward_signals(&sender, registering));
     });
-    // An earlier signal would end the process without a message.
+    // Wait until signals are received: an earlier one would end the process without a message.
     let _ = registered.recv();
     receiver
 }
 
-/// Drops `registering` when signals are received.
+/// Passes signals on. Drops `registering` as soon as it receives signals.
 #[cfg(unix)]
 async fn forward_signals(
     sender: &mpsc::Sender<Signal>,
@@ -108,7 +108,7 @@ async fn forward_signals(
 
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
-    // A closed terminal. `nohup` ignores this signal, and leaves no terminal.
+    // This signal means a closed terminal. Under `nohup` it is ignored, and there is no terminal.
     let has_terminal = std::io::stderr().is_terminal();
     let mut hangups = has_terminal
         .then(|| signal(SignalKind::hangup()))

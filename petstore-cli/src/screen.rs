@@ -18,7 +18,7 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
-/// The width of texts in columns: longer lines are hard to read.
+/// The maximum width of texts in columns, because longer lines are hard to read.
 const TEXT_WIDTH: usize = 80;
 
 /// When to use colour.
@@ -34,8 +34,9 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Returns whether a stream gets colour. In order of precedence: the choice, `NO_COLOR`,
-    /// `CLICOLOR_FORCE`, `CLICOLOR=0` and `TERM=dumb`, whether it is a terminal.
+    /// Returns whether a stream gets colour. What decides, in order of precedence: the choice;
+    /// `NO_COLOR`; `CLICOLOR_FORCE`; `CLICOLOR=0` and `TERM=dumb`; whether the stream is a
+    /// terminal.
     fn applies(self, system: &System, is_terminal: bool) -> bool {
         match self {
             Self::Always => true,
@@ -87,7 +88,7 @@ impl Screen {
         }
     }
 
-    /// A terminal with symbols and without colours.
+    /// Creates the display of a terminal with symbols and without colours.
     #[cfg(test)]
     pub(crate) fn plain(width: Option<usize>) -> Self {
         Self {
@@ -168,7 +169,7 @@ impl Screen {
             }
             let mut used = 0;
             let words = line.split_inclusive(' ');
-            // A word that is longer than a line, such as a path, breaks after its slashes.
+            // A word that is longer than a line, such as a path, is broken after slashes.
             let parts = words.flat_map(|word| {
                 word.split_inclusive(if columns(word.trim_end()) > room {
                     '/'
@@ -229,7 +230,7 @@ impl Screen {
     }
 }
 
-/// Returns the columns that text takes; its styles take none.
+/// Returns how many columns a text takes. Its styles take none.
 fn columns(text: &str) -> usize {
     strip_str(text).map(UnicodeWidthStr::width).sum()
 }

@@ -1,4 +1,4 @@
-//! The status line of a terminal: why the program waits, and how far a long piece of work is.
+//! The status line of a terminal: why the program waits, and the progress of a long operation.
 
 use std::time::Duration;
 
@@ -16,14 +16,15 @@ const SHOWN_AFTER: Duration = Duration::from_millis(300);
 pub(crate) struct Activity {
     /// The reason: `minute quota used up; continues`.
     text: String,
-    /// The same beside a bar: `minute quota`. Empty where a bar does not mention it.
+    /// The shorter text beside a progress bar: `minute quota`. If it is empty, the bar does not
+    /// mention the wait.
     short: String,
     /// The end of the wait, if known, and its text.
     end: Option<(Instant, Option<String>)>,
 }
 
 impl Activity {
-    /// Creates an activity that a bar does not mention.
+    /// Creates an activity that a progress bar does not mention.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -109,7 +110,7 @@ impl Status {
         self.progress = progress;
     }
 
-    /// Sets the reason of the wait. The same one lasts since it was set first.
+    /// Sets the reason of the wait. If the same reason is set again, its start stays.
     pub(crate) fn set_activity(&mut self, activity: Option<Activity>) {
         let since = match (&self.activity, &activity) {
             (Some((old, since)), Some(new)) if old.text == new.text => *since,
@@ -145,8 +146,8 @@ impl Status {
             forecast,
         }) = &self.progress
         {
-            // An import sends requests continuously, so the status line does not mention a single
-            // one.
+            // An import sends requests all the time, so the status line does not mention single
+            // ones.
             let waits = activity.filter(|(activity, _)| !activity.short.is_empty());
             let tails = match waits {
                 Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),

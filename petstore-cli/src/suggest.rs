@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 
 use crate::error::{CliError, Invalid, either};
 
-/// Options of other programs, and what they are called here.
+/// Options of other programs, and their names here.
 const OTHER_NAMES: [(&str, &str); 10] = [
     ("json", "-o json"),
     ("csv", "-o csv"),
@@ -19,8 +19,8 @@ const OTHER_NAMES: [(&str, &str); 10] = [
     ("host", "--base-url URL"),
 ];
 
-/// Verbs of pets that users look for, and what the service cannot do. A test of the commands fails
-/// if one of them is a command.
+/// Verbs that users may try on pets, and what the service cannot do. A test fails if one of them
+/// becomes a command.
 pub(crate) const NO_OPERATIONS: [(&str, &str); 9] = [
     ("delete", "deletes pets"),
     ("remove", "deletes pets"),
@@ -45,7 +45,7 @@ pub(crate) fn similar<'c>(
     (likeness > 0.75).then_some(meant)
 }
 
-/// Returns the question whether the most similar candidate was meant.
+/// Asks whether the user meant the most similar candidate, if there is one.
 pub(crate) fn did_you_mean<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -148,7 +148,8 @@ impl Mistake<'_> {
     fn no_command(&self, tree: &Command, word: &str) -> Advice {
         let typed = format!("{} {word}", self.path);
         let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
-        // A bare verb is about pets too: nobody who types `delete 3` means a profile.
+        // A verb without a command is about pets too: somebody who types `delete 3` does not mean a
+        // profile.
         let is_about_pets = self.is_bare(tree) || self.command.get_name() == "pets";
         let missing = NO_OPERATIONS.iter().find(|(verb, _)| *verb == word);
         if let Some((_, does)) = missing
@@ -191,7 +192,7 @@ impl Mistake<'_> {
             .filter_map(Arg::get_long)
             .collect();
         let problem = format!("`{path}` has no option `{name}`");
-        // A long name does not resemble a single letter.
+        // There are no suggestions for a single letter.
         let Some(long) = name.strip_prefix("--") else {
             return (problem, Some(self.help()));
         };
@@ -277,7 +278,7 @@ fn option_name(shown: &str) -> String {
     name.trim_matches(['<', '>', '.']).to_owned()
 }
 
-/// Returns the full name of a command of which only the verb was typed: `pets list`.
+/// Returns the full name of a command, such as `pets list`, if only its verb was typed.
 pub(crate) fn full_name(tree: &Command, verb: &str) -> Option<String> {
     tree.get_subcommands().find_map(|family| {
         let inner = family.find_subcommand(verb)?;

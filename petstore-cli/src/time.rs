@@ -1,4 +1,4 @@
-//! Formats times and durations for people and programs. Servers control the values, so any value
+//! Formats times and durations for people and programs. Servers control the values, so every value
 //! must work.
 
 use std::time::{Duration, SystemTime};

@@ -18,7 +18,7 @@ use crate::time::{self, Clock};
 
 /// How often the status line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
-/// The minimum interval of notes about waits without a terminal.
+/// Without a terminal: the minimum interval between two notes about waits.
 const NOTE_INTERVAL: Duration = Duration::from_secs(55);
 /// Moves the cursor to the start of the line, and clears it.
 const CLEAR: &str = "\r\u{1b}[K";
@@ -64,13 +64,14 @@ pub(crate) struct Ui {
 
 struct UiState {
     stream: Box<dyn Write + Send>,
-    /// The key and passwords, which must never be shown, as they are and in JSON; the longest first.
+    /// The key and passwords, which must never be shown. Each is here as it is and in its JSON
+    /// form, the longest first.
     secrets: Vec<String>,
     /// Notes and warnings to show after the result.
     pending: String,
     said: HashSet<String>,
     status: Status,
-    /// Whether a status line stands on the screen.
+    /// Whether the screen shows a status line at the moment.
     is_drawn: bool,
     last_note: Option<Instant>,
 }
@@ -134,8 +135,8 @@ impl Ui {
         }
     }
 
-    /// Removes a secret from everything that is written from now on, unless it is so short that it
-    /// occurs in ordinary words.
+    /// Removes a secret from everything that is written from now on. Ignores a secret that is so
+    /// short that it may be part of ordinary words.
     pub(crate) fn hide(&self, secret: &str) {
         const MIN_LENGTH: usize = 4;
 
@@ -169,7 +170,7 @@ impl Ui {
         &self.options.screen
     }
 
-    /// Writes a note; on a terminal, after the result.
+    /// Writes a note. On a terminal, it comes after the result.
     pub(crate) fn note(&self, text: &str) {
         self.note_with_hint(text, None);
     }
@@ -189,7 +190,7 @@ impl Ui {
         }
     }
 
-    /// Writes a warning about the result; on a terminal, after the result.
+    /// Writes a warning about the result. On a terminal, it comes after the result.
     pub(crate) fn warning(&self, text: &str, hint: Option<&str>) {
         self.message("warning", YELLOW, text, hint);
     }
@@ -201,7 +202,7 @@ impl Ui {
         }
     }
 
-    /// Writes the hint of a finding that is part of the result.
+    /// Writes the hint to a failure that the result already describes.
     pub(crate) fn hint(&self, hint: &str) {
         if self.options.format == ErrorFormat::Text {
             self.text(&self.rendered("hint", CYAN, hint, None));
@@ -236,7 +237,7 @@ impl Ui {
         }
         let screen = &self.options.screen;
         let line = |label: &str, style: Style, text: &str| {
-            // Before wrapping, which could split a secret.
+            // Secrets are removed before wrapping, which could split them.
             let text = self.without_secrets(text);
             // Text from settings must not look like another message.
             let text = escape::lines(&text).replace('\n', "\\n");

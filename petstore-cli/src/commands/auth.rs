@@ -109,7 +109,7 @@ async fn check(client: &Client) -> Result<(), ClientError> {
 fn not_stored(connector: &Connector, error: &ClientError) -> CliError {
     let mut failure = connector.explain_client(error);
     failure.message += "; nothing was stored";
-    // The hints of other errors say what is wrong with the base URL or the key.
+    // The hints to a 404 and a 401 stay: they say what is wrong with the base URL or the key.
     if !error.is_not_found() && !error.is_unauthorized() {
         failure = failure.hint("`petstore auth login --no-check` stores a key without a check");
     }
@@ -251,7 +251,7 @@ fn source(settings: &Settings, system: &System) -> Option<String> {
     Some(key.source().shown().to_owned())
 }
 
-/// Ends a command whose result is the finding.
+/// Ends a command whose printed result already describes the failure.
 fn end(failure: &Failure, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
     printer.flush()?;
     if let Some(hint) = &failure.hint {

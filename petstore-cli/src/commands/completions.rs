@@ -1,4 +1,5 @@
-//! `petstore completions`, and what the shells ask for when the user presses TAB.
+//! `petstore completions`, and the completions themselves, which the shells request when the user
+//! presses TAB.
 
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
@@ -25,10 +26,11 @@ pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
 /// The scripts of bash, zsh and elvish set this variable to the position of the incomplete word.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 
-/// The usual methods of `petstore api`, which takes any.
+/// The offered methods of `petstore api`, which also accepts others.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// zsh runs a file of `$fpath` at the first TAB, which should complete too.
+/// zsh only loads a file of `$fpath` at the first TAB. These lines make that first TAB complete
+/// too.
 const ZSH_FIRST_TAB: &str = r#"
 if [[ $funcstack[1] == _petstore ]]; then
     _clap_dynamic_completer_petstore "$@"
@@ -128,8 +130,8 @@ impl Line {
     }
 }
 
-/// bash passes `--output=js` as three words, and replaces only the last one. Makes it the value of an
-/// option without a `=`, and keeps the number of words.
+/// bash passes `--output=js` as three words, and replaces only the last one. Turns them into an
+/// option and its value without `=`, and keeps the number of words.
 fn separate_values(words: &mut [OsString]) {
     for at in 2..words.len() {
         if words[at - 1] == "=" {
@@ -159,7 +161,7 @@ fn names_of_help(tree: &Command, line: &Line) -> Vec<String> {
     names
 }
 
-/// The values that the command tree does not have.
+/// The values that the command tree does not contain.
 struct Known {
     profiles: Vec<String>,
     /// What may follow in `petstore help …`.
@@ -170,12 +172,13 @@ struct Known {
     shows_options: bool,
 }
 
-/// Adds the values, and hides the other names of commands: clap offers one name of each, and
-/// prefers the first in the alphabet.
+/// Adds the values, and hides the aliases of commands. clap offers only one name of each command,
+/// and would choose the first in the alphabet.
 fn with_values(command: Command, known: &Known) -> Command {
     let mut names: Vec<&'static str> = Vec::new();
     for name in command.get_all_aliases() {
-        // clap's names live as long as the process, which ends after this line.
+        // clap needs names that live as long as the process. The process ends after this
+        // completion.
         names.push(name.to_owned().leak());
     }
     let command = command.visible_alias(None).aliases(names);
@@ -183,7 +186,7 @@ fn with_values(command: Command, known: &Known) -> Command {
         let is_hidden = arg.is_hide_set() && !known.shows_options && !arg.is_positional();
         let mut arg = arg.hide(is_hidden);
         if arg.is_global_set() {
-            // After the options of the command.
+            // Listed after the options of the command.
             arg = arg.display_order(100);
         }
         match known.values_of(&arg) {

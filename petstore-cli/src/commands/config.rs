@@ -70,7 +70,7 @@ const PROFILES: Shape = Shape {
     dropped: &["inUse", "key"],
     ..ANY
 };
-/// The form for people: a star marks the profile in use.
+/// The table of profiles: a star marks the one in use.
 const MARKED_PROFILES: Shape = Shape {
     noun: "profiles",
     fields: &["", "profile", "baseUrl", "key"],
@@ -187,7 +187,8 @@ async fn set(
     Ok(())
 }
 
-/// Returns a value as the file keeps it. A path does not depend on the current folder.
+/// Returns a value as it is stored in the file. Makes a path absolute, so that it does not depend
+/// on the current folder.
 fn stored_text(setting: &str, text: &str) -> Result<String, CliError> {
     if setting != "ca_file" || text.starts_with("~/") {
         return Ok(text.to_owned());
@@ -231,7 +232,7 @@ async fn choose(name: &str, settings: &Settings, system: &System) -> Result<(), 
     .await
 }
 
-/// Removes a profile, its key, and the choice of it.
+/// Removes a profile, its key, and its choice as the default profile.
 async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError> {
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);

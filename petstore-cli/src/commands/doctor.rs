@@ -18,7 +18,7 @@ use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
 
-/// A larger difference makes the times in messages misleading.
+/// With a larger difference, the times in messages are misleading.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
 const CHECKS: Shape = Shape {

@@ -28,7 +28,7 @@ pub(crate) fn client(settings: &Settings) -> Result<Client, CliError> {
     Ok(builder.allow_insecure_http(true).build()?)
 }
 
-/// Writes a request for people, or as a document if `-o` is set.
+/// Writes a request as readable text, or as a document if `-o` is set.
 pub(crate) fn show(
     request: &Request<Bytes>,
     output: Output,
@@ -61,7 +61,7 @@ pub(crate) fn show(
         "HEAD" => "--head ".to_owned(),
         other => format!("-X {other} "),
     };
-    // `curl` would send several requests for `{1,2}` and `[1-3]`.
+    // Without this option, `curl` would send several requests for `{1,2}` and `[1-3]`.
     let globs = if quoted.contains(['{', '[']) {
         "--globoff "
     } else {
@@ -70,7 +70,7 @@ pub(crate) fn show(
     let mut curl = format!("curl {globs}{option}{quoted}");
     for (name, value) in &headers {
         let header = format!("{name}: {value}");
-        // In double quotes, the shell expands the variable or the command.
+        // In double quotes, the shell expands the variable or the command that stands for the key.
         let is_key = name == "Authorization";
         let word = if is_key {
             format!("\"{header}\"")

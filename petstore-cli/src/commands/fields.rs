@@ -13,7 +13,7 @@ enum Step {
     Append,
 }
 
-/// Returns an object of the fields, in their order. The last of equal names counts.
+/// Returns an object of the fields, in order. If a name occurs twice, the last value counts.
 pub(super) fn nested(fields: Vec<(String, Value)>) -> Result<Map<String, Value>, CliError> {
     let mut object = Map::new();
     for (name, value) in fields {
@@ -51,7 +51,7 @@ fn split(name: &str) -> Result<(String, Vec<Step>), CliError> {
     }
 }
 
-/// Returns the place of a nested value. Creates objects and arrays on the way.
+/// Returns the place of a nested value. Creates the objects and arrays around it.
 fn descend<'v>(
     mut place: &'v mut Value,
     steps: &[Step],

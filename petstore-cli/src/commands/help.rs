@@ -11,13 +11,13 @@ use crate::suggest::{did_you_mean, full_name};
 /// The output of `petstore` without arguments.
 pub(crate) const START: &str = include_str!("../help/start.txt");
 
-/// The help of each command after its usage, below a line `=== COMMAND`.
+/// The part of each command's help that follows its usage, below a line `=== COMMAND`.
 const COMMANDS: &str = include_str!("../help/commands.txt");
 
 /// The topics of `petstore help`, below lines `=== TOPIC: TITLE`.
 const TOPICS: &str = include_str!("../help/topics.txt");
 
-/// The place of the options of every command in a topic.
+/// The placeholder in a topic for the options of every command.
 const OPTIONS: &str = "{options}";
 
 /// Returns the names and the texts of a file.
@@ -54,7 +54,7 @@ pub(super) fn topics() -> impl Iterator<Item = Topic> {
 }
 
 impl Topic {
-    /// Returns the text, with the options and the variables of settings in their places.
+    /// Returns the text, with the options and the variables of settings filled in.
     pub(super) fn text(self) -> String {
         let mut text = self.template.to_owned();
         if text.contains(OPTIONS) {
@@ -79,7 +79,7 @@ fn variables(heading: &str) -> String {
         };
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let variable = variable(name);
-        // The variable need not name itself.
+        // The line need not repeat the variable's name.
         let help = help
             .replace(&format!("; {variable}]"), "]")
             .replace(&format!(" [{variable}]"), "");

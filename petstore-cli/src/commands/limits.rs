@@ -46,8 +46,8 @@ const LIMITS: Shape = Shape {
     ..ANY
 };
 
-/// The quotas in their order, and their names. Those of the specification are shown before they are
-/// reported.
+/// The quotas in order, their names, and whether they are shown before a response has described
+/// them. That is so for the quotas of the specification.
 const NAMES: [(Quota, &str, bool); 4] = [
     (Quota::Minute, "minute", true),
     (Quota::Hour, "hour", false),
@@ -63,7 +63,7 @@ impl Limits {
         printer: &Printer,
         ui: &Ui,
     ) -> Result<(), CliError> {
-        // This checks `--jq` before anything is sent.
+        // Starting the result checks `--jq` before anything is sent.
         printer.start(LIMITS)?;
         if self.all {
             connector.forget_all_limits().await?;
@@ -76,7 +76,7 @@ impl Limits {
             ui.note("forgot what was known about this key");
             return Ok(());
         }
-        // A new server has not answered anything yet.
+        // A new mock server has not answered anything yet, so no limits are known.
         let asks = self.refresh || connector.settings().is_mock();
         let (limits, refused) = match asks {
             true => refresh(&client).await?,
@@ -109,7 +109,7 @@ impl Limits {
     }
 }
 
-/// Sends a request, and returns what is known then. A 429 shows the limits too.
+/// Sends a request, and returns what is known after it. A 429 shows the limits too.
 async fn refresh(client: &Client) -> Result<(RateLimits, Option<CliError>), CliError> {
     client.synchronize_rate_limits().await;
     let refused = match client.refresh_rate_limits().await {
@@ -128,7 +128,7 @@ fn is_known(limits: &RateLimits) -> bool {
 struct View<'v> {
     /// The clock of standard error.
     clock: &'v Clock,
-    /// A table is for people, wherever standard error goes.
+    /// The local clock for the table, which is always for people.
     local: Clock,
     printer: &'v Printer,
 }
@@ -163,7 +163,7 @@ impl<'v> View<'v> {
         }
     }
 
-    /// Shows the limits again and again. A terminal shows each in place of the one before.
+    /// Shows the limits again and again. On a terminal, each output replaces the one before.
     async fn watch(&self, client: &Client) -> Result<(), CliError> {
         let redraws = self.printer.is_table() && self.printer.screen().is_terminal();
         let mut drawn = 0;
@@ -266,7 +266,7 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
     }
 }
 
-/// Returns what requests do: `wait for the minute quota, in 41 s (07:45:00)`.
+/// Describes what requests have to wait for: `wait for the minute quota, in 41 s (07:45:00)`.
 fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
     let blocked = limits.blocked.as_ref()?;
     let until = clock.until(blocked.until, blocked.remaining);

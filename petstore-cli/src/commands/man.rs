@@ -37,7 +37,7 @@ impl Man {
     }
 }
 
-/// The topics that are sections of the first page, and their titles there.
+/// The topics that are sections of the first page, with their titles there.
 const SECTIONS: [(&str, &str); 3] = [
     ("environment", "ENVIRONMENT"),
     ("exit-codes", "EXIT STATUS"),
@@ -59,8 +59,8 @@ fn write_topics(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the title, without a date, and turns hyphens off: names of variables would break. In
-/// clap's own title, the version takes the place of the date.
+/// Writes the title, without a date. Turns hyphenation off, because names of variables would be
+/// broken. clap's own title would have the version in place of the date.
 fn write_title(name: &str, out: &mut dyn Write) -> io::Result<()> {
     let name = name.to_uppercase();
     let version = env!("CARGO_PKG_VERSION");
@@ -96,7 +96,7 @@ fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<
     let (examples, rest) = text(path)
         .and_then(|text| text.split_once("\n\n"))
         .unwrap_or_default();
-    // Without options, the rest is a list of commands.
+    // A command without options has a list of commands here.
     let (before, after) = rest.split_once("{all-args}").unwrap_or_default();
     let notes = [before, after.trim_start_matches('\n')].concat();
     write_section("EXAMPLES", examples.trim_start_matches("Examples:"), out)?;
@@ -122,7 +122,7 @@ fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<
 /// Returns the command with the options of every command, in one list.
 fn with_global_options(command: &Command) -> Command {
     let mut options = global_options();
-    // Sets what a page shows of each option.
+    // This sets what a page shows of each option.
     options.build();
     let options = options.get_arguments().filter(|arg| arg.get_id() != "help");
     let options = options.map(|arg| arg.clone().help_heading(None));

@@ -25,7 +25,8 @@ impl Mock {
         printer: &Printer,
         ui: &Ui,
     ) -> Result<(), CliError> {
-        // The mock handles the process's signals. The process ends if nobody receives them here too.
+        // The mock handles the process's signals. They must be received here too, or the process
+        // would be ended.
         let discard = async {
             while signals.next().await.is_some() {}
             pending::<u8>().await

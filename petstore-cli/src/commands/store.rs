@@ -35,7 +35,7 @@ async fn orders(connector: &Connector, printer: &Printer, ui: &Ui) -> Result<(),
     let output = printer.start(ORDERS)?;
     let client = connector.connect(Purpose::Read).await?;
     let orders = client.store().orders().await?;
-    // A table of nothing shows nothing.
+    // An empty table would show nothing.
     if printer.is_table() && orders.as_array().is_some_and(Vec::is_empty) {
         ui.note("no orders");
     }

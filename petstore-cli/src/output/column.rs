@@ -85,7 +85,7 @@ pub(super) fn cell(value: Option<&Value>) -> Cow<'_, str> {
     }
 }
 
-/// Returns a field for people, escaped and styled.
+/// Returns a field's cell for a table, escaped and styled.
 fn styled(column: &str, value: Option<&Value>) -> Cell {
     if value.is_none_or(Value::is_null) {
         return Cell::none();

@@ -11,10 +11,10 @@ use crate::error::{CliError, Kind};
 type Lut = data::JustLut<Val>;
 type Filter = jaq_core::compile::Filter<Native<Lut>>;
 
-/// Definitions that the library lacks, or that differ in jq.
+/// Definitions that the library lacks, or that work differently in jq.
 const PRELUDE: &str = include_str!("prelude.jq");
 
-/// The maximum length of a message, because the library includes values of any size.
+/// The maximum length of a message. The library's messages include values of any size.
 const MAX_MESSAGE: usize = 120;
 
 /// A valid expression.
@@ -62,7 +62,7 @@ impl Jq {
                     values.push(without_points(value));
                 }
                 Err(Ok(error)) => {
-                    // `error("text")` is a JSON string.
+                    // The text of `error("text")` arrives as a JSON string.
                     let text = error.to_string();
                     return Err(failed(serde_json::from_str(&text).unwrap_or(text)));
                 }
@@ -113,7 +113,8 @@ fn compile(code: &str) -> Result<Filter, CliError> {
     let funs = jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs());
-    // Without access to the process's variables, which contain the key, and to standard error.
+    // The filter gets no access to standard error, nor to the process's variables, which may
+    // contain the key.
     let funs = funs.filter(|(name, ..)| !matches!(*name, "env" | "stderr_empty"));
     let silent = (
         "stderr_empty",

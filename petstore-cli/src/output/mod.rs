@@ -22,7 +22,7 @@ pub(crate) use self::format::OutputFormat;
 pub(crate) use self::printer::{OutputOptions, Printer, Stdout};
 pub(crate) use self::table::{Cell, Head, Table};
 
-/// A table of more rows is written in parts; the first one settles the widths.
+/// A longer table is written in parts. The first part determines the widths.
 const MAX_HELD_ROWS: usize = 1_000;
 
 /// The records of a result.
@@ -34,7 +34,7 @@ pub(crate) struct Shape {
     pub(crate) fields: &'static [&'static str],
     /// The fields that a narrow table hides, in this order.
     pub(crate) dropped: &'static [&'static str],
-    /// The fields that are `null` in a record without them.
+    /// Fields that are written as `null` if a record lacks them.
     pub(crate) nullable: &'static [&'static str],
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct Output {
     format: OutputFormat,
     shape: Shape,
     jq: Option<Jq>,
-    /// The columns. Until the first records arrive, those of the shape.
+    /// The columns; those of the shape until the first records arrive.
     columns: Vec<String>,
     has_columns: bool,
-    /// The records of a result that is written when it is complete.
+    /// The records so far of a result that can only be written when it is complete.
     held: Vec<Value>,
     /// The layout of a table whose first rows are written.
     layout: Option<Layout>,
@@ -95,7 +95,7 @@ impl Output {
         })
     }
 
-    /// Continues a list that was interrupted, which has these columns.
+    /// Continues an interrupted list that has these columns.
     pub(crate) fn continued(self, columns: Vec<String>) -> Self {
         Self {
             columns,
@@ -163,7 +163,7 @@ impl Output {
         Ok(self.late)
     }
 
-    /// Writes rows of a table; the first ones settle its layout.
+    /// Writes rows of a table. The first rows determine its layout.
     fn write_table(&mut self, rows: &[Value]) -> io::Result<()> {
         let table = column::table(&self.columns, rows, self.shape);
         let text = table.render_part(self.options.screen(), &mut self.layout);
@@ -195,8 +195,8 @@ impl Output {
         }
     }
 
-    /// Writes the output of a filter: strings without quotes and other values as JSON, or in the
-    /// requested format.
+    /// Applies a filter, and writes its output in the requested format. Without one, strings are
+    /// written without quotes, and other values as JSON.
     fn filter(mut self, jq: &Jq, input: Value) -> Result<(), CliError> {
         let input = match input {
             Value::Array(rows) => rows

@@ -145,7 +145,7 @@ impl Printer {
         Output::new(self.stdout.clone(), &options, shape)
     }
 
-    /// Starts a result in a file, in a format of rows.
+    /// Starts a result in a file, in a format that writes records one by one.
     pub(crate) fn start_in(
         &self,
         file: File,
@@ -160,7 +160,7 @@ impl Printer {
         Output::new(Stdout::new(Box::new(file)), &options, shape)
     }
 
-    /// Like `start`, with the columns of nested fields in formats of rows and cells.
+    /// Like `start`, but flat formats get these columns, for nested fields.
     pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output, CliError> {
         let mut options = self.options.clone();
         let is_flat = options.format().is_flat() && options.jq.is_none();

@@ -117,7 +117,7 @@ impl Table {
         self.render_part(screen, &mut None)
     }
 
-    /// Renders a part of the rows; the first part has the header, and settles the layout.
+    /// Renders a part of the rows. The first part has the header, and determines the layout.
     pub(super) fn render_part(&self, screen: &Screen, layout: &mut Option<Layout>) -> String {
         let is_first = layout.is_none();
         let columns = &*layout.get_or_insert_with(|| self.fit(screen));
@@ -180,7 +180,8 @@ impl Table {
             return columns;
         };
         loop {
-            // The mark follows the last title, which may be narrower than its cells.
+            // The mark follows the title of the last column, which may be narrower than the
+            // column's cells.
             let gap = columns.last().filter(|last| last.head.least.is_none());
             let gap = gap.map_or(0, |last| last.width - last.head.title.width());
             let mark = if self.hidden(&columns) > 0 {
@@ -208,7 +209,7 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
     for Column { at, head, width } in columns {
         let Some(cell) = cells.get(*at) else { continue };
         let text = cell.text(screen);
-        // A later part may have a wider cell.
+        // A later part may have a cell wider than its column.
         let is_cut = head.least.is_some() && screen.width().is_some();
         let text = match columns.last() {
             _ if is_cut => screen.cut(text, *width),

@@ -1,5 +1,5 @@
-//! Help texts. Their lines have a meaning, from which the layout for a terminal and the manual pages
-//! are made.
+//! Parses help texts, and lays them out for a terminal or as manual pages. The form of a line says
+//! which part of a text it is.
 
 use clap_mangen::roff::{Roff, bold, roman};
 
@@ -210,7 +210,7 @@ mod tests {
              --file FILE  read a file\n  petstore x > y\n\nTwo lines that belong together.\nAnother \
              one.\n  - an item of a list\n"
         );
-        // Reading that again changes nothing, and nothing is wider than 80 columns.
+        // Laying the result out again changes nothing, and no line is wider than 80 columns.
         assert_eq!(page(&wide, &Screen::plain(Some(160))), wide);
     }
 

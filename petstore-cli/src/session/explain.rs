@@ -20,14 +20,14 @@ use crate::time::{self, Clock};
 
 /// The client's time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The start of a response that is shown.
+/// How many characters of an unexpected response are shown.
 const MAX_START: usize = 15;
 
 /// The purpose of a command's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Read,
-    /// The operation that the service will remove, with the pet's id.
+    /// `getPet`, which the service will remove, with the pet's id.
     GetPet(i64),
     CreatePet,
     /// A `DELETE`, which finds nothing if an earlier attempt has deleted it.
@@ -175,7 +175,7 @@ impl Explainer {
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .last();
         let message = match problem {
-            // The system's connection errors have numbers, unlike errors of host names.
+            // The system's connection errors have numbers. Errors of the name look-up have none.
             Some(problem) if problem.raw_os_error().is_none() => {
                 let message = format!("no host `{}`", self.service.host_name());
                 return Failure::new(Kind::Network, message).hint(correct);
@@ -187,7 +187,7 @@ impl Explainer {
         Failure::new(Kind::Network, message).hint(hint)
     }
 
-    /// Adds to the message that the request may have been processed, if so, with a hint.
+    /// If the request may have been processed, adds that to the message, with a hint.
     fn or_lost(&self, error: &ClientError, mut failure: Failure) -> Failure {
         let Some((done, look)) = self.purpose.loss() else {
             return failure;
@@ -199,7 +199,7 @@ impl Explainer {
         failure.hint(format!("{look} before you try again"))
     }
 
-    /// An exhausted quota, or a ban.
+    /// Describes an exhausted quota or a ban.
     fn blocked(&self, blocked: &Blocked) -> Failure {
         let failure = match blocked.reason {
             BlockReason::Ban => {
@@ -227,7 +227,7 @@ impl Explainer {
         }
     }
 
-    /// A response with an error status.
+    /// Describes a response with an error status.
     fn refused(&self, error: &ClientError) -> Failure {
         match error.status().map_or(0, |status| status.as_u16()) {
             300..=399 => redirected(error),

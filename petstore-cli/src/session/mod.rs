@@ -1,7 +1,7 @@
 //! The session of a command: its client for the service, and messages for what goes wrong.
 //!
-//! [`Connector`] knows the settings and builds the client; commands get it by reference, and call
-//! [`Connector::connect`] when they have checked everything else.
+//! [`Connector`] knows the settings and builds the client. Commands get it by reference. They call
+//! [`Connector::connect`] after they have checked everything else.
 
 mod explain;
 mod places;
@@ -42,7 +42,7 @@ pub(crate) struct Connector {
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
-    /// The state of the last client that is needed when the program ends.
+    /// What the program needs of the last client when it ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
     mock: Mutex<Option<petstore_mock::MockServer>>,
@@ -159,8 +159,8 @@ impl Connector {
 
         let values = self.settings.values();
         let (timeout, max_wait) = (values.timeout(), values.max_wait());
-        // A request that changes something is not retried after a time-out, so one attempt may take
-        // all the time.
+        // A request that changes something is not retried after a time-out. So its one attempt may
+        // take the whole time.
         let shares = match purpose.is_read() {
             true => values.attempts(),
             false => 1,
@@ -237,14 +237,14 @@ impl Connector {
         self.last().explainer.client(error)
     }
 
-    /// Shares the latest rate limits with other processes, and leaves no file behind.
+    /// Shares the latest rate limits with other processes, and removes the files of this process.
     pub(crate) async fn share_limits(&self) {
         let (client, store) = {
             let last = self.last();
             (last.client.clone(), last.store.clone())
         };
         let Some(client) = client else { return };
-        // An unreachable store is not awaited.
+        // There is no use in waiting for an unreachable store.
         let shared = client.rate_limits().shared;
         if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
             client.synchronize_rate_limits().await;

@@ -7,10 +7,10 @@ use crate::env::{Dirs, System};
 use crate::error::os_text;
 use crate::escape;
 
-/// The folders in which the limits may be, the first one first.
+/// The result of the search for a folder: the chosen one, and the rejected ones before it.
 pub(super) struct Places {
     chosen: Option<PathBuf>,
-    /// The places before it.
+    /// The places that come before the chosen one, in order.
     rejected: Vec<Rejected>,
 }
 
@@ -21,7 +21,7 @@ struct Rejected {
 }
 
 enum Refusal {
-    /// A file or folder of another user, which this user must get to use the place.
+    /// A file or folder in the way belongs to another user.
     Foreign(PathBuf),
     /// Other users can write in it, or it is a link.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix systems are asked"))]
@@ -44,7 +44,8 @@ impl Places {
             places.consider(runtime.join("limits"), check(&runtime.join("limits")));
         }
         if let Some(temporary) = &dirs.temporary {
-            // Anybody can make a folder, or a link, with this name.
+            // In the folder for temporary files, anybody can create a folder, or a link, with this
+            // name.
             let usable = check_private(temporary).and_then(|()| check(&temporary.join("limits")));
             places.consider(temporary.join("limits"), usable);
         }
@@ -59,13 +60,13 @@ impl Places {
         }
     }
 
-    /// Returns the folder, or the first one that cannot be used if none can.
+    /// Returns the chosen folder. If none can be used, returns the first place.
     pub(super) fn folder(&self) -> Option<&Path> {
         let first = self.rejected.first().map(|place| &*place.folder);
         self.chosen.as_deref().or(first)
     }
 
-    /// Returns why the first place is not used, if it is not.
+    /// Returns why the first place is not used, if it was rejected.
     pub(super) fn reason(&self, system: &System) -> Option<String> {
         let Rejected { folder, problem } = self.rejected.first()?;
         let shown = system.shown(folder);
@@ -89,10 +90,10 @@ impl Places {
     }
 }
 
-/// Creates a folder if it is missing, and checks that this user can use it and owns all that is in it.
+/// Creates a folder if it is missing. Checks that this user can use it, and owns everything in it.
 fn check(folder: &Path) -> Result<(), Refusal> {
     let made = create(folder);
-    // A folder of another user on the way explains the failure.
+    // If a folder on the path belongs to another user, that explains the failure.
     if let Some(foreign) = foreign_in(folder) {
         return Err(Refusal::Foreign(foreign));
     }
@@ -114,7 +115,7 @@ fn create(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Opens the folder's secret like the store does. The store itself writes its content.
+/// Opens the file of the folder's secret as the store does. Its content is left to the store.
 fn try_writing(folder: &Path) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -123,7 +124,8 @@ fn try_writing(folder: &Path) -> io::Result<()> {
     options.open(folder.join("secret")).map(drop)
 }
 
-/// Creates a folder if it is missing, and checks that only this user owns it and can access it.
+/// Creates a folder if it is missing. Checks that it belongs to this user, and that nobody else can
+/// access it.
 #[cfg(unix)]
 fn check_private(folder: &Path) -> Result<(), Refusal> {
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -150,8 +152,8 @@ fn check_private(folder: &Path) -> Result<(), Refusal> {
     create(folder).map_err(Refusal::Unusable)
 }
 
-/// Returns a folder, or a file in it, that belongs to another user. Also for root: files that root
-/// created in a user's folder would be unusable for that user.
+/// Returns the folder, or a file in it, if it belongs to another user. Root is checked too, because
+/// files that root created in a user's folder would be unusable for that user.
 #[cfg(unix)]
 fn foreign_in(folder: &Path) -> Option<PathBuf> {
     if is_foreign(folder) {

@@ -17,7 +17,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// No service yet.
+    /// Creates the value that is used before a service is known.
     pub(super) fn none(settings: &Settings) -> Self {
         Self {
             host: String::new(),
@@ -74,7 +74,7 @@ impl Service {
 
 /// Returns the variable that names a proxy for a URL, if any.
 fn proxy(base_url: &Url, system: &System) -> Option<&'static str> {
-    // The client uses no proxy for this machine.
+    // For this machine, the client never uses a proxy.
     if is_local(base_url) {
         return None;
     }

@@ -12,7 +12,7 @@ use crate::env::System;
 use crate::error::{CliError, Kind};
 use crate::settings::{Settings, StoreAddress};
 
-/// A store of shared rate limits. Its clones are the same store.
+/// A store of shared rate limits. Clones share it.
 #[derive(Clone)]
 pub(super) enum LimitsStore {
     Off,
@@ -22,7 +22,7 @@ pub(super) enum LimitsStore {
 }
 
 impl LimitsStore {
-    /// Returns the store that the settings name. It is opened by its first use.
+    /// Returns the store that the settings name. Its first use opens it.
     pub(super) fn new(settings: &Settings, system: &System) -> Result<Self, CliError> {
         match settings.values().limits_store() {
             StoreAddress::Off => Ok(Self::Off),
@@ -60,7 +60,7 @@ impl LimitsStore {
         forgotten.map_err(|problem: StoreError| CliError::new(Kind::Internal, problem.to_string()))
     }
 
-    /// Removes what only this process needs.
+    /// Removes the files that only this process needs.
     pub(super) fn close(&self) {
         match self {
             Self::Off => {}
@@ -81,7 +81,7 @@ fn redis(url: &str, settings: &Settings) -> Result<RedisStore, CliError> {
     })
 }
 
-/// The setting refuses such an address.
+/// Hardly reached: the setting itself refuses such an address.
 #[cfg(not(feature = "redis"))]
 fn without_redis(_: &str) -> CliError {
     CliError::new(Kind::Config, "`--limits-store` needs a build with Redis")

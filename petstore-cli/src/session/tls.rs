@@ -6,7 +6,7 @@ use super::service::Service;
 use super::words::causes;
 use crate::error::{Failure, Kind};
 
-/// The hint where a certificate is not trusted.
+/// The hint if a certificate is not trusted.
 const TRUST: &str = "`--ca-file FILE` trusts an authority";
 
 /// Returns the message of a failed TLS connection.

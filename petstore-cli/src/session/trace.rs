@@ -29,10 +29,10 @@ const SECRET_WORDS: [&str; 8] = [
     "token",
 ];
 
-/// The text of a wait for requests that are reserved for, or used by, other processes.
+/// The text of a wait that other processes cause: they have reserved or use the remaining requests.
 const SHARE: &str = "waiting for a share of the rate limits";
 
-/// The consequence if commands do not share the limits of their key.
+/// What follows if commands do not share the limits of their key.
 const ALONE: &str =
     "commands that run at the same time may together be refused, or get the key banned";
 
@@ -195,7 +195,7 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     );
 }
 
-/// Warns once of an unusable store of rate limits, and says what follows for the key.
+/// Warns once that the store of rate limits is unusable, and says what follows.
 pub(super) fn shared_store(ui: &Ui, store: &SharedStatus, fix: Option<&str>) {
     let Some(problem) = &store.problem else {
         return;

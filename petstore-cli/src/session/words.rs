@@ -1,4 +1,5 @@
-//! Rate limits and texts of the service in words, for messages, tables and status lines.
+//! Describes rate limits in words, and shortens the service's texts, for messages, tables and
+//! status lines.
 
 use std::error::Error as StdError;
 
@@ -58,7 +59,7 @@ pub(super) fn shortened(text: &str) -> String {
     format!("{}{rest}", escape::line(&short))
 }
 
-/// Returns a cause and what an `io::Error` in it wraps.
+/// Returns a cause and the error that it wraps, if it is an `io::Error`.
 #[cfg(feature = "native-tls")]
 pub(super) fn with_inner<'e>(
     cause: &'e (dyn StdError + 'static),

@@ -7,8 +7,8 @@ use petstore_client::Url;
 use super::secrets::without_password;
 use crate::error::{CliError, Kind};
 
-/// Returns the URL of a text, if a key may be sent to it. `setting` is what the user can change, and
-/// `from` the source in brackets.
+/// Parses a URL, and checks that a key may be sent to it. For messages, `setting` is what the user
+/// can change, and `from` is the source in brackets.
 pub(crate) fn checked(
     text: &str,
     setting: &str,
@@ -35,7 +35,7 @@ pub(crate) fn checked(
     Ok(url)
 }
 
-/// Returns the error for a text that is no URL, and names a similar one, if there is one.
+/// Returns the error for a text that is not a URL. Suggests a similar URL if there is one.
 fn not_a_url(text: &str, setting: &str, from: &str) -> CliError {
     let text = without_password(text);
     let (scheme, address) = text.split_once("://").unwrap_or(("", &text));

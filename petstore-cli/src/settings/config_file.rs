@@ -38,10 +38,11 @@ impl FromStr for Profile {
     }
 }
 
-/// Why the settings are incomplete. Those of the other sources apply.
+/// Why the settings are incomplete. The settings from other sources still apply.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The configuration file cannot be read. Flags and variables may be all that a command needs.
+    /// The configuration file cannot be read. A command may still find all that it needs in flags
+    /// and variables.
     Unreadable(CliError),
     /// A variable or the content of the file is invalid.
     Invalid(CliError),
@@ -127,7 +128,8 @@ pub(crate) fn no_folder() -> CliError {
 
 /// Sets a value. Keeps the comments of the previous one.
 pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
-    // A file may be called `007`: only what reads back as it was written is a number.
+    // A text such as `007` may be a file's name. Only a text that is unchanged after parsing and
+    // formatting is stored as a number.
     let number = text
         .parse::<i64>()
         .ok()

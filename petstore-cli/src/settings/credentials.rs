@@ -32,7 +32,7 @@ pub(crate) enum KeySource {
     File(String),
     /// A file of `auth login`, and the option that selects its profile.
     Stored { path: String, option: String },
-    /// The terminal or standard input, or none is needed.
+    /// The terminal or standard input. Also used if no key is needed.
     Typed,
 }
 

@@ -1,4 +1,4 @@
-//! The settings: their rows, their types, where they come from, and the key.
+//! The settings: the list of them, their types, their sources, and the API key.
 
 mod base_url;
 pub(crate) mod config_file;

@@ -41,7 +41,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Combines flags, variables and the configuration file, which a mock server does not need.
+    /// Combines flags, variables and the configuration file. A mock server does not need the file.
     pub(crate) fn resolve(
         profile: Option<&Profile>,
         flags: &Values,
@@ -68,7 +68,8 @@ impl Settings {
     }
 
     fn read(&mut self, system: &System) -> Result<(), Problem> {
-        // All of them, so that an invalid one is reported in the format that another one sets.
+        // Read all of them before an error is reported: another variable may set the format of
+        // errors.
         let mut invalid = None;
         for name in Values::NAMES {
             let set = self.set_variable(name, system);

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The minimum length of a password that is removed wherever it occurs. A shorter one occurs in
-/// ordinary words.
+/// The minimum length of a password that is removed wherever it occurs. A shorter one may be part
+/// of ordinary words.
 const MIN_LENGTH: usize = 4;
 
 /// Returns an address without user and password: `redis://…@HOST`.
@@ -18,7 +18,7 @@ pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the forms of the password in an address that a message might contain.
+/// Returns the forms in which a message might contain the password of an address.
 pub(crate) fn passwords(text: &str) -> Vec<String> {
     let Some((before, _)) = text.rsplit_once('@') else {
         return Vec::new();

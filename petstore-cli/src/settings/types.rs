@@ -115,7 +115,7 @@ impl<const MIN: u64> FromStr for Seconds<MIN> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        // The maximum, so that adding the duration to an instant cannot overflow.
+        // This maximum makes sure that adding the duration to an instant cannot overflow.
         let max = u64::from(u32::MAX);
         match read_units(text, &TIME_UNITS) {
             Some(seconds) if seconds > max => {
@@ -138,7 +138,7 @@ impl<const MIN: u64> SettingType for Seconds<MIN> {}
 
 impl<const MIN: u64> fmt::Display for Seconds<MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Hours up to a week, as people write them.
+        // Hours are used up to a week, as people write them.
         let units = match self.0.as_secs() {
             ..604_800 => &TIME_UNITS[1..],
             _ => &TIME_UNITS,

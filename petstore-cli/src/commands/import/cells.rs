@@ -18,7 +18,7 @@ pub(super) const CATEGORY: &str = "categoryId";
 pub(super) const STATUS: &str = "status";
 pub(super) const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
 
-/// A column of CSV that has another name than the field that it holds: `COLUMN=FIELD`.
+/// `COLUMN=FIELD`: the field that a column of CSV contains, if the column has another name.
 #[derive(Debug, Clone)]
 pub(crate) struct Mapping {
     pub(super) column: String,
@@ -76,7 +76,8 @@ pub(super) struct Cells<'t> {
     pub(super) name: Option<&'t str>,
     pub(super) category_id: Option<&'t str>,
     pub(super) status: Option<&'t str>,
-    /// Whether the row has the id of a pet, as in an export. Then its pet existed, whatever it is like.
+    /// Whether the row has a pet's id, as in an export. Such a pet existed, so its values need
+    /// fewer checks.
     pub(super) has_id: bool,
 }
 

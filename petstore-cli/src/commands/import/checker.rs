@@ -17,9 +17,10 @@ use crate::suggest::similar;
 
 /// The maximum number of listed errors.
 const MAX_LISTED: usize = 20;
-/// Ignored columns of exports and files of rejected rows. The service assigns new ids.
+/// Columns of exports, and of files of rejected rows, that are ignored. The service assigns new
+/// ids.
 const IGNORED: [&str; 2] = ["id", "reason"];
-/// The columns of the import's files, which are ignored too.
+/// The column of a file of created rows, which is ignored too.
 const OWN: [&str; 1] = ["petId"];
 
 /// The result of the checks.
@@ -34,12 +35,12 @@ pub(super) struct ValidRows {
 /// Checks the rows of an input.
 #[derive(Default)]
 pub(super) struct Checker<'n> {
-    /// How messages call the input.
+    /// The input's name in messages.
     name: &'n str,
     is_json: bool,
-    /// The columns that have another name than their field.
+    /// The columns whose names differ from those of their fields.
     map: &'n [Mapping],
-    /// The start of each line.
+    /// The byte position at which each line starts.
     lines: Vec<usize>,
     rows: Vec<Row>,
     faults: Vec<Fault>,
@@ -97,7 +98,7 @@ impl<'n> Checker<'n> {
             let rest = text
                 .get(usize::try_from(position).unwrap_or(0)..)
                 .unwrap_or_default();
-            // The position may be before empty lines that the reader skipped.
+            // Empty lines that the reader skipped may follow the position.
             let raw = rest.trim_start_matches(['\r', '\n']);
             let line = self.line(text.len() - raw.len());
             if record.len() == header.len() {
@@ -251,7 +252,8 @@ impl<'n> Checker<'n> {
         }
     }
 
-    /// An empty cell of CSV is a missing name. JSON states an empty name, and an export may have one.
+    /// An empty cell of CSV counts as a missing name. In JSON and in an export, a name may be
+    /// empty.
     fn name(&self, cells: Cells<'_>) -> Result<String, String> {
         match cells.name {
             Some("") if !self.is_json && !cells.has_id => Err(missing()),
@@ -275,7 +277,7 @@ impl<'n> Checker<'n> {
         }
     }
 
-    /// Returns the text that a value of JSON, or a cell of CSV, stands for.
+    /// Returns the text of a JSON string or of a CSV cell.
     fn text(&self, raw: &str) -> Result<String, String> {
         if !self.is_json {
             return Ok(raw.to_owned());

@@ -35,8 +35,8 @@ impl Window {
             .saturating_add(self.period.saturating_mul(periods))
     }
 
-    /// Returns when requests end, because a wait for a reset exceeds `--max-wait`. `first` is the time
-    /// for the remaining requests, and `full` that for a whole quota.
+    /// Returns when the run ends early because a wait for a reset exceeds `--max-wait`. `first` is
+    /// the time that the remaining requests take, and `full` the time that a whole quota takes.
     fn end(
         &self,
         requests: u64,
@@ -105,20 +105,21 @@ impl Quotas {
         }
     }
 
-    /// Returns the quota of more than a minute for which a number of requests waits longest, if any.
+    /// Returns the quota for which this number of requests waits longest, if any. Ignores the
+    /// minute's quota.
     fn slowest(&self, requests: u64) -> Option<Window> {
         let windows = [self.hour, self.day].into_iter().flatten();
         let slow = windows.filter(|window| !window.wait(requests).is_zero());
         slow.max_by_key(|window| window.wait(requests))
     }
 
-    /// Returns the wait of a number of requests for the quota per minute.
+    /// Returns how long this number of requests waits for the minute's quota.
     fn minutes(&self, requests: u64) -> Duration {
         self.minute
             .map_or(Duration::ZERO, |window| window.wait(requests))
     }
 
-    /// Estimates the time of a number of requests, if a quota is known.
+    /// Estimates how long the rows take, if a quota is known.
     pub(super) fn forecast(self, rows: usize) -> Option<Forecast> {
         let rows = rows as u64;
         self.minute.or(self.hour).or(self.day)?;
@@ -126,7 +127,7 @@ impl Quotas {
         let first = slow.map_or(rows, |window| window.remaining.min(rows));
         let (length, limited_by) = match slow {
             Some(slow) => {
-                // The rows of the last hour or day also take minutes.
+                // The rows of the last hour or day are also limited by the minute's quota.
                 let last = (rows - first).saturating_sub(1) % slow.limit.max(1);
                 let limit = self.minute.map_or(u64::MAX, |window| window.limit.max(1));
                 let minutes = u32::try_from(last / limit).unwrap_or(0);
@@ -155,18 +156,19 @@ impl Quotas {
 pub(super) struct Forecast {
     quotas: Quotas,
     rows: u64,
-    /// The time of all rows.
+    /// The time that all rows take.
     length: Duration,
     /// The quota that limits the import, if any.
     limited_by: Option<Quota>,
     /// The rows that the quota per day allows today.
     today: u64,
-    /// The rows until the first wait for an hour's or a day's reset, and their time.
+    /// The number of rows before the first wait for an hour's or a day's reset, and the time that
+    /// they take.
     first: (u64, Duration),
 }
 
 impl Forecast {
-    /// Returns when the run ends, and with which quota, because a wait exceeds `--max-wait`.
+    /// Returns the quota whose wait exceeds `--max-wait`, and when the run ends because of it.
     pub(super) fn early_end(&self, max_wait: Duration) -> Option<(Quota, Duration)> {
         let Quotas { minute, hour, day } = self.quotas;
         let (first, length) = self.first;

@@ -98,7 +98,7 @@ impl FromStr for Delimiter {
 #[derive(Debug, Default, Clone, Copy)]
 struct Format<'a> {
     map: &'a [Mapping],
-    /// The separator of CSV. Unless given, it follows from the content.
+    /// The separator of CSV. If none is given, the content decides.
     delimiter: Option<u8>,
 }
 
@@ -129,7 +129,7 @@ impl Input {
         refuse_binary(&name, &bytes)?;
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(&name, &error))?;
         let content = without_mark(&text);
-        // Old programs end lines with CR alone.
+        // Some old programs end lines with CR only.
         let end = if content.contains('\n') { '\n' } else { '\r' };
         let breaks = content.match_indices(end).map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).collect();
@@ -182,7 +182,7 @@ impl Input {
         self.file.as_deref()
     }
 
-    /// Returns what an input without a file is.
+    /// Describes an input that is not a file.
     pub(super) fn kind(&self) -> &'static str {
         if self.is_stdin {
             "standard input"
@@ -203,8 +203,9 @@ impl Input {
         }
     }
 
-    /// Returns the rows of the input that have a value, with it in one more column, so that they can be
-    /// corrected and imported: CSV if the input is CSV, else one JSON object per line.
+    /// Returns the rows that have a value, with this value in one more column, so that they can be
+    /// corrected and imported. The format is CSV if the input is CSV, and else one JSON object per
+    /// line.
     pub(super) fn with_column(
         &self,
         name: &str,
@@ -264,7 +265,7 @@ impl Input {
     }
 }
 
-/// Refuses a compressed file, and one that begins with zeros, before it is read as text.
+/// Refuses a compressed file, and a file that begins with zeros. They are no text.
 fn refuse_binary(name: &str, bytes: &[u8]) -> Result<(), CliError> {
     let program = match bytes {
         [0x1f, 0x8b, ..] => "gunzip",

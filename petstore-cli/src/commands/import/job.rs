@@ -159,7 +159,7 @@ impl Job<'_> {
     fn stopped(&self, stop: CliError) -> CliError {
         let context = self.context;
         let progress = report::progress(&self.input, self.journal.state());
-        // After a retry, another one could send rows twice.
+        // The hint must not repeat `--unknown retry`, which could send rows twice.
         let change = match self.unknown.action() {
             UnknownAction::Check => Change::Check,
             UnknownAction::Skip | UnknownAction::Retry => Change::Continue,
@@ -208,7 +208,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the error of a run and of files that could not be written as one.
+/// Combines the error of a run with those of files that could not be written.
 fn combine(result: Result<(), CliError>, mut unwritten: Vec<CliError>) -> Result<(), CliError> {
     let is_io = |error: &CliError| matches!(error, CliError::Failure(failure) if failure.kind == Kind::Internal);
     let (mut first, others) = match result {

@@ -1,5 +1,5 @@
-//! `petstore pets import`: creates the pets of a file, each once. Checks all rows before it sends
-//! the first. A journal keeps their outcomes, so that the same command continues.
+//! `petstore pets import`: creates the pets of a file, each once. All rows are checked before the
+//! first is sent. A journal keeps the outcomes, so that the same command can continue.
 
 mod cells;
 mod check;
@@ -123,8 +123,8 @@ impl Import {
         Ok(())
     }
 
-    /// Imports each input. The last error ends the command; rows that were rejected or are unknown do not
-    /// keep the next input from being imported.
+    /// Imports each input. The command ends with the last error. If rows of one input were rejected
+    /// or are unknown, the next input is imported all the same.
     async fn run_all(
         &self,
         context: &mut Context,

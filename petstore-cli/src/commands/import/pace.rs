@@ -1,4 +1,4 @@
-//! How many rows may be in flight, and what happens while the service fails.
+//! Decides how many rows may be in flight, and what happens while the service fails.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::error::{CliError, Invalid};
 use crate::settings::{Seconds, parse};
 
-/// Consecutive failures that begin a pause.
+/// After this many failures in a row, a pause begins.
 const MAX_FAILURES: u32 = 5;
 /// The first pause. Each one after it is twice as long, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ struct Outage {
     problem: String,
 }
 
-/// The number of rows that may be in flight: one more after each success, half after a failure.
+/// The number of rows that may be in flight. Each success adds one, and a failure halves it.
 #[derive(Debug)]
 pub(super) struct Pace {
     concurrency: usize,
@@ -83,7 +83,7 @@ impl Pace {
         }
     }
 
-    /// Returns how many rows may be in flight: none in a pause, and one after it.
+    /// Returns how many rows may be in flight. During a pause that is none, and after it one.
     pub(super) fn concurrency(&self) -> usize {
         match &self.outage {
             Some(outage) if outage.until > Instant::now() => 0,
@@ -92,7 +92,7 @@ impl Pace {
         }
     }
 
-    /// Returns the rest of a pause, and its reason.
+    /// Returns how much longer the pause lasts, and its reason.
     pub(super) fn pause(&self) -> Option<(Duration, &str)> {
         let outage = self.outage.as_ref()?;
         let rest = outage.until.saturating_duration_since(Instant::now());
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Lets requests fail until a pause or the end, and returns the length of the pause.
+    /// Lets requests fail until a pause or the end of the run. Returns the length of the pause.
     fn pause_after(pace: &mut Pace, failures: u32, told: Option<u64>) -> Option<u64> {
         (0..failures).for_each(|_| pace.failed(failure(told)));
         pace.pause().map(|(rest, _)| rest.as_secs())
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(pause_after(&mut pace, 4, None), None);
         assert_eq!(pause_after(&mut pace, 1, None), Some(1));
         assert_eq!(pace.concurrency(), 0);
-        // Rows that were in flight do not make it longer.
+        // Failures of rows that were already in flight do not extend the pause.
         assert_eq!(pause_after(&mut pace, 9, None), Some(1));
         let mut pauses = Vec::new();
         while let Some((rest, problem)) = pace.pause() {

@@ -1,5 +1,5 @@
-//! Property tests of the code that reads input files and the program's own files: it reads a value
-//! in every form in which it can be written, and detects changes.
+//! Property tests of the code that reads input files and the program's own files. It must read a
+//! value in every form in which it can be written, and detect changes.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -66,7 +66,7 @@ fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, CliError> {
     Input::read("rows".to_owned(), bytes.into())
 }
 
-/// Checks that an input has these rows, and that chosen rows can be written and read again.
+/// Checks that an input has these rows, and that selected rows can be written and read again.
 fn check_rows(text: &str, pets: &[NewPet], lines: &[usize]) -> Result<(), TestCaseError> {
     let input = read(text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
     let rows = pets.iter().zip(lines);
@@ -286,7 +286,7 @@ fn a_journal_says_what_was_written_and_notices_every_damage() {
     );
 }
 
-/// A setting, and a text that it may have.
+/// Generates a setting, and a valid text for it.
 fn setting() -> impl Strategy<Value = (&'static str, String)> {
     let text = |values: &[&str]| select(values.iter().map(|&v| v.to_owned()).collect::<Vec<_>>());
     prop_oneof![

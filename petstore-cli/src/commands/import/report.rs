@@ -355,7 +355,7 @@ pub(super) async fn plan(
     context.printer().print(&text)
 }
 
-/// Describes where a short `--max-wait` ends the run, or says that no forecast exists.
+/// Describes when a short `--max-wait` ends the run, or says that no forecast exists.
 fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
     let Some(forecast) = forecast else {
         let hint = "`petstore limits --refresh` asks for the quotas";

@@ -1,4 +1,5 @@
-//! Whether a journal belongs to its input, what it says about earlier runs, and where it is.
+//! Finds the journal of an input, checks that it belongs to the input, and reports what it says
+//! about earlier runs.
 
 use std::path::{Path, PathBuf};
 
@@ -186,7 +187,7 @@ fn beside(file: &Path) -> PathBuf {
     path.into()
 }
 
-/// Returns another name of a file in the same folder, which was imported.
+/// Returns another name of the same file in its folder (a hard link) if that one was imported.
 #[cfg(unix)]
 fn hard_link(file: &Path) -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;

@@ -56,12 +56,12 @@ impl RowFiles {
         self.named().map(|(_, path)| path.to_owned()).collect()
     }
 
-    /// Returns an option that names a file, if one does.
+    /// Returns one of the options that name a file, if any is given.
     pub(super) fn option(&self) -> Option<&'static str> {
         self.named().map(|(option, _)| option).next()
     }
 
-    /// Checks that the files that the import writes differ: each would replace another.
+    /// Checks that the import writes different files, because otherwise one would replace another.
     pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<(), CliError> {
         let journal = journal.map(|path| ("the journal".to_owned(), path));
         let files = self
@@ -83,7 +83,7 @@ impl RowFiles {
         Ok(())
     }
 
-    /// Checks that the files are new, or written by an earlier run of this import.
+    /// Checks that the files do not exist yet, or were written by an earlier run of this import.
     pub(super) fn check_own(&self, state: &State) -> Result<(), CliError> {
         for (option, path) in self.named() {
             let file = std::fs::metadata(path);

@@ -15,7 +15,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns what it counts.
+    /// Returns the unit that the number counts.
     pub(crate) fn unit(self) -> &'static str {
         match self {
             Self::Line(_) => "line",

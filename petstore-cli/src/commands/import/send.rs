@@ -22,7 +22,7 @@ use crate::session::report_wait;
 use crate::status::Progress;
 use crate::time::{count, duration, plural};
 
-/// The speed is measured for this long before it is shown.
+/// The speed is shown after it has been measured for this long.
 const MEASURED: Duration = Duration::from_secs(2);
 
 /// A row and its outcome.
@@ -51,8 +51,8 @@ fn reason(status: u16, error: &Error) -> String {
     reason
 }
 
-/// Returns how many more rows may be sent. A row that waits here has certainly not been sent. A row
-/// that waits in the client would be unknown after a kill.
+/// Returns how many more rows may be sent. Rows wait here and not in the client: after a kill, a
+/// row that waits here is certainly unsent, and one that waits in the client would be unknown.
 fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
     let free = concurrency.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -64,7 +64,7 @@ fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
         (None, Some(left)) => size(left).saturating_sub(queued),
         (None, None) => free,
     };
-    // At least one request, whose error says why no more can be sent.
+    // If nothing is in flight, allow one request: its error says why no more can be sent.
     room.max(usize::from(in_flight == 0)).min(free)
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Sender<'a> {
     /// The number of rows to send in this run.
     total: usize,
     started: Instant,
-    /// When rows in flight are given up after a signal.
+    /// After a signal: when the rows in flight are given up.
     deadline: Option<Instant>,
 }
 
@@ -179,8 +179,8 @@ impl<'a> Sender<'a> {
         {
             self.announce(next).await?;
         }
-        // The first row goes alone: it shows the limits. So does the first row of a new window, which
-        // shows what is left.
+        // The first row goes alone, because its response shows the limits. So does the first row of
+        // a new window, because its response shows what is left.
         self.quotas = self.quotas.max(limits.windows.len());
         let done = self.total - self.todo.len() - self.in_flight.len();
         let is_first = done == 0 || limits.windows.len() < self.quotas;
@@ -217,8 +217,8 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// Returns how long no row may be sent. If a limit lasts longer than `--max-wait`, the next request
-    /// fails with the reason instead.
+    /// Returns how long no row may be sent. If a limit lasts longer than `--max-wait`, there is no
+    /// wait: the next request fails, with the reason.
     fn wait(&self, limits: &RateLimits) -> Option<Duration> {
         if let Some((rest, problem)) = self.pace.pause() {
             let until = self.context.connector().clock().now() + rest;
@@ -287,7 +287,7 @@ impl<'a> Sender<'a> {
                 return Record::Rows(state, rows);
             }
             state => {
-                // It was not processed, so it is sent later.
+                // The request was not processed, so the row is sent later.
                 self.todo.push_front(row);
                 Record::Rows(state, rows)
             }
@@ -298,7 +298,7 @@ impl<'a> Sender<'a> {
 
     fn request(&self, row: usize) -> Request {
         let pets = self.client.pets();
-        // Other commands with the key go first.
+        // Other commands with the same key go first.
         let call = pets.create(self.input.rows()[row].pet());
         let response = call.priority(Priority::Low).send();
         Box::pin(async move { (row, response.await) })
@@ -324,7 +324,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Describes the speed so far, and the time that the rest takes.
+/// Describes the speed so far, and how long the remaining rows take.
 fn speed(done: usize, left: usize, elapsed: Duration) -> String {
     if done == 0 {
         return "starting".to_owned();

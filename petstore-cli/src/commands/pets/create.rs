@@ -93,7 +93,7 @@ async fn pet_of_file(file: &Path, reader: &mut Reader) -> Result<NewPet, CliErro
     }
     let name = input_name(file);
     if bytes.trim_ascii_start().starts_with(b"{") {
-        // The import names each mistake.
+        // The input is read like that of an import, whose errors name each mistake.
         Input::read(name.clone(), bytes)?;
     }
     let problem = format!("{name} is not a JSON object");

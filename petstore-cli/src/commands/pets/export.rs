@@ -17,7 +17,7 @@ use crate::session::Purpose;
 use crate::status::Progress;
 use crate::time::{count, plural};
 
-/// How often the file's mark is written.
+/// How often the mark is written that says where to continue.
 const MARK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Write all pets.
@@ -40,7 +40,7 @@ struct ExportJob<'a> {
     next: Option<Url>,
     pets: usize,
     pages: usize,
-    /// The pages of an earlier run.
+    /// The number of pages from an earlier run.
     resumed: usize,
     marked: Instant,
 }
@@ -53,7 +53,7 @@ impl Export {
             Some(file) => file_format(file, context.printer())?,
             None => OutputFormat::Ndjson,
         };
-        // This checks `--jq` before anything is sent.
+        // Starting the result checks `--jq` before anything is sent.
         let output = context.printer().start_or(OutputFormat::Ndjson, PETS)?;
         let client = tokio::select! {
             biased;
@@ -174,8 +174,9 @@ impl<'a> ExportJob<'a> {
             self.context.ui().set_progress(Some(progress));
         }
         self.context.ui().set_progress(None);
-        // The last page is full, and has no link to a next page. It is the end if the service sends
-        // such links at all: for an earlier page, or for a page of one pet.
+        // The last page is full, and has no link to a next page. It is the end of the list only if
+        // the service sends such links at all. It did if there were earlier pages. Otherwise a page
+        // of one pet shows it.
         if more == More::No || self.pages > 1 || first.send().await?.more() == More::Yes {
             return Ok(());
         }
@@ -205,7 +206,7 @@ impl<'a> ExportJob<'a> {
         self.context.ui().set_progress(None);
         match result {
             Ok(()) => self.complete(),
-            // All that the service lists.
+            // The file is complete: the service lists no more.
             Err(CliError::Failure(failure)) if failure.kind == Kind::Partial => {
                 self.complete()?;
                 Err(CliError::Failure(failure))
@@ -248,7 +249,7 @@ impl<'a> ExportJob<'a> {
         let part = file.shown(self.context.system());
         let is_first = self.pages == self.resumed;
         if is_first && matches!(failure.kind, Kind::Refused | Kind::NotFound) {
-            // The link to a page may be too old.
+            // The stored link to the next page may be too old.
             failure.hint = Some(format!("`rm {part}` lets the same command start over"));
         } else if is_saved {
             failure.list.push("the same command continues".to_owned());

@@ -74,7 +74,7 @@ impl List {
         ui.late_field(output.finish()?);
         let missing = match more {
             More::Yes => "there are more pets; `--max N` or `--all` lists them",
-            // A full page without a link is the last one if earlier pages had links.
+            // If earlier pages had links, a full page without a link is the last one.
             More::Maybe if !has_offered_pages => "there may be more pets",
             _ => return Ok(()),
         };

@@ -1,5 +1,5 @@
-//! The unfinished file of an export: the rows so far, and beside them a mark that says where to continue.
-//! The file gets its name when it is complete.
+//! The unfinished file of an export. It has the rows so far, and a mark file beside it says where
+//! to continue. The file gets its final name when it is complete.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -12,7 +12,7 @@ use crate::env::System;
 use crate::error::{CliError, Kind};
 use crate::files;
 
-/// What an export writes. The same command continues only the same export.
+/// What an export writes. A later command continues the export only if this is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Selection {
     pub(super) base_url: String,
@@ -35,19 +35,21 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Returns the next page. The key must not go to another host, whatever is in the file.
+    /// Returns the URL of the next page, if it is on the service's host. The file could contain
+    /// anything, and the key must not go to another host.
     pub(super) fn next_page(&self, base_url: &Url) -> Option<Url> {
         let next = Url::parse(&self.next).ok()?;
         (next.origin() == base_url.origin()).then_some(next)
     }
 }
 
-/// The unfinished file, which no other process may write.
+/// The unfinished file, locked against other processes.
 pub(super) struct PartFile {
     target: PathBuf,
     part: PathBuf,
     mark: PathBuf,
-    /// The next mark, while it is written. Its name is fixed, so that a killed command leaves no other file.
+    /// The path at which the next mark is written first. It is always the same, so a killed command
+    /// leaves no further file.
     new_mark: PathBuf,
     file: File,
 }
@@ -60,7 +62,7 @@ impl PartFile {
             let hint = "leave it out, and redirect the output: `petstore pets export > FILE`";
             return Err(CliError::usage(problem).hint(hint));
         }
-        // A link stays a link.
+        // If the target is a link, the link stays.
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
         let part = beside(&target, "part");
         let failed = |problem: io::Error| unwritable(&part, system, &problem);
@@ -81,7 +83,7 @@ impl PartFile {
                 }
                 Err(TryLockError::Error(problem)) => return Err(failed(problem)),
             }
-            // The other command may just have completed the file that was opened here.
+            // Another command may have completed and renamed the file while it was opened here.
             if is_at(&file, &part).map_err(failed)? {
                 return Ok(Self {
                     mark: beside(&target, "mark"),
@@ -105,8 +107,8 @@ impl PartFile {
         writer.map_err(|problem| unwritable(&self.part, system, &problem))
     }
 
-    /// Returns where an interrupted export continues, and removes what was written after that place. Without
-    /// a mark, empties the file.
+    /// Returns where an interrupted export continues, and removes what was written after that
+    /// place. If there is no mark, empties the file.
     pub(super) fn resume(
         &mut self,
         selection: &Selection,
@@ -133,7 +135,7 @@ impl PartFile {
         Ok(mark)
     }
 
-    /// Records where to continue. The rows before are on the disk first.
+    /// Records where to continue, after the rows before that place are safely on the disk.
     pub(super) fn save(&mut self, mut mark: Mark, system: &System) -> Result<(), CliError> {
         let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
         mark.size = self.file.stream_position().map_err(failed)?;
@@ -149,7 +151,7 @@ impl PartFile {
         std::fs::rename(&self.new_mark, &self.mark)
     }
 
-    /// Gives the complete file its name.
+    /// Gives the complete file its final name.
     pub(super) fn complete(self, system: &System) -> Result<(), CliError> {
         let failed = |problem: io::Error| unwritable(&self.target, system, &problem);
         self.file.sync_all().map_err(failed)?;
@@ -157,7 +159,7 @@ impl PartFile {
         std::fs::rename(&self.part, &self.target).map_err(failed)
     }
 
-    /// Removes the file if no row is in it.
+    /// Removes the file if it contains no row.
     pub(super) fn discard(self) {
         let _ = self.remove_marks();
         let _ = files::remove(&self.part);
@@ -196,7 +198,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// On other systems, an open file keeps its path.
+/// On other systems, an open file cannot be moved or replaced.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)

@@ -1,4 +1,5 @@
-//! Unknown rows whose windows overlap, and which of the pets in these windows may be theirs.
+//! A cluster: unknown rows with overlapping id windows, and the pets in these windows, which may
+//! belong to them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
@@ -19,7 +20,7 @@ pub(super) type Content = Map<String, Value>;
 pub(super) struct Unknown {
     pub(super) row: usize,
     pub(super) window: IdWindow,
-    /// The ids among which a stranger's pet makes its match uncertain.
+    /// If a stranger's pet has an id in this range, a match of the row is uncertain.
     pub(super) around: IdWindow,
     /// The index of its content.
     pub(super) content: usize,
@@ -39,13 +40,13 @@ pub(super) struct Cluster {
     pub(super) around: IdWindow,
     pub(super) rows: Vec<Unknown>,
     pub(super) pets: Vec<Listed>,
-    /// The pet of each row that has one.
+    /// The matching pet of each row that has one.
     pub(super) pairs: BTreeMap<usize, i64>,
     /// The pets that no row has.
     rest: BTreeSet<i64>,
     /// Whether a pet may belong to rows with different contents.
     pub(super) is_ambiguous: bool,
-    /// Pets that no row has, and that may belong to the rows although their ids are outside of a window.
+    /// Pets that no row has, outside of the windows. They may belong to the rows all the same.
     pub(super) elsewhere: Vec<i64>,
 }
 
@@ -63,13 +64,14 @@ impl Cluster {
         }
     }
 
-    /// Gives as many rows as possible a pet with their content.
+    /// Pairs as many rows as possible with a pet that has their content.
     pub(super) fn pair(&mut self, contents: &[NewPet], shapes: &HashSet<Vec<String>>) {
         let sent: Vec<Content> = contents.iter().map(content).collect();
         let used: BTreeSet<usize> = self.rows.iter().map(|row| row.content).collect();
         self.rest = self.pets.iter().map(|pet| pet.id).collect();
         if used.len() > 1 {
-            // A row without a status may have any, but others have theirs for certain.
+            // Exact matches come first: a row without a status fits a pet with any status, and must
+            // not take the pet of a row with that status.
             for content in &used {
                 self.pair_content(*content, |pet| pet.content == sent[*content]);
             }
@@ -100,7 +102,7 @@ impl Cluster {
         rest
     }
 
-    /// Records a pet that no row has, if one has its content.
+    /// Records a pet that no row has, if its content is that of one of the rows.
     pub(super) fn add_elsewhere(
         &mut self,
         pet: &Listed,
@@ -114,7 +116,8 @@ impl Cluster {
         }
     }
 
-    /// Pairs the rows of a content with pets that fit: each pet with the row whose window ends first.
+    /// Pairs the rows that have this content with pets that fit. Each pet goes to the row whose
+    /// window ends first.
     fn pair_content(&mut self, content: usize, fits: impl Fn(&Listed) -> bool) {
         let is_open = |row: &&Unknown| row.content == content && !self.pairs.contains_key(&row.row);
         let mut rows = self.rows.iter().filter(is_open).peekable();
@@ -149,20 +152,20 @@ impl Cluster {
         all.into_iter().take(MAX_NAMED).collect()
     }
 
-    /// Returns whether a row without a pet may have been created all the same: as a pet elsewhere, or as
-    /// one that somebody has changed since.
+    /// Returns whether a row without a matching pet may have been created all the same. Its pet may
+    /// be outside of the window, or somebody may have changed it since.
     pub(super) fn may_be_other(&self, row: &Unknown) -> bool {
         self.is_ambiguous || !self.elsewhere.is_empty() || has_any(&self.rest, row.window)
     }
 }
 
 pub(super) fn has_any(ids: &BTreeSet<i64>, window: IdWindow) -> bool {
-    // The range of a window between two neighbours is empty, which `range` refuses.
+    // The window between two neighbouring ids is empty, and `range` panics on an empty range.
     window.first() <= window.last() && ids.range(window.first()..=window.last()).next().is_some()
 }
 
-/// Returns whether a pet has the content that was sent. The service may set a status if none was sent, and
-/// may add fields, if it adds them to the other pets of the import too.
+/// Returns whether a pet has the content that was sent. The service may set a status if none was
+/// sent. It may add fields if it adds them to the import's other pets too.
 pub(super) fn is_equal(sent: &Content, listed: &Content, shapes: &HashSet<Vec<String>>) -> bool {
     let is_same = |(name, value): (&String, &Value)| listed.get(name) == Some(value);
     if !sent.iter().all(is_same) {
@@ -172,7 +175,8 @@ pub(super) fn is_equal(sent: &Content, listed: &Content, shapes: &HashSet<Vec<St
     added.all(|name| name == "status") || shapes.contains(&names(listed))
 }
 
-/// Returns the fields of a pet, whatever they are, except its id: no field can be forgotten.
+/// Returns all fields of a pet except its id. They come from the serialized pet, so that none can
+/// be forgotten.
 pub(super) fn content(pet: &impl serde::Serialize) -> Content {
     match serde_json::to_value(pet) {
         Ok(Value::Object(mut fields)) => {

@@ -1,7 +1,8 @@
 //! Decides which unknown rows were created, from a list of the pets.
 //!
-//! Names are not unique, others may create equal pets, and a list may be incomplete. So a row counts as
-//! created or as not created only if that is certain, and as uncertain otherwise:
+//! Names are not unique, others may create equal pets, and a list may be incomplete. So a row
+//! counts as created, or as not created, only if that is certain. Otherwise it counts as uncertain.
+//! The rules are:
 //!
 //! - The pet of a row has an id within the row's [`IdWindow`], and the same content.
 //! - Rows with equal content and overlapping windows are interchangeable, so their number decides.
@@ -21,7 +22,7 @@ use super::cluster::{Cluster, Listed, Unknown, content, has_any, names};
 /// Unknown rows with one name and category, and the pets that have both.
 #[derive(Debug, Default)]
 struct Group {
-    /// The different contents of the rows.
+    /// The distinct contents of the rows.
     contents: Vec<NewPet>,
     rows: Vec<Unknown>,
     pets: Vec<Listed>,
@@ -33,7 +34,7 @@ pub(crate) struct Verdict {
     pub(crate) checked: Checked,
     /// Rows that stay unknown because the list proves nothing.
     pub(crate) undecided: usize,
-    /// Why the list proves nothing, if it does not.
+    /// Why the list proves nothing, if that is so.
     pub(crate) doubt: Option<String>,
 }
 
@@ -48,7 +49,8 @@ pub(crate) struct Matching<'s> {
     known: HashSet<i64>,
     /// A pet of the import whose name or category differs from its row's.
     changed: Option<i64>,
-    /// The names of the fields of the import's pets: the service may add fields to each pet.
+    /// The sets of field names that the import's pets have in the list. The service may add fields
+    /// to each pet.
     shapes: HashSet<Vec<String>>,
     /// Digests of the names and categories of all rows.
     digests: HashSet<u64>,
@@ -131,7 +133,8 @@ impl<'s> Matching<'s> {
         for group in groups.into_values() {
             clusters.extend(self.clusters(group));
         }
-        // Another program has created rows of this file since the import began.
+        // If such a pet is newer than the import's first one, another program has created rows of
+        // this file since the import began.
         let lowest = self.state.history().lowest();
         let is_copied = lowest.is_some() && self.highest_copy > lowest;
         let is_certain = doubt.is_none() && !is_copied;
@@ -193,7 +196,8 @@ impl<'s> Matching<'s> {
         let shows_rising = self.state.history().shows_rising();
         for pet in rest {
             self.add_stranger(pet.id);
-            // A few ids rise by chance, so this one may belong to any of the rows.
+            // Unless the ids certainly rise, the windows mean little, and this pet may belong to
+            // any of the rows.
             if !shows_rising {
                 for cluster in &mut clusters {
                     cluster.add_elsewhere(&pet, &group.contents, &self.shapes);

@@ -22,8 +22,8 @@ use crate::time::{count, plural};
 /// The size of a page.
 const PAGE: u32 = 100;
 
-/// Finds out which unknown rows were created, and records it. The others may be sent. Returns why rows
-/// stay unknown, if the list proves nothing.
+/// Finds out which unknown rows were created, and records that. Rows that were certainly not
+/// created may then be sent. Returns why rows stay unknown, if the list proves nothing.
 pub(super) async fn check(
     context: &Context,
     client: &Client,
@@ -69,7 +69,7 @@ pub(super) fn accept(context: &Context, journal: &mut Journal) -> Result<(), Cli
     journal.write(vec![Record::Accepted(accepted)])
 }
 
-/// Returns the number of requests that the list takes, if the ids suggest one.
+/// Describes how many requests the list takes, if the ids suggest a number.
 fn estimate(state: &State) -> String {
     let created = state.rows().iter().filter_map(|row| match row {
         RowState::Created(id) => Some(*id),
@@ -82,7 +82,7 @@ fn estimate(state: &State) -> String {
     format!(", about {}", plural(pages, "request", "requests"))
 }
 
-/// Waits until no request of an earlier run can still arrive.
+/// Waits until no request of an earlier run can still arrive at the service.
 async fn await_stragglers(context: &Context, journal: &Journal, unknown: usize) {
     let rest = journal.until_all_arrived();
     if rest.is_zero() {
@@ -97,7 +97,8 @@ async fn await_stragglers(context: &Context, journal: &Journal, unknown: usize) 
     context.ui().set_activity(None);
 }
 
-/// Lists all pets. Returns why the list is incomplete, if it is. Fails if a later run can list them.
+/// Lists all pets. Returns why the list is incomplete, if it is. Fails if it is worth trying again
+/// in a later run.
 async fn list(
     context: &Context,
     client: &Client,
@@ -131,13 +132,14 @@ async fn list(
     }
 }
 
-/// Returns whether the service sends links to next pages at all. Then a full page without one is the last.
+/// Returns whether the service sends links to next pages at all. If it does, a full page without a
+/// link is the last one.
 async fn has_links(list: ListPets) -> Result<bool, Error> {
     let page = list.limit(1).send().await?;
     Ok(page.more() == More::Yes)
 }
 
-/// Explains an error within the list. Fails if the command can list the pets later.
+/// Explains why an error ended the list. Fails if it is worth trying again later.
 fn gap(context: &Context, error: Error, listed: usize) -> Result<String, CliError> {
     if error.blocked().is_some() || error.kind() == ErrorKind::Unauthorized {
         return Err(error.into());

@@ -1,5 +1,5 @@
-//! A model of several imports that use one service at the same time, with other programs, lost requests
-//! and responses, requests that arrive late, and ids and lists of every kind.
+//! A model of several imports that use one service at the same time. There are other programs, lost
+//! requests and responses, late requests, and ids and lists of every kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -35,7 +35,7 @@ enum Listing {
     Reversed,
     /// Some pets twice.
     Repeated,
-    /// Some pets are missing, and the client knows it.
+    /// Some pets are missing, and the client knows that.
     Cut,
     /// The list looks complete, but lacks a pet of the import.
     Short,
@@ -120,7 +120,7 @@ impl Service {
         }
     }
 
-    /// Returns how often a row exists.
+    /// Returns how many pets of a row exist.
     fn copies(&self, owner: (usize, usize)) -> usize {
         self.pets.iter().filter(|pet| pet.2 == Some(owner)).count()
     }
@@ -143,7 +143,7 @@ fn run(now: u64, rows: usize) -> Record {
     })
 }
 
-/// An import, as far as its journal knows it.
+/// An import, as its journal knows it.
 struct Import {
     number: usize,
     rows: Vec<Row>,
@@ -342,7 +342,7 @@ fn judge(
     }
     let is_rising = matches!(world.ids, Ids::Rising | Ids::WithGaps);
     let is_whole = !matches!(world.listing, Listing::Cut | Listing::Short);
-    // Otherwise an older pet may look like the first row's.
+    // An older pet may look like that of the first row.
     let is_new = world.before.is_empty();
     if is_alone && is_rising && is_whole && is_new {
         let undecided = checked.uncertain.len() + verdict.undecided;
@@ -351,8 +351,8 @@ fn judge(
     Ok(())
 }
 
-/// Returns whether nothing distinguishes a stranger's pet from the import's own: all pets that others created
-/// in the meantime are equal to an unknown row.
+/// Returns whether a stranger's pet cannot be told from the import's own. That is so if all pets
+/// that others created in the meantime are equal to an unknown row.
 fn is_alike(world: &World, service: &Service, import: &Import, row: usize) -> bool {
     let names = &world.imports[import.number];
     let unknown: BTreeSet<_> = import

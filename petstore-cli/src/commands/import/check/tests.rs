@@ -47,7 +47,7 @@ fn pet(id: i64, name: &str) -> Pet {
     NewPet::new(name, 7).into_pet(id)
 }
 
-/// Matches rows with listed pets. A service of ours lists the pets that the journal knows too.
+/// Matches rows with listed pets. The list also has the pets that the journal knows.
 fn verdict(names: &[&str], ids: &[Option<i64>], pets: &[Pet]) -> Verdict {
     let (rows, state) = (rows(names), journal(ids));
     let mut matching = Matching::new(&rows, &state);
@@ -148,7 +148,7 @@ fn a_second_import_of_the_same_rows_makes_matches_uncertain() {
         verdict(&names, &ids, std::slice::from_ref(&own)),
         found(&[(8, 9)])
     );
-    // Before the first row was sent, so this one was not made meanwhile.
+    // Its id is below that of the first row, so this pet is older than the import.
     let pets = [own.clone(), pet(0, "c")];
     assert_eq!(verdict(&names, &ids, &pets), found(&[(8, 9)]));
     assert_eq!(
@@ -224,7 +224,7 @@ fn a_row_without_a_status_gets_what_other_rows_leave() {
         matching.finish(None).checked
     };
     assert_eq!(verdict(3).found.len(), 3);
-    // Which of the three does not exist is not known.
+    // It is not known which of the three does not exist.
     assert_eq!(verdict(2).uncertain.len(), 3);
     assert_eq!(verdict(0).not_found.len(), 3);
 }
@@ -266,7 +266,7 @@ fn a_list_that_lacks_a_pet_of_the_import_is_no_evidence() {
         (verdict.undecided, verdict.checked.not_found),
         (1, Vec::new())
     );
-    // The service began anew with its ids.
+    // The service started its ids again from the beginning.
     let verdict = listed(&[pet(5, "x"), pet(6, "b")]);
     let expected = "pet 5 of this import has another content now";
     assert_eq!(verdict.doubt.as_deref(), Some(expected));

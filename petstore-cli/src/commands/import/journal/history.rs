@@ -1,4 +1,4 @@
-//! What a journal shows about ids: between which ids the pet of an unknown row must be.
+//! What a journal shows about ids: the range of ids in which the pet of an unknown row must be.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -7,7 +7,8 @@ use std::time::Duration;
 /// rising ids. Eight random ids rise by chance in one of 40,320 journals.
 const MIN_RISING: u32 = 8;
 
-/// A range of ids, with its ends. The extreme ids mean that it is open.
+/// A range of ids, which includes its ends. An end that is the lowest or highest possible id means
+/// that the range is open there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct IdWindow {
     first: i64,
@@ -20,7 +21,7 @@ impl IdWindow {
         last: i64::MAX,
     };
 
-    /// The ids between two others.
+    /// Creates the range of the ids between two others.
     pub(crate) fn between(above: Option<i64>, below: Option<i64>) -> Self {
         Self {
             first: above.map_or(i64::MIN, |id| id.saturating_add(1)),
@@ -49,11 +50,11 @@ impl IdWindow {
 struct Sending {
     /// The highest id that was recorded before the row was sent.
     above: Option<i64>,
-    /// How many ids that each exceed the ones before were recorded before.
+    /// The number of ids recorded before the row was sent, each of which exceeded all earlier ones.
     rising: u32,
     /// In milliseconds since 1970, like all times here.
     at: u64,
-    /// When the loss was recorded. No attempt began later.
+    /// When the loss was recorded. The row was not sent after that.
     lost_at: Option<u64>,
     /// The number of the run that sent it.
     run: usize,
@@ -73,11 +74,12 @@ pub(crate) struct History {
     lowest: Option<i64>,
     highest: Option<i64>,
     rising: u32,
-    /// Whether an id was recorded that does not exceed those that were recorded before its row was sent.
+    /// Whether some id does not exceed an id that was recorded before its row was sent. Then ids do
+    /// not rise.
     has_fallen: bool,
     sendings: HashMap<usize, Sending>,
     blocks: Vec<Block>,
-    /// The ids that each run recorded, from the lowest to the highest.
+    /// The range of ids that each run recorded.
     runs: Vec<Option<IdWindow>>,
     /// The lowest id of the rows that were sent in each second.
     by_second: BTreeMap<u64, i64>,
@@ -86,7 +88,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Records the start of a run, whose requests arrive within a limit.
+    /// Records the start of a run. Its requests arrive within `limit`.
     pub(super) fn start(&mut self, at: u64, limit: Duration) {
         for sending in self.sendings.values_mut() {
             sending.lost_at.get_or_insert(at);
@@ -113,7 +115,7 @@ impl History {
             run: self.runs.len().saturating_sub(1),
         };
         if let Some(before) = self.sendings.get(&row) {
-            // It is sent again although the first request may have been processed.
+            // The row is sent again, although the first request may have been processed.
             sending.above = before.above.min(sending.above);
         }
         self.sendings.insert(row, sending);
@@ -144,12 +146,12 @@ impl History {
         self.highest = self.highest.max(Some(id));
     }
 
-    /// Records that every request of a row has an outcome.
+    /// Records that all requests of a row have outcomes.
     pub(super) fn settle(&mut self, row: usize) {
         self.sendings.remove(&row);
     }
 
-    /// Returns how long the last request may take to arrive.
+    /// Returns how long a request may take to arrive.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_millis(self.limit)
     }
@@ -159,7 +161,7 @@ impl History {
         self.lowest
     }
 
-    /// Returns whether the recorded ids show that ids rise. A few do so by chance.
+    /// Returns whether the recorded ids show that ids rise. A few ids may rise by chance.
     pub(crate) fn shows_rising(&self) -> bool {
         !self.has_fallen && self.rising >= MIN_RISING
     }
@@ -186,8 +188,9 @@ pub(crate) struct IdWindows<'h> {
 }
 
 impl IdWindows<'_> {
-    /// Returns the ids that the pet of a row may have. Below are the ids that were recorded before the
-    /// row was sent, and above those of rows that were sent when it could not arrive any more.
+    /// Returns the ids that the pet of a row may have. They are above all ids that were recorded
+    /// before the row was sent. They are below all ids of rows that were sent when the row's
+    /// request could no longer arrive.
     pub(crate) fn of(&self, row: usize) -> IdWindow {
         let history = self.history;
         if history.has_fallen {
@@ -204,8 +207,9 @@ impl IdWindows<'_> {
         IdWindow::between(sending.above, below)
     }
 
-    /// Returns the ids of the pets that were created while a row was sent, as far as they are known: its
-    /// window, and all of its run. A stranger among them may have created the pet that seems to be the row's.
+    /// Returns the known ids of the time in which a row was sent: its window, and the ids of its
+    /// whole run. A stranger that created pets in this range may also have created the pet that
+    /// looks like the row's.
     pub(crate) fn around(&self, row: usize) -> IdWindow {
         let window = self.of(row);
         let sending = self.history.sendings.get(&row);
@@ -213,7 +217,8 @@ impl IdWindows<'_> {
         run.map_or(window, |run| run.join(window))
     }
 
-    /// The record of its sending was lost. It was announced before, and that is on the disk.
+    /// Returns the window of a row whose record of sending was lost. Its announcement is certainly
+    /// on the disk.
     fn since_announced(&self, row: usize) -> IdWindow {
         let mut blocks = self.history.blocks.iter();
         let block = blocks.find(|block| block.from <= row && row < block.until);

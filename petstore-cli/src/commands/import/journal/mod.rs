@@ -30,7 +30,7 @@ use crate::error::{CliError, Kind, os_text};
 
 /// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
-/// The number of zeros behind the last line, when the file is made longer.
+/// The number of zeros after the last line when the file is extended.
 const ZEROS: u64 = 4_096;
 
 /// Syncs the file.
@@ -43,9 +43,9 @@ pub(crate) struct Journal {
     /// The file's path, if there is a file.
     path: Option<PathBuf>,
     state: State,
-    /// The time between its last change and its opening.
+    /// The time between the file's last change and its opening.
     opened_after: Duration,
-    /// The start of the run, on the wall and for measuring.
+    /// The start of the run, on the wall clock and on the monotonic clock.
     started: (SystemTime, Instant),
     /// The outcomes that could not be written.
     unwritten: usize,
@@ -78,14 +78,14 @@ impl Journal {
         Self::new(io::sink(), Arc::new(|| Ok(())), State::default())
     }
 
-    /// Opens the journal of an input, or creates one. Changes nothing if it is unusable.
+    /// Opens the journal of an input, or creates one. Leaves an unusable file unchanged.
     pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self, CliError> {
         if path.exists() && !path.is_file() {
             return Err(foreign(path, context));
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // It contains responses of the service, so it is private.
+        // The journal contains responses of the service, so it is private.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(unusable)?;
@@ -156,7 +156,7 @@ impl Journal {
         if self.state.whole == 0 {
             self.out.write_all(HEADER).map_err(unusable)?;
         }
-        // Unknown rows stay unknown, whatever this run announces.
+        // Unknown rows stay unknown, even if this run announces them.
         let unknown = self.state.rows_where(|row| *row == RowState::Unknown);
         self.write(vec![
             Record::Rows(RowState::Unknown, unknown),
@@ -174,8 +174,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the outcomes of rows. If that fails, they still count in this run, but the next run does
-    /// not know them.
+    /// Writes the outcomes of rows. If the write fails, the outcomes still count in this run, but
+    /// the next run does not know them.
     pub(crate) fn record(&mut self, outcomes: Vec<Record>) -> Result<(), CliError> {
         let written = self.append(&outcomes);
         if written.is_err() {
@@ -205,13 +205,13 @@ impl Journal {
         self.unwritten
     }
 
-    /// Returns how long a request of an earlier run may still take to arrive.
+    /// Returns how much longer a request of an earlier run may take to arrive.
     pub(crate) fn until_all_arrived(&self) -> Duration {
         let limit = self.state.history().limit();
         limit.saturating_sub(self.opened_after)
     }
 
-    /// Announces rows. They may be sent when this returns.
+    /// Announces rows. They may be sent after this has returned.
     pub(crate) async fn announce(
         &mut self,
         from: usize,
@@ -235,19 +235,19 @@ impl Journal {
     }
 }
 
-/// Writes lines, and keeps zeros behind them.
+/// Writes lines, and keeps zeros after them.
 struct Lines {
     file: Arc<File>,
     /// The end of the last line.
     end: u64,
     /// The length of the file.
     length: u64,
-    /// Whether half a line stands behind the last one.
+    /// Whether an incomplete line follows the last one.
     has_rest: bool,
 }
 
 impl Lines {
-    /// Makes the file longer, and removes half a line. Zeros end the file throughout.
+    /// Extends the file, and removes an incomplete line. The file ends with zeros at every moment.
     fn extend(&mut self, length: u64) -> io::Result<()> {
         let (mut file, end) = (&*self.file, SeekFrom::Start(self.end));
         file.set_len(length)?;
@@ -268,7 +268,7 @@ impl Write for Lines {
             self.extend(end + ZEROS)?;
         }
         if let Err(error) = (&*self.file).write_all(bytes) {
-            // Otherwise the next run would take the incomplete line for a power failure.
+            // If the incomplete line stayed, the next run would take it for a power failure.
             self.has_rest = true;
             let _ = self.extend(self.length);
             return Err(error);
@@ -289,7 +289,7 @@ pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<St
     State::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
 }
 
-/// Makes the name of a new file durable. Only Unix opens folders as files.
+/// Makes the name of a new file durable. Only on Unix can a folder be opened and synced.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
@@ -439,7 +439,7 @@ mod tests {
                         rows: vec![row],
                     }])
                     .unwrap();
-                // At this point the row would be sent.
+                // This is the point at which the row would be sent.
                 assert_eq!(durable()[row], RowState::Unknown, "{row}");
                 journal
                     .write(vec![Record::Rows(RowState::Created(1), vec![row])])

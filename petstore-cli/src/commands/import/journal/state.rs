@@ -19,7 +19,7 @@ const PAGE: usize = 4_096;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record {
     Run(Run),
-    /// The rows from this number on, with their digests, may be sent from now on.
+    /// A block of rows, beginning with this number, may be sent from now on. It has their digests.
     Block {
         from: usize,
         digests: Vec<u32>,
@@ -50,7 +50,7 @@ pub(crate) enum Record {
 pub(crate) struct Run {
     pub(crate) pid: u32,
     pub(crate) started: SystemTime,
-    /// Identifies the boot of the machine. Writes since then are not lost.
+    /// Identifies the boot of the machine. What was written since then is not lost.
     pub(crate) boot: Option<String>,
     pub(crate) base_url: String,
     /// The longest time that a request may take to arrive.
@@ -63,7 +63,8 @@ pub(crate) struct Run {
     pub(crate) damaged: Vec<usize>,
 }
 
-/// What a list of the pets says about unknown rows. One record, so that all of it counts or nothing.
+/// What a list of the pets says about unknown rows. It is one record, so that all of it counts or
+/// nothing.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Checked {
@@ -130,7 +131,7 @@ impl Totals {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct RunTotals {
     pub(crate) created: usize,
-    /// The unknown rows that turned out to be created.
+    /// The number of unknown rows that turned out to be created.
     pub(crate) found: usize,
     pub(crate) rejected: usize,
     pub(crate) unknown: usize,
@@ -144,7 +145,7 @@ pub(crate) struct State {
     digests: Vec<Option<u32>>,
     history: History,
     last_run: Option<Run>,
-    /// What happened since the last run began.
+    /// What has happened since the last run began.
     run: RunTotals,
     /// The start of the last run that created a pet.
     imported: Option<SystemTime>,
@@ -154,7 +155,7 @@ pub(crate) struct State {
     damaged: Vec<usize>,
     /// Whether the last line is incomplete.
     is_cut: bool,
-    /// Whether the end is missing: any row without an outcome may have been sent.
+    /// Whether the end of the file is missing. Then any row without an outcome may have been sent.
     is_truncated: bool,
     /// The number of complete lines.
     lines: usize,
@@ -195,7 +196,8 @@ impl State {
         }
         let last_boot = state.last_run.as_ref().and_then(|run| run.boot.as_deref());
         let is_same_boot = boot.is_some() && boot == last_boot;
-        // Linux ends a write early at a kill, between two pages. The row was not sent yet.
+        // A kill may interrupt a write, on Linux between two pages. The row of such an incomplete
+        // line was not sent yet.
         let is_interrupted = content.len().is_multiple_of(PAGE);
         let is_complete = state.damaged.is_empty()
             && !(state.is_truncated || state.is_cut && !is_interrupted)
@@ -320,7 +322,7 @@ impl State {
         }
     }
 
-    /// Takes unknown rows as created. Their ids are no evidence of the order of ids.
+    /// Marks unknown rows as created. Their ids are no evidence of the order of ids.
     fn find(&mut self, pets: Vec<(usize, i64)>) {
         self.run.found += pets.len();
         for (row, id) in pets {
