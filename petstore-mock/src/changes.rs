@@ -1,5 +1,5 @@
-//! Broadcasts changes made by a test or the administration. The journal contains the changes made
-//! by requests.
+//! Broadcasts the changes that a test or the administration makes. Changes made by requests are in
+//! the journal.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,7 @@ use std::sync::{
 
 use tokio::sync::broadcast;
 
-/// The number of changes that a listener can lag behind before it misses some.
+/// A listener that lags behind by more changes than this misses some.
 const MAX_LAG: usize = 64;
 
 /// The part that changed.
@@ -32,11 +32,12 @@ pub(crate) struct Changes {
 impl Changes {
     /// Broadcasts a change.
     pub(crate) fn notify(&self, what: ChangeKind) {
-        // Usually there is no listener.
+        // An error only means that nobody listens, which is usual.
         let _ = self.sender.send(what);
     }
 
-    /// Marks the start or end of a test. The report's rules do not look across it.
+    /// Marks the start or end of a test. The report's rules do not combine requests from both sides
+    /// of it.
     pub(crate) fn mark_boundary(&self) {
         self.boundaries.fetch_add(1, Ordering::Relaxed);
     }

@@ -29,7 +29,7 @@ static METHODS: LazyLock<HeaderValue> = LazyLock::new(|| {
     let joined = names.join(", ");
     HeaderValue::from_str(&joined).unwrap_or(HeaderValue::from_static("*"))
 });
-/// `*` does not include `Authorization`.
+/// `Authorization` must be named, because `*` does not include it.
 const FIELDS: HeaderValue = HeaderValue::from_static("Authorization, *");
 /// Browsers cache a preflight for ten minutes.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
@@ -109,7 +109,7 @@ impl Default for Cors {
 impl fmt::Display for Cors {
     /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An origin was parsed from valid text.
+        // The origin was parsed from text, so it is valid text.
         f.pad(
             self.0
                 .as_ref()

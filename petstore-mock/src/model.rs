@@ -75,7 +75,7 @@ impl SeedPet {
         }
     }
 
-    /// Returns the pet that the store has then, with this id instead of its own.
+    /// Returns the stored pet, with this id instead of its own.
     pub(crate) fn into_pet(self, id: i64) -> Pet {
         let Self {
             id: _,

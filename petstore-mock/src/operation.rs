@@ -80,7 +80,7 @@ impl Operation {
             Self::ListPets => &[200, 400, 401, 429],
             Self::CreatePet => &[201, 400, 401, 413, 415, 429],
             Self::GetPet => &[200, 401, 404, 410, 429],
-            // The specification only names it.
+            // The specification only names this operation.
             Self::ListOrders => &[200, 400, 401, 403, 404, 429],
         }
     }
@@ -107,7 +107,7 @@ impl Operation {
             .find(|operation| operation.has_path(path))
     }
 
-    /// Returns whether a path fits the template. A parameter is at the template's end.
+    /// Returns whether a path fits the template. A parameter can only be at the template's end.
     fn has_path(self, path: &str) -> bool {
         match self.path().split_once('{') {
             None => path == self.path(),

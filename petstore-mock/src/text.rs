@@ -1,4 +1,4 @@
-//! Text from clients: safe quotes in messages, suggestions, and JSON parsing.
+//! Handles text from clients: quotes it safely in messages, finds similar names, and parses JSON.
 
 use serde::{
     Deserialize, Deserializer,
@@ -34,7 +34,7 @@ pub(crate) fn nearest<T>(
     candidates: impl Iterator<Item = T>,
     spelled: impl Fn(&T) -> String,
 ) -> Option<T> {
-    // Comparing takes quadratic time.
+    // The comparison takes quadratic time, so long texts are not compared.
     if text.len() > 100 {
         return None;
     }
@@ -88,7 +88,7 @@ pub(crate) fn unify_integers(json: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(rest.len());
     while let Some(start) = rest.find(|it: char| it == '"' || it == '-' || it.is_ascii_digit()) {
         let (before, found) = rest.split_at(start);
-        // The text is valid JSON, so a whole string or number begins here.
+        // The text is valid JSON, so a complete string or number begins here.
         let mut values = serde_json::Deserializer::from_str(found).into_iter::<IgnoredAny>();
         values.next();
         let (token, after) = found.split_at(values.byte_offset());
@@ -129,7 +129,7 @@ pub(crate) fn int64(json: &str) -> Option<i64> {
         .ok()?
         .checked_add(i64::try_from(trailing).ok()?)?;
     let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
-    // Longer than any int64.
+    // The number has more digits than any int64.
     if significant.len().saturating_add(zeros) > 19 {
         return None;
     }

@@ -95,7 +95,7 @@ impl AdminClient {
             Some(token) => format!("Authorization: Bearer {token}\r\n"),
             None => String::new(),
         };
-        // HTTP/1.0, so that the end of the response is the end of the connection.
+        // With HTTP/1.0, the response ends with the connection.
         let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n{authorization}\r\n");
         let stream = TcpStream::connect((&**host, *port)).await?;
         let answer = if *is_tls {
@@ -119,7 +119,7 @@ async fn exchange(
     Ok(answer)
 }
 
-/// Parses a response that ends with its connection; `None` if it is malformed or cut short.
+/// Parses a response that ends with the connection; `None` if it is malformed or incomplete.
 fn parse(answer: &[u8]) -> Option<Response> {
     let end = answer.windows(4).position(|part| part == b"\r\n\r\n")?;
     let (head, body) = (str::from_utf8(&answer[..end]).ok()?, &answer[end + 4..]);
@@ -193,7 +193,7 @@ async fn secure(_: TcpStream, _: &str, _: Option<&Path>) -> io::Result<TcpStream
 pub(super) fn admin_token(file: Option<&Path>, io: &Io<'_>) -> Result<Option<String>, CliError> {
     let Some(path) = file else {
         let token = (io.variable)("PETSTORE_MOCK_ADMIN_TOKEN");
-        // What is not Unicode is refused as no token, without being shown.
+        // A token that is not Unicode becomes invalid here. It is refused without being shown.
         return Ok(token.map(|token| token.to_string_lossy().into_owned()));
     };
     match fs::read_to_string(path) {

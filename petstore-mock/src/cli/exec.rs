@@ -25,8 +25,8 @@ use crate::{plan::Plan, server::MockServer, state::DEFAULT_KEYS};
 /// Variables that would override the variables set here.
 const REMOVED: [&str; 2] = ["PETSTORE_PROFILE", "PETSTORE_API_KEY_FILE"];
 
-/// Variables that name a file with trusted authorities: those of `petstore`, of Node, of OpenSSL, Go,
-/// Python and rustls, of curl, and of Python's requests.
+/// Variables that name a file with trusted authorities. They are read by `petstore`; by Node; by
+/// OpenSSL, Go, Python and rustls; by curl; and by Python's requests.
 #[cfg(feature = "tls")]
 const CA_VARIABLES: [&str; 5] = [
     "PETSTORE_CA_FILE",
@@ -59,7 +59,8 @@ pub(super) struct ExecArgs {
 }
 
 pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
-    // Before the command starts, so that a signal cannot end this process without the command.
+    // Signals are handled before the command starts, so that none can end this process without the
+    // command.
     let mut signals = Signals::listen()?;
     args.serve.gate.check()?;
     let key = fresh_key();
@@ -68,7 +69,7 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
         .builder()?
         .port(args.serve.server.port.unwrap_or(0));
     if args.serve.service.keys.is_empty() {
-        // The command's key would replace them.
+        // The command's key alone would replace the default keys.
         builder = DEFAULT_KEYS
             .iter()
             .fold(builder, |builder, (key, plan)| builder.key(*key, *plan));
@@ -115,7 +116,7 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
 
 fn command(args: &ExecArgs, server: &MockServer, key: &str) -> Command {
     let mut words = args.command.iter();
-    // clap requires at least one.
+    // clap requires at least one word.
     let mut command = Command::new(words.next().map_or(OsStr::new(""), OsStr::new));
     command
         .args(words)
@@ -148,7 +149,7 @@ async fn wait(
     }
 }
 
-/// Returns a random key: the standard library seeds its hashers from the system's randomness.
+/// Returns a random key. The standard library seeds its hashers with random numbers of the system.
 fn fresh_key() -> String {
     let half = || RandomState::new().hash_one(0);
     format!("exec-{:016x}{:016x}", half(), half())
@@ -161,7 +162,7 @@ fn status(ended: ExitStatus) -> u8 {
             super::outcome::SIGNALLED.saturating_add(signal)
         });
     }
-    // A status that does not fit, as on Windows, becomes a failure.
+    // A status that does not fit into a byte, as on Windows, becomes a failure.
     ended
         .code()
         .and_then(|code| u8::try_from(code).ok())
@@ -169,7 +170,7 @@ fn status(ended: ExitStatus) -> u8 {
 }
 
 /// Makes a command trust the mock's authority, through a file that lives as long as the returned
-/// value. It also has the authorities that were trusted before, which `trusted` names.
+/// value. The file also contains the authorities that were trusted before, which `trusted` names.
 #[cfg(feature = "tls")]
 fn trust(
     command: &mut Command,
@@ -208,8 +209,9 @@ fn no_certificates(error: &std::io::Error) -> CliError {
     ))
 }
 
-/// Makes GNU wget, which reads no variable for that, trust the authorities in a file: through a file of
-/// settings that lives as long as the returned value, and has the user's settings too.
+/// Makes GNU wget trust the authorities in a file. wget reads no variable for that, so this writes
+/// a file of settings, which lives as long as the returned value. It contains the user's settings
+/// too.
 #[cfg(feature = "tls")]
 fn trust_for_wget(
     command: &mut Command,

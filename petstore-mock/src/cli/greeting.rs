@@ -7,7 +7,7 @@ use crate::{handle::Key, server::MockServer, state::DEFAULT_KEYS};
 /// The maximum number of keys in the greeting.
 const MAX_KEYS: usize = 6;
 
-/// Returns the line for a pipe: exactly this one.
+/// Returns the only line that is written to a pipe.
 pub(super) fn ready_line(server: &MockServer) -> String {
     format!("listening on {}\n", server.url())
 }
@@ -41,7 +41,7 @@ pub(super) fn greeting(server: &MockServer, authority: Option<&Path>) -> String 
     )
 }
 
-/// Returns the name and the plan of a key. Only public keys are their own names.
+/// Returns the name and the plan of a key. Only a public key is shown as its own name.
 fn described(key: &Key) -> Option<String> {
     let label = key.usage()?.label;
     Some(format!("{} ({})", label.name(), label.plan()))

@@ -10,7 +10,7 @@ pub struct Io<'a> {
     pub out: &'a mut dyn io::Write,
     /// The stream for messages.
     pub err: &'a mut dyn io::Write,
-    /// Whether `out` is a terminal, where `serve` says more than in a pipe.
+    /// Whether `out` is a terminal. `serve` writes more to a terminal than to a pipe.
     pub is_terminal: bool,
     /// Whether `serve` and `exec` log each request on `err`.
     pub is_verbose: bool,

@@ -17,7 +17,7 @@ pub(super) struct RequestLog {
     journal: Arc<Journal>,
     /// `None` if requests are not logged.
     kept: Option<watch::Receiver<u64>>,
-    /// The number of exchanges that were logged, or dropped before.
+    /// The number of exchanges that were logged, or dropped before they could be.
     seen: u64,
 }
 
@@ -50,7 +50,7 @@ impl RequestLog {
         let (exchanges, seen) = self.journal.since(self.seen);
         self.seen = seen;
         for exchange in &exchanges {
-            // A stream that the reader closed is not an error.
+            // It is not an error if the reader has closed the stream.
             let _ = writeln!(io.err, "{}", line(exchange));
         }
     }

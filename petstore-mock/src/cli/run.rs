@@ -71,7 +71,7 @@ pub struct MockArgs {
 
 impl fmt::Debug for MockArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the keys.
+        // The arguments contain keys, so they are not shown.
         f.debug_struct("MockArgs").finish_non_exhaustive()
     }
 }
@@ -120,7 +120,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
         Ok(program) => program,
         Err(error) => {
             let to = if error.use_stderr() { io.err } else { io.out };
-            // If the stream is closed, nobody reads it.
+            // If the stream is closed, nobody would read the message.
             let _ = write!(to, "{}", error.render());
             return u8::try_from(error.exit_code()).unwrap_or(USAGE);
         }
@@ -205,7 +205,7 @@ fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
     }
 }
 
-/// Prints a result. A stream that the reader closed is not an error.
+/// Prints a result. It is not an error if the reader has closed the stream.
 fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
     match io.out.write_all(text).and_then(|()| io.out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -222,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds the flags of a command and its subcommands that have no variable of their name.
+    /// Finds the flags of a command and its subcommands that no variable of that name can set.
     fn without_variable(command: &Command, found: &mut Vec<String>) {
         for flag in command.get_arguments() {
             let Some(name) = flag

@@ -24,7 +24,8 @@ pub(super) const DEFAULT_PORT: u16 = 4010;
 
 /// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
-    // Before the ready line, after which a signal must stop the server gracefully.
+    // Signals are handled before the ready line is printed. After that line, a signal must stop the
+    // server gracefully.
     let mut signals = Signals::listen()?;
     args.gate.check()?;
     let builder = args
@@ -135,12 +136,12 @@ fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
 
 /// Writes a file atomically, so that a process that waits for it can read it immediately.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    // In the same folder, because a rename is atomic only within a file system.
+    // The new file is in the same folder, because a rename is atomic only within a file system.
     let mut beside = OsString::from(path);
     beside.push(format!(".{}.tmp", std::process::id()));
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // It may not exist; the first error is the one to report.
+        // The new file may not exist. In any case, the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written

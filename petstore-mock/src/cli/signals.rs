@@ -9,7 +9,7 @@ use rustix::process::Signal;
 #[cfg(not(unix))]
 pub(super) struct Signal;
 
-/// SIGINT and SIGTERM, received from the creation of this value; on Windows, Ctrl-C.
+/// Receives SIGINT and SIGTERM, or on Windows Ctrl-C, from the creation of this value on.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -44,7 +44,7 @@ impl Signals {
 
     /// Waits for Ctrl-C.
     pub(super) async fn next(&mut self) -> Signal {
-        // If it cannot be handled, it ends the process.
+        // If Ctrl-C cannot be handled, it ends the process.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -58,7 +58,7 @@ pub(super) fn forward(signal: Signal, to: u32) {
     use rustix::process::{Pid, kill_process};
     let pid = i32::try_from(to).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid.filter(|_| signal != Signal::INT || !has_terminal()) {
-        // Fails if the process has already ended, which is fine.
+        // This fails if the process has already ended, which is fine.
         let _ = kill_process(pid, signal);
     }
 }
@@ -67,11 +67,12 @@ pub(super) fn forward(signal: Signal, to: u32) {
 #[cfg(unix)]
 fn has_terminal() -> bool {
     use rustix::{process::getpgrp, termios::tcgetpgrp};
-    // Not stdin, which may be redirected. Fails without a terminal.
+    // stdin may be redirected, so the terminal is opened by its name. That fails if there is no
+    // terminal.
     let terminal = std::fs::File::open("/dev/tty");
     terminal.is_ok_and(|it| tcgetpgrp(it).is_ok_and(|foreground| foreground == getpgrp()))
 }
 
-/// The console sends Ctrl-C to all its processes.
+/// Does nothing: the console itself sends Ctrl-C to all its processes.
 #[cfg(not(unix))]
 pub(super) fn forward(_: Signal, _: u32) {}

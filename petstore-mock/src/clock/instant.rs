@@ -1,4 +1,4 @@
-//! Instants and durations: their range, and how they are read and written.
+//! The range of instants and durations, and how they are parsed and written.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -177,12 +177,13 @@ impl Clock {
         self.wait_until(since_epoch(at)).await;
     }
 
-    /// Waits until the clock shows `at`, since the Unix epoch, or its end.
+    /// Waits until the clock shows `at`, since the Unix epoch, or reaches its maximum.
     pub(crate) async fn wait_until(&self, at: Duration) {
         let at = at.min(END);
         let mut changes = self.0.state.subscribe();
         loop {
-            // Marked as seen before it is read, so that any later change ends the wait below.
+            // The state is marked as seen when it is read, so that any later change ends the wait
+            // below.
             let state = *changes.borrow_and_update();
             let left = at.saturating_sub(state.at(self.0.source.read()));
             if left.is_zero() {
@@ -204,8 +205,8 @@ impl Clock {
 
     /// Returns the time since the Unix epoch.
     pub(crate) fn since_epoch(&self) -> Duration {
-        // Locked while the source is read, because a state that is set in between would show an
-        // earlier time.
+        // The state stays locked while the source is read. If another state was set in between,
+        // this would return an earlier time.
         let state = self.0.state.borrow();
         state.at(self.0.source.read())
     }
@@ -215,7 +216,7 @@ impl Clock {
         self.0.state.subscribe()
     }
 
-    /// Calls `change` with the setting and the source's time.
+    /// Changes the setting. `change` gets it and the source's time.
     fn set(&self, change: impl FnOnce(&mut ClockState, Duration)) {
         self.0
             .state

@@ -12,8 +12,8 @@ use tokio::{
     time::Sleep,
 };
 
-/// A runtime that only drives timers. A `Sleep` belongs to the runtime that creates it, and a
-/// paused runtime jumps to its next timer when it is idle.
+/// A runtime that only drives timers. A `Sleep` belongs to the runtime that creates it. On the
+/// caller's runtime, paused time would jump to the end of the sleep at once.
 static TIMERS: LazyLock<Option<Handle>> = LazyLock::new(|| {
     let runtime = Builder::new_current_thread().enable_time().build().ok()?;
     let handle = runtime.handle().clone();

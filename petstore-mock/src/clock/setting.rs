@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::instant::END;
 
-/// 11 days in a second.
+/// The maximum speed: 11 days in a second.
 const MAX_PACE: f64 = 1_000_000.0;
 
 /// The setting of a clock.
@@ -28,7 +28,7 @@ impl ClockState {
     /// Returns the clock's time when the source shows `now`.
     pub(super) fn at(&self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.read);
-        // Avoids rounding at the source's speed.
+        // At the source's own speed, this avoids rounding.
         let passed = if self.pace == 1.0 {
             passed
         } else {
@@ -37,8 +37,8 @@ impl ClockState {
         self.shown.saturating_add(passed).min(END)
     }
 
-    /// Returns the source's time that passes while the clock advances by `left`; `None` if it is
-    /// frozen.
+    /// Returns how much time of the source passes while the clock advances by `left`; `None` if the
+    /// clock is frozen.
     pub(super) fn source_time(&self, left: Duration) -> Option<Duration> {
         (self.pace > 0.0).then(|| {
             let exact = if self.pace == 1.0 {
@@ -46,7 +46,7 @@ impl ClockState {
             } else {
                 times(left, 1.0 / self.pace)
             };
-            // Rounding down would repeatedly wake the waiter too early.
+            // Rounded down, the wait would end too early again and again.
             exact.saturating_add(Duration::from_micros(1))
         })
     }
@@ -95,7 +95,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Another pace from `now` on.
+    /// Returns the setting with another speed from `now` on.
     fn paced(mut state: ClockState, now: Duration, pace: f64) -> ClockState {
         state.scale(now, pace);
         state

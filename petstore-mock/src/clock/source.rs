@@ -9,8 +9,9 @@ use super::real_time;
 
 /// The time that a clock follows.
 pub(super) enum Source {
-    /// The machine's time. Holds the latest reading in nanoseconds since the Unix epoch (enough
-    /// until the year 2554), because the mock's clock must not go back if the machine's clock does.
+    /// The machine's time. Keeps the latest reading, because the mock's clock must not go back if
+    /// the machine's clock does. It is in nanoseconds since the Unix epoch, which is enough until
+    /// the year 2554.
     System(AtomicU64),
     /// The time of a tokio runtime.
     Runtime(tokio::time::Instant),

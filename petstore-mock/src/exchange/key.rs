@@ -9,7 +9,7 @@ use crate::plan::Plan;
 /// Shorter keys are not shown at all.
 const LONG_ENOUGH: usize = 16;
 
-/// The label of a key: its number, its plan and, for a long key, its last characters.
+/// The label of a key: its number, its plan and, if it is long, its last characters.
 ///
 /// A named key shows its name ([`Builder::named_key`](crate::Builder::named_key)). The four default
 /// keys are public, and shown in full. Other keys show their last four characters if they have at

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use super::KeyLabel;
 
-/// Replaces a secret.
+/// The text that replaces a secret.
 pub(super) const MASK: &str = "***";
 
 /// Shorter keys may occur by chance in other texts, so they are masked only as whole words.
@@ -17,7 +17,7 @@ const MIN_SUBSTRING_LENGTH: usize = 8;
 #[derive(Default)]
 pub(crate) struct Masker {
     labels: HashMap<Box<str>, Arc<KeyLabel>>,
-    /// The secret keys, the longest first, so that a key that begins with another key is masked
+    /// The secret keys, the longest first. So a key that begins with another key is masked
     /// completely.
     secret: Vec<Box<[u8]>>,
 }
@@ -57,7 +57,7 @@ impl Masker {
 
     /// Returns the text with all keys masked.
     pub(crate) fn text(&self, text: &str) -> String {
-        // Keys are ASCII, so no character is cut.
+        // Keys are ASCII, so masking splits no character.
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
@@ -112,7 +112,7 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
 /// Whether a header field or query parameter is a credential, according to its name in lower case, such
 /// as `authorization`, `x-api-key`, `x-auth-token` or `access_token`.
 pub(super) fn is_credential(name: &str) -> bool {
-    // Bytes, not characters, in one pass: it is asked of every field of every message.
+    // This runs for every field of every message, so it compares bytes, in one pass.
     let (mut before, mut last) = (None, None);
     for word in name.as_bytes().split(|byte| matches!(byte, b'-' | b'_')) {
         if is_credential_word(word) {

@@ -1,4 +1,5 @@
-//! The record of an exchange: copied at its exact size, and not formatted.
+//! The record of an exchange. It is a compact copy, which is not formatted before somebody reads
+//! it.
 
 use std::{
     borrow::Cow,
@@ -26,7 +27,7 @@ use crate::operation::Operation;
 /// When something happened at the mock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// A number that increases with each arrival and end, even on a frozen clock.
+    /// A number that increases with each arrival and each end, even while the clock is frozen.
     order: u64,
     /// The time on the mock's clock, since the Unix epoch.
     at: Duration,
@@ -35,7 +36,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Creates the moment at which the mock's clock shows `at`. `order` increases with each of them.
+    /// Creates the moment at which the mock's clock shows `at`. Each moment needs a higher `order`.
     pub(crate) fn new(order: u64, at: Duration, real: Instant) -> Self {
         Self { order, at, real }
     }
@@ -60,7 +61,7 @@ impl Moment {
         self.order < later.order
     }
 
-    /// Returns the time since `earlier`, on the clock on which it is longer.
+    /// Returns the time since `earlier`, by the mock's clock or in real time, whichever is longer.
     pub(crate) fn gap_since(&self, earlier: &Self) -> Duration {
         let real = self.real_time_since(earlier);
         real.max(self.at.saturating_sub(earlier.at))
@@ -142,15 +143,15 @@ pub(crate) struct Arrival {
     /// Distinguishes the credentials of requests without a valid key.
     pub(crate) credentials: u64,
     pub(crate) admission: Admission,
-    /// If it came before the `Retry-After` of its key had elapsed: the number of such requests,
-    /// including this one. If it was also banned, it caused the ban.
+    /// The number of early requests of its key, including this one, if it came before the key's
+    /// `Retry-After` had elapsed. If it was banned as well, it is the one that caused the ban.
     pub(crate) strikes: u32,
     /// The rate headers before any fault.
     pub(crate) rate: Option<Rate>,
 }
 
 impl Arrival {
-    /// Returns the arrival of a request that is outside the service, as far as is known.
+    /// Returns the arrival of a request that counts as outside the service until more is known.
     pub(crate) fn new(now: Duration, target: Arc<str>) -> Self {
         Self {
             now,
@@ -184,9 +185,9 @@ pub(crate) struct Record {
     pub(crate) status: Option<u16>,
     pub(crate) reply_fields: Fields,
     pub(crate) reply_body: Captured,
-    /// The id of the pet that it created, whatever the response was.
+    /// The id of the pet that it created, even if the response does not show it.
     pub(crate) added: Option<i64>,
-    /// A remark.
+    /// A remark for the journal.
     pub(crate) note: Option<&'static str>,
     /// The names of the faults that hit.
     pub(crate) faults: Vec<Cow<'static, str>>,
@@ -195,7 +196,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns its approximate memory use.
+    /// Returns how many bytes of memory it uses, approximately.
     pub(crate) fn weight(&self) -> usize {
         size_of::<Self>()
             + self.arrival.target.len()
@@ -217,7 +218,8 @@ pub(crate) struct Captured {
     pub(crate) start: Bytes,
     /// The length of the body, as far as it was read.
     pub(crate) length: u64,
-    /// Equal for request bodies with the same bytes; `None` if the body was not read completely.
+    /// A digest that is equal for bodies with the same bytes; `None` if the body was not read
+    /// completely.
     pub(crate) digest: Option<u64>,
 }
 
@@ -249,8 +251,9 @@ impl Captured {
     }
 }
 
-/// The fields of a message. Each has the length of its name, the name, the length of its value and
-/// the value, so that a search can skip fields. Values of credential fields are masked.
+/// The header fields of a message, in one block of bytes. For each field, it has the length of the
+/// name, the name, the length of the value and the value. So a search can skip fields. Values of
+/// credential fields are masked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields(Box<[u8]>);
 
@@ -275,7 +278,7 @@ impl Fields {
         let mut map = HeaderMap::new();
         for (name, value) in self.iter() {
             let name = HeaderName::from_bytes(name);
-            // They come from a map, so both are valid.
+            // Name and value come from a map, so both are valid.
             if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
                 map.append(name, value);
             }

@@ -131,7 +131,7 @@ impl Exchange {
 fn headers(fields: &Fields, keys: &Masker) -> HeaderMap {
     let mut headers = fields.to_map();
     for value in headers.values_mut() {
-        // A header value with masked keys is still valid.
+        // A header value with masked keys is still a valid value.
         if let Ok(masked) = HeaderValue::from_bytes(&keys.bytes(value.as_bytes())) {
             *value = masked;
         }

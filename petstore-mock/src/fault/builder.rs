@@ -154,7 +154,7 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If one of them sets `Content-Length` or `Transfer-Encoding`.
+    /// If an effect sets `Content-Length` or `Transfer-Encoding`.
     #[track_caller]
     pub fn sequence(self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
         let effects = effects.into_iter().collect();
@@ -189,8 +189,8 @@ impl FaultBuilder<'_> {
 
 /// The guard of a fault. The fault is removed when the guard is dropped.
 ///
-/// If the fault has hit no request, dropping the guard panics, because a test without the fault
-/// shows nothing. It does not panic if the thread already panics, or if the fault is
+/// If the fault has hit no request, dropping the guard panics: without the fault, the test proves
+/// nothing. It does not panic if the thread already panics, or if the fault is
 /// [`optional`](Self::optional). [`detach`](Self::detach) keeps the fault without a guard.
 ///
 /// ```

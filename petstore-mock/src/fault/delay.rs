@@ -64,7 +64,8 @@ impl From<Duration> for Delay {
     }
 }
 
-/// Multiplies. An invalid product becomes zero, and one that is too large the maximum.
+/// Multiplies a duration. An invalid product becomes zero, and a product that is too large becomes
+/// the maximum.
 fn stretched(time: Duration, by: f64) -> Duration {
     let seconds = time.as_secs_f64() * by;
     let beyond = if seconds > 0.0 {

@@ -43,12 +43,12 @@ use crate::clock::seconds;
 pub enum Effect {
     /// Combines several effects.
     All(Vec<Self>),
-    /// Does nothing. A step of a sequence that does not change the response.
+    /// Does nothing. Use it as a step of a sequence that leaves the response as it is.
     #[serde(with = "nothing")]
     Pass,
     /// Answers a status instead of the service's response: see [`Effect::status`].
     Status(StatusEffect),
-    /// Delays the response on the mock's clock. The service processes the request before that.
+    /// Delays the response on the mock's clock. The service processes the request before the delay.
     Delay(Delay),
     /// Replaces the body, and keeps the status and headers.
     Body {
@@ -68,10 +68,11 @@ pub enum Effect {
     /// Sets `Retry-After`, for any status.
     RetryAfter(RetryAfter),
     /// Sets a header field, for example a wrong `Content-Type`. Replaces all fields with this name.
-    /// Without a value, removes them. Not `Content-Length` and `Transfer-Encoding`, which follow from
-    /// the body: [`Cut`](Self::Cut) makes it shorter than announced.
+    /// Without a value, removes them. `Content-Length` and `Transfer-Encoding` are not allowed,
+    /// because they follow from the body. [`Cut`](Self::Cut) makes the body shorter than announced.
     SetHeader(HeaderField),
-    /// Adds a header field, with the same exceptions. Without a value, it is empty.
+    /// Adds a header field. The same two fields are not allowed. Without a value, the field is
+    /// empty.
     AddHeader(HeaderField),
     /// Sets the status of every pet in the response.
     PetStatus {
@@ -87,8 +88,8 @@ pub enum Effect {
     /// Closes the connection before the status line.
     #[serde(with = "nothing")]
     EmptyReply,
-    /// Closes the connection within the body. Does not change a body that is not longer, and does
-    /// not count that as a hit.
+    /// Closes the connection within the body. A body that is not longer stays unchanged, and that
+    /// does not count as a hit.
     Cut {
         /// The number of sent bytes of the body, less than `Content-Length` announces.
         after_body_bytes: u64,
@@ -105,9 +106,9 @@ pub enum Effect {
     /// Sends nothing until the client disconnects.
     #[serde(with = "nothing")]
     Hang,
-    /// Sends a number of bytes at intervals, beginning with the head.
+    /// Sends the response, with its head, in pieces of a number of bytes, at intervals.
     Trickle {
-        /// The number of bytes, which are also sent at once.
+        /// The number of bytes in a piece. The first piece is sent at once.
         bytes: NonZeroU32,
         /// The interval on the mock's clock.
         #[serde(with = "seconds")]
@@ -194,7 +195,7 @@ impl Effect {
 
     fn apply_part(&self, target: &mut FaultTarget<'_>) -> bool {
         match self {
-            // The parts are applied one by one, and the delay is already over.
+            // The parts are applied one by one below, and the delay is already over.
             Self::All(_) | Self::Pass | Self::Delay(_) => false,
             Self::Status(status) => target.set_status(status),
             Self::Body { text } => target.set_body(text.clone()),

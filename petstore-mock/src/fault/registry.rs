@@ -22,8 +22,8 @@ use crate::changes::{ChangeKind, Changes};
 /// The faults of a server. Clones share them.
 ///
 /// All matching faults hit a request, in the order in which they were set. If two of them end the
-/// response or set its speed, the first one does. A request that is hit still uses quota. Faults
-/// never hit requests to `/_mock`.
+/// response, or set its speed, only the first one has that effect. A request that is hit still uses
+/// quota. Faults never hit requests to `/_mock`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,7 +34,7 @@ use crate::changes::{ChangeKind, Changes};
 /// let server = MockServer::start().await;
 /// // The pet is added, and the response is lost.
 /// let lost = server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply);
-/// // For one key, each response comes late; a tenth of all requests fails, the same in each run.
+/// // For one key, each response comes late. A tenth of all requests fails, the same in each run.
 /// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
 /// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
 /// // One effect after the other.
@@ -62,7 +62,7 @@ pub(super) type SharedFault = Arc<Mutex<ActiveFault>>;
 pub(super) struct ActiveFault {
     pub(super) status: FaultStatus,
     random: Random,
-    /// The number of its turns, including those that let a request pass.
+    /// The number of requests at which it was its turn, including those that it let pass.
     turns: usize,
 }
 
@@ -127,7 +127,7 @@ impl Faults {
         self.remove_all(|_| true);
     }
 
-    /// Removes the faults that are meant. Returns whether there was one.
+    /// Removes the faults that `is_meant` selects. Returns whether there was one.
     fn remove_all(&self, is_meant: impl Fn(&FaultStatus) -> bool) -> bool {
         let list = &mut lock(&self.entries).list;
         let before = list.len();
@@ -136,8 +136,8 @@ impl Faults {
         list.len() < before
     }
 
-    /// Selects the faults that hit a request, which may choose one by its name. Calls `request` only
-    /// if it can be hit.
+    /// Selects the faults that hit a request. A request may choose a fault by its name. Calls
+    /// `request` only if some fault can hit it.
     pub(crate) fn choose<'a>(
         &self,
         named: Option<&'a HeaderValue>,
@@ -193,7 +193,8 @@ fn shared(id: u64, fault: Fault) -> SharedFault {
     }))
 }
 
-/// A panic cannot leave the faults inconsistent: every change is a single push, count or removal.
+/// Every change is a single push, count or removal, so a panic cannot leave the faults
+/// inconsistent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -267,8 +268,8 @@ impl ActiveFaults {
         StatusEffect::new(503, true).to_response()
     }
 
-    /// Returns the delay of the response, and the names of the faults that cause it. They count as
-    /// hits when the delay begins, because not every client waits for its end.
+    /// Returns the delay of the response, and the names of the faults that cause it. The hits count
+    /// when the delay begins, because not every client waits for its end.
     pub(crate) fn delay(&mut self) -> (Duration, Vec<String>) {
         let (mut delay, mut names) = (Duration::ZERO, Vec::new());
         for hit in &mut self.0 {
@@ -280,8 +281,8 @@ impl ActiveFaults {
         (delay, names)
     }
 
-    /// Changes the response, counts the hits, and returns the names of the faults that hit now. The
-    /// extensions of the response carry the effects on the socket.
+    /// Changes the response, counts the hits, and returns the names of the faults that hit now.
+    /// Effects on the socket are stored in the extensions of the response.
     pub(crate) fn change(
         &mut self,
         response: &mut Response<Bytes>,

@@ -27,7 +27,7 @@ const BODILESS: [StatusCode; 3] = [
     StatusCode::NOT_MODIFIED,
 ];
 
-/// Invalid numbers that a lenient parser might accept.
+/// Invalid numbers. A lenient parser might accept them.
 const GARBAGE: [HeaderValue; 3] = [
     HeaderValue::from_static("1e999"),
     HeaderValue::from_static("-1"),
@@ -67,7 +67,7 @@ impl<'r> FaultTarget<'r> {
         true
     }
 
-    /// Adds a header field, beside those with the same name.
+    /// Adds a header field, and keeps those with the same name.
     pub(super) fn add_header(&mut self, name: HeaderName, value: HeaderValue) -> bool {
         self.response.headers_mut().append(name, value);
         true

@@ -73,12 +73,12 @@ pub(crate) struct Pace {
     bytes: NonZeroU32,
     steps: u64,
     step: Duration,
-    /// Whether the first step sends its bytes at its start, and not at its end.
+    /// Whether each step sends its bytes at its start, and not at its end.
     begins_at_once: bool,
 }
 
 impl Pace {
-    /// Sends the first bytes immediately, and as many again after each pause.
+    /// Sends the first `bytes` immediately, and as many again after each pause.
     pub(super) fn trickle(bytes: NonZeroU32, every: Duration) -> Self {
         Self {
             bytes,
@@ -107,7 +107,7 @@ impl Pace {
         steps.saturating_mul(self.bytes.get().into()) / self.steps
     }
 
-    /// Returns when the byte after the first `sent` bytes is due, since the start.
+    /// Returns when the byte after the first `sent` bytes is due, as a time since the start.
     pub(crate) fn due(&self, sent: u64) -> Duration {
         let bytes_and_steps = sent.saturating_add(1).saturating_mul(self.steps);
         let steps = bytes_and_steps.div_ceil(self.bytes.get().into());

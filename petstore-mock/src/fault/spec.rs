@@ -76,7 +76,7 @@ pub struct Fault {
 
 impl<'de> Deserialize<'de> for Fault {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // The derived function, whose name takes precedence over the trait's.
+        // This is the derived function. Its name takes precedence over that of the trait.
         let fault = Self::deserialize(from)?;
         match (&fault.effect, &fault.sequence) {
             (None, None) => Err(D::Error::custom(
@@ -136,7 +136,7 @@ impl Fault {
             && (self.when != Trigger::Named || self.is_chosen_by(request.chosen_fault()))
     }
 
-    /// Whether it hits only requests that choose it, and this name is its own.
+    /// Whether it only hits requests that choose it, and `name` is its name.
     pub(super) fn is_chosen_by(&self, name: Option<&HeaderValue>) -> bool {
         self.when == Trigger::Named
             && name.is_some_and(|name| name.as_bytes() == self.name().as_bytes())

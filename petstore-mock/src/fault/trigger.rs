@@ -16,7 +16,7 @@ pub(crate) struct RequestView<'a> {
     operation: Option<Operation>,
     key: Option<&'a str>,
     headers: &'a HeaderMap,
-    /// The name of the fault that it chooses.
+    /// The name of the fault that the request chooses.
     chosen: Option<&'a HeaderValue>,
 }
 
@@ -139,7 +139,7 @@ impl<T: AsRef<[u8]>> Serialize for HeaderText<T> {
     }
 }
 
-/// The matching requests that are hit, numbered from 1 in order of arrival.
+/// Which of the matching requests are hit. They are numbered from 1 in order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Trigger {
@@ -163,7 +163,7 @@ impl Trigger {
     /// draws depend only on their order.
     pub(super) fn hits(self, number: u64, random: &mut Random) -> bool {
         match self {
-            // Others do not match.
+            // Requests that choose another fault do not match at all.
             Self::Always | Self::Named => true,
             Self::First(count) => number <= count,
             Self::Nth(nth) => number == nth,
@@ -173,8 +173,8 @@ impl Trigger {
     }
 }
 
-/// A seeded generator: `SplitMix64` by Steele, Lea and Flood. Implemented here, so that a seed
-/// gives the same numbers in every version of this crate.
+/// A seeded generator: `SplitMix64` by Steele, Lea and Flood. It is implemented here, so that a
+/// seed gives the same numbers in every version of this crate.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -193,7 +193,7 @@ impl Random {
 
     /// Returns a uniformly distributed number from 0 (inclusive) to 1 (exclusive).
     pub(super) fn unit(&mut self) -> f64 {
-        // 32 bits are exact in a float, and enough for any test.
+        // 32 bits fit exactly into a float, and are enough for any test.
         let bits = u32::try_from(self.next() >> 32).unwrap_or(0);
         f64::from(bits) / 4_294_967_296.0
     }

@@ -28,7 +28,7 @@ pub(crate) struct RequestContext {
     pub(crate) peer: IpAddr,
     /// The number of its key, if it is known.
     pub(crate) key: Option<u32>,
-    /// The error of its key, if any. `None` outside the service, where no key is needed.
+    /// The error of its key, if any; `None` outside the service, where no key is needed.
     pub(crate) key_error: Option<ApiError>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn admit(
     }
     #[cfg(feature = "proxy")]
     if app.settings().upstream.is_some() {
-        // The service decides about keys and quotas.
+        // With the proxy, the real service decides about keys and quotas.
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
         arrival.key = bearer(headers).ok().and_then(|key| app.label_of(key));
@@ -118,8 +118,8 @@ fn is_of_the_service(path: &str) -> bool {
 }
 
 /// Returns why a request is refused before anything else: too many connections, or a violation of
-/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings, and hyper limits only
-/// the length of its fields.
+/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings. There, hyper only
+/// limits the length of the fields.
 fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
     if caller.is_over_limit {
         return Some(ApiError::overloaded().and_close());
@@ -129,7 +129,7 @@ fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
         return is_too_large(headers).then(ApiError::headers_too_large);
     }
     let codings = headers.get_all(TRANSFER_ENCODING).iter();
-    // The coding is applied once (RFC 9112, section 6.1); two fields are one list.
+    // The coding must be applied exactly once (RFC 9112, section 6.1). Two fields are one list.
     if codings
         .enumerate()
         .any(|(place, coding)| place > 0 || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))

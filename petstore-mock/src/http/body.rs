@@ -33,7 +33,7 @@ where
         let message = format!("the body exceeds {limit} bytes: send less");
         ApiError::new(ErrorCode::PayloadTooLarge, message)
     };
-    // Refuses an announced length without reading the body.
+    // If the announced length is too large, refuse it without reading the body.
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());
     }

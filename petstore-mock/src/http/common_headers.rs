@@ -18,7 +18,7 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// RFC 9745. 5 December 2025 is an assumption, because the specification does not say when the
+/// RFC 9745. Its date, 5 December 2025, is an assumption: the specification does not say when the
 /// deprecation began.
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1764892800");
@@ -36,7 +36,7 @@ pub(crate) fn add(
     operation: Option<Operation>,
 ) {
     if operation == Some(Operation::GetPet) {
-        // Reserves space for further headers too, to reallocate only once.
+        // This also reserves space for further headers, to reallocate only once.
         headers.reserve(8);
         headers.insert(DEPRECATION, DEPRECATED_SINCE);
         headers.insert(SUNSET, REMOVED_ON);
@@ -62,7 +62,7 @@ fn date(second: u64) -> HeaderValue {
 }
 
 thread_local! {
-    /// The values of this thread's last response, which the next one probably shares.
+    /// The values of this thread's last response. The next response probably has the same.
     static LATEST: RefCell<Latest> = RefCell::default();
 }
 

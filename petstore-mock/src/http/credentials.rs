@@ -110,8 +110,8 @@ fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// Whether a valid key was sent with another scheme than `Bearer`, without a scheme, or in
-/// `X-Api-Key`.
+/// Whether a valid key was sent in a wrong way: with another scheme than `Bearer`, without a
+/// scheme, or in `X-Api-Key`.
 pub(super) fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let token = text("authorization").and_then(|value| value.split_ascii_whitespace().last());

@@ -19,7 +19,7 @@ use crate::{
     text::{nearest, printable},
 };
 
-/// The maximum number of typing errors in a path with a suggestion.
+/// If a path has more typing errors than this, no other path is suggested.
 const MAX_TYPOS: usize = 2;
 
 /// The media type of every body, including errors.
@@ -60,7 +60,8 @@ pub enum ErrorCode {
     RouteNotFound,
     /// 405: the path does not support the method.
     MethodNotAllowed,
-    /// 409: the input contradicts itself or the mock's state. Only the administration answers it.
+    /// 409: the input contradicts itself or the mock's state. Only the administration uses this
+    /// code.
     Conflict,
     /// 408: the request took too long to arrive.
     RequestTimeout,
@@ -224,7 +225,7 @@ impl ApiError {
         Self::new(ErrorCode::Overloaded, message).with(RETRY_AFTER, 1)
     }
 
-    /// A request that hyper refuses, or whose head took too long.
+    /// Creates the error for a request that hyper refuses, or whose head took too long.
     pub(crate) fn unreadable(code: ErrorCode) -> Self {
         let message = match code {
             ErrorCode::UriTooLong => "the request target is longer than 65534 bytes",
@@ -279,7 +280,7 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
     let path = path.trim_end_matches('/').to_ascii_lowercase();
     let last = path.rsplit('/').next().unwrap_or_default();
     let spelled = |known: &&str| {
-        // Parameters can have any value.
+        // A parameter in the path can have any value.
         let stem = known
             .ends_with('}')
             .then(|| known.rsplit_once('/'))
@@ -292,7 +293,7 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
 fn seconds_until(until: Duration, now: Duration) -> u64 {
-    // Rounds only the difference: rounding both times could make it a second longer.
+    // Only the difference is rounded. Rounding both times could make it a second longer.
     let wait = until.saturating_sub(now);
     wait.as_secs()
         .saturating_add(u64::from(wait.subsec_nanos() > 0))

@@ -50,7 +50,7 @@ pub(crate) async fn list_pets(key: ApiKey, State(app): State<Arc<AppState>>, uri
 }
 
 thread_local! {
-    /// The last page of this thread, which is probably requested again.
+    /// The last page that this thread has sent. It will probably be requested again.
     static LATEST: RefCell<Option<CachedPage>> = const { RefCell::new(None) };
 }
 
@@ -86,7 +86,8 @@ impl CachedPage {
     }
 }
 
-/// The target is relative to the origin, so that it works behind any proxy that keeps the path.
+/// Returns the link to the next page. It is relative to the origin, so that it works behind any
+/// proxy that keeps the path.
 fn next_link(query: &ListQuery, last: i64) -> String {
     let mut link = format!("</v1/pets?limit={}", query.limit);
     if let Some(status) = query.status {
@@ -122,7 +123,7 @@ pub(crate) async fn get_pet(
     Extension(context): Extension<RequestContext>,
     uri: Uri,
 ) -> Outcome {
-    // Before parsing the id: a removed operation does not validate it.
+    // This comes before the id is parsed, because a removed operation does not validate it.
     if context.now >= REMOVAL {
         return Err(ApiError::new(
             ErrorCode::OperationRemoved,
@@ -137,8 +138,8 @@ pub(crate) async fn get_pet(
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 
-/// `GET /store/orders`: the specification only names it (section 4.4), so it returns the seeded
-/// objects.
+/// `GET /store/orders`: returns the seeded objects, because the specification only names the
+/// operation (section 4.4).
 pub(crate) async fn list_orders(key: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
     app.read(key.number(), |store| json(StatusCode::OK, &store.orders()))
 }

@@ -38,7 +38,7 @@ pub(crate) fn read(body: &[u8]) -> Result<SeedPet, String> {
         .check()
 }
 
-/// The fields of a NewPet, of any type. As sent, because a float would lose digits.
+/// The fields of a NewPet, of any type. They are kept as sent, because a float would lose digits.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Draft<'t> {

@@ -40,7 +40,7 @@ pub(crate) fn normalize_path(target: &mut Uri) {
         plain.push_str(query);
     }
     let mut parts = target.clone().into_parts();
-    // Normalizing cannot make a target invalid. If it did, the target would not change.
+    // Normalizing cannot make a target invalid. If it did, the target would stay as it is.
     if let Ok(plain) = PathAndQuery::try_from(plain) {
         parts.path_and_query = Some(plain);
         *target = Uri::from_parts(parts).unwrap_or_else(|_| target.clone());
@@ -185,10 +185,10 @@ fn int64(text: &str) -> Option<i64> {
 }
 
 /// The position in a list where the next page starts. It identifies the last pet of a page, so it
-/// stays valid while pets are added. It is scrambled and has a check, so that clients don't
-/// construct cursors, which would fail with a real service.
+/// stays valid while pets are added. It is scrambled and has a check. So clients cannot construct
+/// cursors, which would fail with a real service.
 pub(crate) mod cursor {
-    /// Any odd number without a pattern.
+    /// Scrambles the id. Any odd number without a pattern works.
     const MASK: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// Returns the cursor of the page after the pet `id`.

@@ -14,7 +14,8 @@ use crate::{
     state::AppState,
 };
 
-/// Forwards a request. Returns its response, and the whole body as a stream if it is long or slow.
+/// Forwards a request. Returns the response. If its body is long or slow, also returns the whole
+/// body as a stream.
 pub(super) async fn forward(
     app: &AppState,
     upstream: &Upstream,
@@ -49,7 +50,7 @@ pub(super) async fn forward(
     (Response::from_parts(parts, body), answer.stream)
 }
 
-/// Returns the id of the pet that a response says was created.
+/// Returns the id of the created pet, according to the response.
 fn added(operation: Option<Operation>, head: &Response<()>, body: &[u8]) -> Option<i64> {
     if operation != Some(Operation::CreatePet) || head.status() != StatusCode::CREATED {
         return None;

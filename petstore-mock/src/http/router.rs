@@ -36,7 +36,7 @@ use crate::{
     state::AppState,
 };
 
-/// Chooses a fault, if that is enabled.
+/// The header with which a request chooses a fault, if that is enabled.
 const FAULT_HEADER: HeaderName = HeaderName::from_static("x-mock-fault");
 
 /// The journal's note about a delay on a frozen clock.
@@ -83,7 +83,7 @@ impl Service {
             .map_or("*", PathAndQuery::as_str)
             .into();
         normalize_path(request.uri_mut());
-        // Counts the request in its quota, whatever happens next.
+        // The request counts in its quota, whatever happens next.
         let AdmissionResult { arrival, error } = admit(app, &caller, target, &request);
         let Arrival {
             now: arrived,
@@ -92,7 +92,7 @@ impl Service {
             rate,
             ..
         } = arrival;
-        // A 401 comes after routing, and every other refusal before it.
+        // A 401 comes after routing. Every other refusal comes before it.
         let (key_error, refusal) = if admission == Admission::Anonymous {
             (error, None)
         } else {
@@ -117,11 +117,11 @@ impl Service {
             Err(error) => (None, refusal.or(Some(error))),
         };
         let method = request.method().clone();
-        // A client that waits for `100 Continue` has not sent its body.
+        // A client that waits for `100 Continue` has not sent its body yet.
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(app.journal());
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        // The whole body, if it is too long to be buffered and changed.
+        // The whole body of the response, if it is too long to be buffered and changed.
         let mut stream = None;
         // Some faults skip the service.
         let mut response = match refusal {
@@ -144,7 +144,8 @@ impl Service {
         }
         let mut now = arrived;
         if let Some(faults) = &mut faults {
-            // Read before the hits are counted: a test that sees the hit may advance the clock.
+            // The clock is read before the hits are counted, because a test that sees the hit may
+            // advance the clock.
             let delayed_from = app.clock().since_epoch();
             let (delay, names) = faults.delay();
             recording.update(|record| record.faults.extend(names.into_iter().map(Cow::from)));
@@ -166,7 +167,7 @@ impl Service {
         if is_from_a_page {
             cors.open(response.headers_mut());
         }
-        // After all headers, because faults can change them.
+        // Faults come after all headers, because they can change them.
         if let Some(faults) = &mut faults {
             let names = faults.change(&mut response, now, method == Method::HEAD);
             let is_lost = ActiveFaults::loses_response(&response);
@@ -175,7 +176,7 @@ impl Service {
                 *record.lost.get_mut() = is_lost;
             });
         }
-        // Last, to record what the client receives.
+        // The recording ends last, so that it contains what the client receives.
         let response = recording.end(response);
         match stream {
             Some(stream) => response.map(|body| body.with_stream(stream)),
@@ -183,7 +184,8 @@ impl Service {
         }
     }
 
-    /// Answers a request, or forwards it. Returns the whole body as a stream if it is long.
+    /// Answers a request, or forwards it. If the body of the response is long, also returns the
+    /// whole body as a stream.
     #[cfg_attr(
         not(feature = "proxy"),
         expect(unused_variables, reason = "for the proxy")
@@ -233,14 +235,15 @@ impl Service {
         response
     }
 
-    /// Answers the administration, which is neither counted nor recorded.
+    /// Answers a request to the administration. Such requests are neither counted nor recorded.
     async fn administer(&self, now: Duration, request: Request) -> http::Response<Observed> {
         let mut response = call(&self.administration, request).await;
         common_headers::add(response.headers_mut(), now, None, None);
         response.map(Observed::from)
     }
 
-    /// Selects the faults of a request to the service. This defines the order of arrival.
+    /// Selects the faults of a request to the service. The order of arrival, for faults, is the
+    /// order of these calls.
     fn faults(
         &self,
         arrival: &Arrival,
@@ -270,7 +273,7 @@ fn warn_of_frozen_clock() {
 
 /// Calls a handler. Turns a panic into a 500, and axum's 405 into an Error object.
 async fn call(routes: &Router, request: Request) -> Response {
-    // After a panic, only the state is reused, whose locks tolerate it.
+    // Only the state is used again after a panic, and its locks tolerate that.
     let called = AssertUnwindSafe(routes.clone().call(request))
         .catch_unwind()
         .await;
@@ -285,7 +288,7 @@ async fn call(routes: &Router, request: Request) -> Response {
     response
 }
 
-/// Extracts the body of a response. The service's bodies are single frames, which are not copied.
+/// Reads the body of a response. The service's bodies are single frames, so they are not copied.
 async fn whole(response: Response) -> http::Response<Bytes> {
     let (parts, mut body) = response.into_parts();
     let mut whole = Bytes::new();

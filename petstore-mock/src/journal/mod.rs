@@ -1,5 +1,5 @@
-//! The journal: the last exchanges, in bounded memory, and what tests ask about them. It passes each
-//! exchange to the report.
+//! The journal: the last exchanges, in bounded memory, and the questions that tests ask about them.
+//! It passes each exchange to the report.
 
 mod connection;
 mod pattern;

@@ -1,4 +1,4 @@
-//! Matches exchanges, and describes how others differ.
+//! Patterns that match exchanges, and that describe how other exchanges differ.
 
 use std::{borrow::Cow, fmt, ops::RangeFull};
 

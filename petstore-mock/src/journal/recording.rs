@@ -1,5 +1,5 @@
-//! Records an exchange cheaply while it happens: formats nothing, and copies everything once. It
-//! ends with the response, or when the client leaves.
+//! Records an exchange while it happens. To be cheap, it formats nothing and copies everything
+//! once. The recording ends with the response, or when the client leaves.
 
 use std::{
     sync::{Arc, atomic::AtomicBool},
@@ -21,14 +21,14 @@ use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Rate, Record
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddedPet(pub(crate) i64);
 
-/// An exchange in flight. It is stored when it is answered, or when it is dropped because the
-/// client left or the server stopped.
+/// An exchange in flight. It is stored when it is answered. It is also stored when it is dropped,
+/// because the client left or the server stopped.
 #[derive(Debug)]
 pub(crate) struct Recording {
     journal: Arc<Journal>,
     /// The body of the request, if it has one.
     body: Option<Tee>,
-    /// `None` when it is stored.
+    /// `None` after it was stored.
     record: Option<Box<Record>>,
 }
 
@@ -113,7 +113,7 @@ impl Recording {
         Self::begin(journal, caller, arrival, request).0
     }
 
-    /// Adds to the record of a request in flight.
+    /// Changes the record of a request in flight.
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut Record)) {
         if let Some(record) = &mut self.record {
             change(record);
@@ -132,7 +132,7 @@ impl Recording {
         self.body.as_ref().map(Tee::whole).unwrap_or_default()
     }
 
-    /// Reads the rest of an unused body.
+    /// Reads and discards the rest of a body that no handler has read.
     pub(crate) async fn discard_body(&self) {
         if let Some(body) = &self.body {
             body.clone().discard().await;
@@ -160,7 +160,7 @@ impl Recording {
         response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
     }
 
-    /// Takes the record, and completes it with its end and body.
+    /// Takes the record, and adds its end and its body.
     fn take(&mut self) -> Option<Box<Record>> {
         let mut record = self.record.take()?;
         record.ended = self.journal.now();

@@ -27,11 +27,11 @@ pub(crate) const DEFAULT: usize = 1_000;
 /// The maximum memory of all exchanges: 4 MiB.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// How often an arriving request yields to other tasks. Once is not enough, because another thread
-/// may be running them.
+/// How many times an arriving request yields to other tasks. Once is not enough, because another
+/// thread may be running them.
 const SETTLING_YIELDS: usize = 4;
 
-/// How often a report waits for the end of open retries, up to a second each time.
+/// How many times a report waits for the end of open retries, up to a second each time.
 const MAX_REPORT_WAITS: usize = 2;
 
 /// The last exchanges.
@@ -64,7 +64,7 @@ struct Ring {
     dropped_count: u64,
 }
 
-/// How much the journal holds, and what it has dropped since the start, a reset or its clearing.
+/// How much the journal holds, and how much it has dropped since the start, a reset or a clearing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -102,7 +102,7 @@ impl Journal {
         }
     }
 
-    /// Registers a key, so that its requests can be found, and it is masked if it is secret.
+    /// Registers a key, so that its requests can be found. A secret key is masked from now on.
     pub(crate) fn know(&self, key: &str, label: &Arc<KeyLabel>, is_public: bool) {
         lock(&self.keys).add(key, Arc::clone(label), is_public);
     }
@@ -128,8 +128,8 @@ impl Journal {
         Moment::new(order, at, real_time::now())
     }
 
-    /// Lets requests in flight end whose clients have left. The runtime may start its newest task
-    /// first, so that a repeated request would arrive before the end of the lost one.
+    /// Lets requests end whose clients have left. The runtime may run its newest task first. A
+    /// repeated request would then arrive before the end of the lost one.
     pub(crate) async fn settle(&self) {
         for _ in 0..SETTLING_YIELDS {
             if self.in_flight.load(Ordering::Acquire) == 0 {
@@ -142,7 +142,7 @@ impl Journal {
     /// Stores a completed exchange, and drops the oldest ones if the journal is full.
     pub(super) fn keep(&self, record: Arc<Record>) {
         let weight = record.weight();
-        // Dropped after the lock is released.
+        // These are dropped after the lock is released.
         let mut dropped = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
@@ -161,7 +161,7 @@ impl Journal {
             ring.kept
         };
         if self.kept.receiver_count() > 0 {
-            // If two come at once, the higher count stays.
+            // If two threads do this at once, the higher count stays.
             self.kept
                 .send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
         }
@@ -209,8 +209,8 @@ impl Journal {
         lock(&self.audit).report(|text| keys.target(text))
     }
 
-    /// Returns the compliance report, as soon as no series of retries that may break a rule is open
-    /// any more: after a second at most, or a little longer if the client goes on.
+    /// Returns the compliance report. First waits until no series of retries that may break a rule
+    /// is open any more. That takes a second at most, or a little longer if the client goes on.
     pub(crate) async fn settled_report(&self) -> Report {
         for _ in 0..MAX_REPORT_WAITS {
             let now = self.now();
@@ -260,8 +260,8 @@ impl Journal {
         })
     }
 
-    /// Calls `look` with the stored exchanges, by number. Its last argument is the highest dropped
-    /// number.
+    /// Calls `look` with the stored exchanges, by number. The last argument of `look` is the
+    /// highest number of a dropped exchange.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
         let (mut records, dropped) = {
             let ring = lock(&self.ring);
@@ -274,8 +274,8 @@ impl Journal {
         look(&records, &lock(&self.keys), dropped)
     }
 
-    /// Returns the exchanges after the first `seen` ones, in order of completion, and the current
-    /// count, to be passed the next time.
+    /// Returns the exchanges after the first `seen` ones, in order of completion. Also returns the
+    /// current count, to be passed as `seen` the next time.
     ///
     /// Dropped exchanges are missing.
     pub(crate) fn since(&self, seen: u64) -> (Vec<Exchange>, u64) {
@@ -323,7 +323,7 @@ impl Journal {
     }
 }
 
-/// The data behind these locks is consistent after every step, so a panic does no harm.
+/// The data is consistent after every step, so a panic while it is locked does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(journal.in_flight.load(Ordering::Acquire), 0);
         task.await.unwrap();
         journal.in_flight.store(1, Ordering::Release);
-        // Gives up if the request is still running.
+        // This gives up, because the request is still running.
         journal.settle().await;
     }
 }

@@ -1,5 +1,5 @@
-//! Observed bodies: the request's body is recorded, and the response's body records whether it was
-//! sent completely.
+//! Bodies that are observed. The request's body is recorded while it is read. The response's body
+//! records whether it was sent completely.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -20,13 +20,13 @@ use crate::{
     exchange::{Captured, Record},
 };
 
-/// The maximum read of an unused body.
+/// How much of an unused body is read at most.
 const MAX_DISCARDED: u64 = 2 * 1024 * 1024;
 
 /// How long to wait for more of an unused body, in real time.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A request's body. Keeps its start while it is read. Clones read the same body.
+/// A request's body, which keeps its start while it is read. Clones read the same body.
 #[derive(Clone, Debug)]
 pub(super) struct Tee(Arc<Mutex<Reading>>);
 
@@ -130,8 +130,8 @@ impl Body for Tee {
     }
 }
 
-/// A response's body: bytes, or a stream of the administration. The exchange is judged when the
-/// body is read or dropped.
+/// A response's body: bytes, or a stream of the administration. The rules judge the exchange when
+/// the body is read or dropped.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) whole: Bytes,
@@ -156,8 +156,8 @@ impl Observed {
         self
     }
 
-    /// Lets the rules judge the exchange. To be called before the last bytes are sent, because the
-    /// client may then request the report.
+    /// Lets the rules judge the exchange. Call it before the last bytes are sent, because the
+    /// client may request the report as soon as it has them.
     pub(crate) fn judge(&mut self) {
         if let Some((journal, record)) = self.open.take() {
             journal.finished(&record, record.ended);

@@ -158,8 +158,8 @@ impl Expectation {
 
     /// Waits until it is met, or until the mock's clock shows `deadline`.
     ///
-    /// An expectation such as `1..` is met by the first request. It is still checked when it is
-    /// dropped.
+    /// The first request already meets an expectation such as `1..`. The expectation is still
+    /// checked when it is dropped.
     ///
     /// # Panics
     ///
@@ -193,7 +193,7 @@ impl Expectation {
 
     #[expect(clippy::panic, reason = "an assertion panics")]
     async fn met_before(&self, deadline: impl Future<Output = ()>) {
-        // Before the first check, so that no request is missed in between.
+        // Start watching before the first check, so that no request is missed in between.
         let mut kept = self.journal.watch();
         let mut deadline = pin!(deadline);
         let mut is_over = false;

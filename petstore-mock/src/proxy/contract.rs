@@ -32,9 +32,10 @@ pub(super) enum Term {
     RetryAfter,
     /// More pets than `limit` allows.
     Limit,
-    /// A pet without the status that was asked for.
+    /// A pet without the requested status.
     Filter,
-    /// A created pet that is not the one that was sent, or another pet than the one asked for.
+    /// A created pet that differs from the one that was sent, or another pet than the requested
+    /// one.
     OtherPet,
 }
 
@@ -258,7 +259,7 @@ fn check_pets(sent: &Sent<'_>, value: &Value, breaches: &mut Vec<BrokenTerm>) {
 /// Returns whether a created pet differs from the one that was sent.
 fn differs_from_sent(sent: &[u8], created: &Value) -> bool {
     let Ok(sent) = serde_json::from_slice::<Map<String, Value>>(sent) else {
-        // The beginning of a long body, or no object.
+        // Only the beginning of a long body is known, or it is not an object.
         return false;
     };
     let is_other = |name: &&str| {

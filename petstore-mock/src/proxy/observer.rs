@@ -1,4 +1,4 @@
-//! What the service did: how it broke its contract, and a recording of its content and failures.
+//! Observes a real service: how it broke its contract, and a recording of its content and failures.
 
 use std::{
     collections::BTreeMap,
@@ -68,7 +68,7 @@ impl ServiceObserver {
         self.lock().recorder.to_json()
     }
 
-    /// Every step leaves the counts consistent.
+    /// Every step leaves the counts consistent, so a panic does no harm.
     fn lock(&self) -> MutexGuard<'_, ServiceRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +92,7 @@ pub struct ServiceBreach {
     pub term: String,
     /// The number of times that it was broken.
     pub count: u64,
-    /// The first requests concerned, and what was wrong.
+    /// The first requests concerned, with what was wrong.
     pub examples: Vec<String>,
 }
 

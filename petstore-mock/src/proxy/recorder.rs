@@ -36,7 +36,7 @@ impl Recorder {
         if !response.status().is_success() {
             return;
         }
-        // Anything that is not a pet is reported as a breach of the contract.
+        // Ignore what is not a pet. It is reported as a breach of the contract.
         let found = match operation.content() {
             Content::Pets => {
                 serde_json::from_slice::<Vec<Map<String, Value>>>(body).unwrap_or_default()
@@ -61,7 +61,7 @@ impl Recorder {
     }
 }
 
-/// Returns the fault that repeats a failure at the same request of the operation.
+/// Returns a fault that repeats a failure, at the operation's request with the same number.
 fn fault(operation: Operation, response: &Response<()>, number: u64) -> Value {
     let status = response.status().as_u16();
     let retry_after = response

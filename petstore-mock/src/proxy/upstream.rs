@@ -148,7 +148,8 @@ impl Upstream {
         self.read(response).await
     }
 
-    /// Returns the request for the service: its own origin and path, and no fields of the connection.
+    /// Returns the request as it is sent to the service: with the service's origin and path, and
+    /// without the fields of the connection.
     fn rewritten(&self, request: Request<Body>) -> Result<Request<Body>, UpstreamError> {
         let (mut parts, body) = request.into_parts();
         let target = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
@@ -157,7 +158,7 @@ impl Upstream {
             .scheme(self.scheme.clone())
             .authority(self.authority.clone())
             .path_and_query(format!("{}{rest}", self.path));
-        // A valid path stays valid after another prefix.
+        // A valid path is still valid with another prefix.
         parts.uri = uri
             .build()
             .map_err(|_| UpstreamError::Unreachable(self.authority.clone()))?;
@@ -170,7 +171,7 @@ impl Upstream {
         ] {
             parts.headers.remove(name);
         }
-        // The body is checked, so it must not be compressed.
+        // The mock checks the response's body, so it must not be compressed.
         let identity = HeaderValue::from_static("identity");
         parts.headers.insert(ACCEPT_ENCODING, identity);
         Ok(Request::from_parts(parts, body))
@@ -188,7 +189,8 @@ impl Upstream {
             };
             match frame {
                 None => {
-                    // The body may be changed; the response to HEAD announces another one's length.
+                    // A fault may change the body, so its length is removed. The response to HEAD
+                    // announces the length of another body, so that stays.
                     if !start.is_empty() {
                         parts.headers.remove(CONTENT_LENGTH);
                     }
@@ -209,7 +211,8 @@ impl Upstream {
                 Some(Err(_)) => return Err(UpstreamError::Unreachable(self.authority.clone())),
             }
         }
-        // Without the length, the server sees the end of the body and counts it as answered.
+        // Without the length, the server notices the end of the body, and counts the request as
+        // answered.
         parts.headers.remove(CONTENT_LENGTH);
         let start = start.freeze();
         let first = stream::iter([Ok(start.clone())]);
@@ -238,7 +241,7 @@ fn remove_connection_fields(headers: &mut HeaderMap) {
 
 fn trust_of_the_system() -> Result<ClientConfig, ParseUpstreamError> {
     let mut roots = RootCertStore::empty();
-    // One unreadable certificate of many is no reason to trust none.
+    // If one of many certificates is unreadable, the others are still trusted.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         return Err(ParseUpstreamError::Certificates);
@@ -283,7 +286,7 @@ impl Service<Uri> for Connector {
             let default = if tls.is_some() { 443 } else { 80 };
             let port = uri.port_u16().unwrap_or(default);
             let stream = TcpStream::connect((&*host, port)).await?;
-            // Without this option, the connection is slower, but works.
+            // If the option cannot be set, the connection is slower, but works.
             let _ = stream.set_nodelay(true);
             let stream: Box<dyn Stream> = match tls {
                 None => Box::new(stream),

@@ -35,15 +35,15 @@ const OTHER_SCOPES: &str = "other scopes";
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     clients: BTreeMap<u64, Client>,
-    /// The number of requests that they remember.
+    /// The number of requests that the clients remember.
     remembered: usize,
-    /// The early requests by the number of their key.
+    /// The early requests, by the number of the key.
     strikes: BTreeMap<u32, Strikes>,
     /// The open connections.
     connections: HashSet<u64>,
     /// The open scopes of this process, the innermost last.
     open_scopes: Vec<Arc<str>>,
-    /// The scopes in order of their first requests, with their numbers of requests.
+    /// The scopes with their numbers of requests, in order of their first requests.
     scopes: Vec<(Arc<str>, u64)>,
     requests: u64,
     findings: Findings,
@@ -59,7 +59,7 @@ impl Audit {
         }
     }
 
-    /// Opens a scope for requests that name none. Returns the text that closes it.
+    /// Opens a scope for requests that name none. Returns the name, with which it is closed.
     pub(crate) fn open_scope(&mut self, name: &str) -> Arc<str> {
         let scope: Arc<str> = shortened(name).into();
         self.open_scopes.push(Arc::clone(&scope));
@@ -119,7 +119,7 @@ impl Audit {
     }
 
     /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
-    /// the last one do not count against a client.
+    /// the last boundary do not count against a client any more.
     pub(crate) fn ended(&mut self, record: &Record, mut facts: Facts, boundary: u64) {
         self.requests += 1;
         let id = record.sender.client;
@@ -145,8 +145,8 @@ impl Audit {
         while self.remembered > MAX_REMEMBERED && self.drop_idle_client() {}
     }
 
-    /// Returns the report. A series of retries that has not ended is judged as if it had. `mask`
-    /// masks the keys in a text.
+    /// Returns the report. A series of retries that is still open is judged as if it had ended.
+    /// `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
         let mut findings = self.findings.clone();
         for (id, client) in &self.clients {
@@ -163,7 +163,7 @@ impl Audit {
         }
     }
 
-    /// Returns the time until all series of retries have ended that break a rule if they have.
+    /// Returns how long until all open series of retries have ended that would break a rule.
     pub(crate) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
         let clients = self.clients.values();
         clients
@@ -183,8 +183,8 @@ impl Audit {
         self.strikes.clear();
     }
 
-    /// Drops the client that was idle for the longest time, and judges what was open. Returns
-    /// whether there was one.
+    /// Drops the client that was idle for the longest time. First judges its open series. Returns
+    /// whether there was an idle client.
     fn drop_idle_client(&mut self) -> bool {
         let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
         let oldest = idle.min_by_key(|(_, client)| client.last_arrival());
@@ -201,7 +201,7 @@ impl Audit {
     }
 }
 
-/// Records the early requests of a key. Returns the ban that a request causes.
+/// Records a request that is early or refused, for its key. Returns the ban that it causes, if any.
 fn caused_ban(
     strikes: &mut BTreeMap<u32, Strikes>,
     record: &Record,

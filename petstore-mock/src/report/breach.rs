@@ -1,4 +1,4 @@
-//! Breaches of rules while they are being found: the requests and the sentence about them.
+//! Breaches of rules, as the rules find them: the requests, and the sentence about them.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration, vec::Drain};
 
@@ -12,24 +12,24 @@ const KEPT_LAST: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     facts: Arc<Facts>,
-    /// The request before it in the series, and the time from the end of that one.
+    /// The request before it in the series, and the time since the end of that request.
     after: Option<(u64, Duration)>,
 }
 
 /// Requests that broke a rule together. The first and the last ones are kept, and all are counted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
-    /// The request from whose response the breach follows.
+    /// The request whose response makes the later ones a breach.
     cause: Option<Arc<Facts>>,
     first: Vec<Kept>,
     last: VecDeque<Kept>,
     count: u64,
-    /// Whether only one request is kept at each end, because all are alike.
+    /// Whether only the first and the last request are kept, because all are alike.
     is_brief: bool,
 }
 
 impl Series {
-    /// Begins a series after the request from whose response the breach follows.
+    /// Begins a series after its cause: the request whose response makes the later ones a breach.
     pub(super) fn after(cause: &Arc<Facts>) -> Self {
         Self {
             cause: Some(Arc::clone(cause)),
@@ -70,12 +70,12 @@ impl Series {
         self.last.push_back(kept);
     }
 
-    /// Counts requests that are not kept, before the last ones.
+    /// Counts requests that are not kept and that came before the last ones.
     pub(super) fn count_unkept(&mut self, requests: u64) {
         self.count += requests;
     }
 
-    /// Appends the requests of a later part of the series.
+    /// Appends a later part of the series.
     fn append(&mut self, later: &Self) {
         for kept in later.first.iter().chain(&later.last) {
             self.push(&kept.facts);
@@ -118,8 +118,8 @@ impl Kept {
         &self.facts
     }
 
-    /// Returns the number of the request before it in the series, and the time from the end of that
-    /// one. `None` if that had not ended.
+    /// Returns the number of the request before it in the series, and the time since the end of
+    /// that request; `None` if that had not ended.
     pub(super) const fn after(&self) -> Option<(u64, Duration)> {
         self.after
     }
@@ -134,9 +134,10 @@ pub(super) struct Breach {
     pub(super) text: String,
     /// Whether the sentence replaces that of the breach that it continues.
     replaces_text: bool,
-    /// What the client ignored.
+    /// What the service told the client, and the client ignored.
     pub(super) told: Option<String>,
-    /// How much too early the first request arrived, or how long after the end of the cause.
+    /// How much too early the first request arrived. For some rules, how long after the end of the
+    /// cause.
     pub(super) by: Option<Duration>,
     /// The ids of pets that a repeated request created.
     pub(super) added: Vec<i64>,
@@ -173,7 +174,7 @@ impl Breach {
         }
     }
 
-    /// Creates a breach that later ones continue, and of which the first and last request tell all.
+    /// Creates a breach that later ones continue. Its first and last requests are evidence enough.
     pub(super) fn brief(id: u64, text: String, request: &Arc<Facts>) -> Self {
         let mut series = Series::brief();
         series.push(request);
@@ -203,8 +204,8 @@ impl Breach {
     }
 }
 
-/// A request that belongs to the only breach of a rule by its client. Its sentence is written only if
-/// it is the first one.
+/// A request that breaks a rule that has only one breach for each client. The sentence is written
+/// only for the first such request.
 #[derive(Debug)]
 pub(super) struct Note {
     rule: Rule,
@@ -239,8 +240,8 @@ impl Ruling {
         self.breaches.push((rule, breach));
     }
 
-    /// Adds a request to the only breach of a rule by its client. `describe` returns the sentence
-    /// about the first such request.
+    /// Adds a request to a rule's only breach by the client. `describe` returns the sentence, if
+    /// this is the first such request.
     pub(super) fn note(
         &mut self,
         rule: Rule,

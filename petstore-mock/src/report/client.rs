@@ -12,8 +12,8 @@ use super::{
 };
 use crate::exchange::{Moment, Record};
 
-/// How long a client may be several senders after two of its connections were open at once, or two
-/// of its requests in flight.
+/// For this long a client counts as possibly several senders, after two of its connections were
+/// open, or two of its requests in flight, at the same time.
 const SEVERAL_MEMORY: Duration = Duration::from_secs(60);
 /// The number of requests that are shown as context before a breach.
 const SHOWN_BEFORE: usize = 3;
@@ -30,7 +30,7 @@ pub(super) struct Client {
     /// The connection of its last request, unless that request closed it.
     connection: Option<u64>,
     last_seen_as_several: Option<Moment>,
-    /// The order of its last arrival.
+    /// The `order` of its last arrival.
     last_arrival: u64,
     boundary: u64,
     rules: Rules,
@@ -91,7 +91,7 @@ impl Client {
         seen.is_some_and(|seen| now.gap_since(&seen) < SEVERAL_MEMORY)
     }
 
-    /// Lets the rules judge a completed exchange. `ban` is the one that it caused.
+    /// Lets the rules judge a completed exchange. `ban` is the ban that it caused, if any.
     pub(super) fn ended(
         &mut self,
         record: &Record,
@@ -135,7 +135,7 @@ impl Client {
         self.remembered() > 0 || !self.rules.refusals.is_empty()
     }
 
-    /// Ends the state of the rules at a boundary, and completes what is open.
+    /// At a new boundary, judges the open series, and starts the rules with new state.
     pub(super) fn pass_boundary(&mut self, boundary: u64, found: &mut Ruling) {
         if self.boundary != boundary {
             self.boundary = boundary;
@@ -144,15 +144,15 @@ impl Client {
         }
     }
 
-    /// Returns what the rules find if nothing follows.
+    /// Returns what the rules find if no further request follows.
     pub(super) fn open_breaches(&self) -> Ruling {
         let mut found = Ruling::default();
         self.rules.retries.complete(&mut found);
         found
     }
 
-    /// Returns the time until [`Self::open_breaches`] is certain, if it is not. It is after a
-    /// boundary.
+    /// Returns how long until [`Self::open_breaches`] is certain, if it is not yet. After a
+    /// boundary, it is.
     pub(super) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
         if self.boundary == boundary {
             self.rules.retries.undecided(now)

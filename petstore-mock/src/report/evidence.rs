@@ -1,5 +1,5 @@
 //! The evidence of a finding, as it is reported: without bodies, and with every key masked. Its
-//! JSON form is that of the report.
+//! serialized form is a part of the report's JSON.
 
 use std::{
     borrow::Cow,
@@ -29,7 +29,7 @@ const CLOCK_MOVED: Duration = Duration::from_millis(50);
 pub enum Role {
     /// Context: the client sent it shortly before.
     Before,
-    /// The finding follows from its response, or from its missing response.
+    /// Its response, or the lack of one, makes the later requests a breach.
     Cause,
     /// It breaks the rule.
     Offence,
@@ -86,8 +86,8 @@ pub struct JudgedRequest {
 pub struct Predecessor {
     /// The number of the request in the journal.
     pub number: u64,
-    /// The time from the end of its exchange to the arrival of the other request, on the mock's clock
-    /// or in real time, whichever is longer; in JSON in seconds.
+    /// The time from the end of its exchange to the arrival of the other request. It is the longer
+    /// one of the times by the mock's clock and in real time. In JSON, it is in seconds.
     #[serde(rename = "seconds", serialize_with = "seconds::serialize")]
     pub gap: Duration,
 }
@@ -105,15 +105,16 @@ pub struct Evidence {
     pub told: Option<String>,
     /// What happened, in one sentence.
     pub text: String,
-    /// How much too early the first request arrived, or how long after the end of the previous one.
+    /// How much too early the first request arrived. For some rules, how long after the end of the
+    /// previous one.
     #[serde(rename = "bySeconds", serialize_with = "seconds::serialize")]
     pub by: Option<Duration>,
     /// The ids of pets that a repeated request created.
     pub added: Vec<i64>,
-    /// The ban that the requests caused, and all of these requests.
+    /// The ban that the requests caused, with the number of all these requests.
     pub ban: Option<String>,
-    /// The number of requests that broke the rule. As many are shown with [`Role::Offence`], or are
-    /// omitted.
+    /// The number of requests that broke the rule. Each is shown with [`Role::Offence`], or counted
+    /// in `omitted`.
     pub offences: u64,
     /// The number of requests that broke the rule and are not shown.
     pub omitted: u64,
@@ -212,13 +213,14 @@ fn shown<'a>(
         shown.push(Shown::new(cause, Role::Cause));
     }
     let (first, last) = series.kept();
-    // Requests are omitted before the last ones; of a ban, before all that are known.
+    // Omitted requests come between the first and the last ones. For a ban, they come before all
+    // known ones.
     let gap = if last.is_empty() { 0 } else { first.len() };
     for (place, kept) in first.iter().chain(last).enumerate() {
         let omitted_before = if place == gap { series.omitted() } else { 0 };
         shown.push(Shown::offence(kept, omitted_before));
     }
-    // Between them there may be omitted requests, which are no context.
+    // Only requests outside of these are context: those in between may be omitted offences.
     let numbers = shown.iter().map(|one| one.facts.number());
     let (least, most) = (numbers.clone().min(), numbers.max());
     let before = before.iter().filter(|facts| Some(facts.number()) < least);

@@ -17,9 +17,10 @@ use crate::{
     text::unify_integers,
 };
 
-/// A request that arrives this soon after a response may have been sent before it was read.
+/// A request that arrives this soon after a response may have been sent before the response was
+/// read.
 pub(super) const REACTION: Duration = Duration::from_millis(100);
-/// A wait may end this much early, because clocks and timers differ.
+/// A wait may be this much too short, because clocks and timers differ.
 const TOLERANCE: Duration = Duration::from_millis(50);
 /// The same for dates, which have whole seconds.
 const DATE_TOLERANCE: Duration = Duration::from_secs(1);
@@ -43,7 +44,7 @@ pub(crate) struct Facts {
     /// Why the client did not receive it.
     lost: Option<Cow<'static, str>>,
     asked_wait: Option<AskedWait>,
-    /// When the quota resets that is exhausted according to the response.
+    /// When the exhausted quota resets, if the response describes one.
     used_up_until: Option<Duration>,
     /// The body of a short response that is an error.
     answer: Bytes,
@@ -114,14 +115,14 @@ impl Facts {
         }
     }
 
-    /// Sets what [`Self::is_same_as`] compares. It reads the whole body, so it is done only where a
+    /// Sets what [`Self::is_same_as`] compares. It reads the whole body, so it is only done if a
     /// rule compares requests.
     pub(super) fn identify(&mut self, record: &Record) {
         self.identity = Some(identity(record));
     }
 
     /// Whether it has the same method, target, media type and body as another request. False if one
-    /// of them was not identified.
+    /// of the two was not identified.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.identity.is_some() && self.identity == other.identity
     }
@@ -194,7 +195,8 @@ impl Facts {
         Some(self.asked_wait.as_ref()?.until)
     }
 
-    /// Whether the response asks the client to wait, and neither clock has reached the end.
+    /// Whether the response asks the client to wait, and the wait has not ended, neither by the
+    /// mock's clock nor in real time.
     pub(super) fn asks_to_wait_at(&self, now: &Moment) -> bool {
         let Some(asked) = &self.asked_wait else {
             return false;
@@ -204,7 +206,7 @@ impl Facts {
         now.at() < until && now.real_time_since(&self.arrived) < length
     }
 
-    /// Returns when the quota resets that is exhausted according to the response.
+    /// Returns when the exhausted quota resets, if the response describes one.
     pub(super) const fn used_up_until(&self) -> Option<Duration> {
         self.used_up_until
     }
@@ -249,7 +251,7 @@ impl Facts {
         self.may_be_several
     }
 
-    /// Whether its client is one sender, whose requests come one after the other (HTTP/1).
+    /// Whether its client is a single sender that sends one request after the other (HTTP/1).
     pub(super) const fn is_in_sequence(&self) -> bool {
         !self.may_be_several && !self.is_multiplexed
     }
@@ -270,8 +272,8 @@ fn cause_of_loss(record: &Record) -> Cow<'static, str> {
     fault.unwrap_or(Cow::Borrowed("the client left"))
 }
 
-/// The fields of a response that the rules read, as sent. One pass finds all of them, and only
-/// the needed ones are parsed, because this runs for every request.
+/// The fields of a response that the rules read, as sent. This runs for every request, so one pass
+/// finds all of them, and only the needed ones are parsed.
 #[derive(Default)]
 struct ReplyFields<'a> {
     retry_after: Option<&'a [u8]>,
@@ -304,7 +306,7 @@ impl<'a> ReplyFields<'a> {
     }
 
     /// Reads the `Retry-After` of a response to a request that arrived at `now`. `reset` is that of
-    /// an exhausted quota, at which a wait in seconds ends at the latest.
+    /// an exhausted quota. A wait in seconds ends then at the latest.
     fn asked_wait(&self, now: Duration, reset: Option<Duration>) -> Option<AskedWait> {
         let retry_after = str::from_utf8(self.retry_after?).ok()?.trim();
         let (until, tolerance) = match retry_after.parse() {
@@ -345,14 +347,14 @@ fn identity(record: &Record) -> u64 {
     match (json(&record.body), record.body.digest) {
         (Some(json), _) => json.hash(&mut hasher),
         (None, Some(digest)) => digest.hash(&mut hasher),
-        // A body that was not read completely equals no other.
+        // A body that was not read completely is equal to no other.
         (None, None) => record.number.hash(&mut hasher),
     }
     hasher.finish()
 }
 
-/// Returns a body as JSON, if all of it was kept. The order of members and the form of numbers do
-/// not matter.
+/// Returns a body as JSON, if all of it was kept. So the order of members and the form of numbers
+/// do not matter.
 fn json(body: &Captured) -> Option<Value> {
     if body.digest.is_none() || body.start.len() as u64 != body.length {
         return None;

@@ -88,12 +88,12 @@ impl Finding {
 #[must_use]
 pub struct Report {
     pub(super) requests: u64,
-    /// The scopes in order of their first requests, with their numbers of requests.
+    /// The scopes with their numbers of requests, in order of their first requests.
     pub(super) scopes: Vec<(Arc<str>, u64)>,
     /// The most severe first.
     pub(super) findings: Vec<Finding>,
     pub(super) severities: Severities,
-    /// The number of breaches beyond the kept findings, by severity.
+    /// The number of breaches that belong to no kept finding, by severity.
     pub(super) unlisted: [u64; 3],
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Findings {
     listed: BTreeMap<(u64, Rule), Breaches>,
     /// The number of shown breaches beyond the first ones.
     shown: usize,
-    /// Breaches beyond the listed findings, by severity.
+    /// The number of breaches that belong to no listed finding, by severity.
     unlisted: [u64; 3],
 }
 
@@ -45,7 +45,8 @@ struct Breaches {
     count: u64,
     /// The first breaches.
     shown: Vec<ShownBreach>,
-    /// The ids of the last breaches. A request that belongs to one of them does not count again.
+    /// The ids of the last breaches. A further request of one of these breaches does not count as
+    /// another breach.
     ids: VecDeque<u64>,
 }
 
@@ -92,7 +93,7 @@ impl Findings {
         }
     }
 
-    /// Adds what the rules found in the requests of a client, and empties it.
+    /// Adds what the rules found in the requests of a client. Empties `found`.
     pub(super) fn add(&mut self, id: u64, client: &Client, scope: &Arc<str>, found: &mut Ruling) {
         for (rule, breach) in found.take_breaches() {
             self.add_breach(id, client, scope, rule, breach);

@@ -47,7 +47,7 @@ impl Report {
             }));
             document.add_test_suite(suite);
         }
-        // All names are valid text, so this cannot fail.
+        // This cannot fail, because all names are valid text.
         document.to_string().unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
-//! The compliance report. Each exchange is reduced to its `facts`. The `rules` judge them with what
-//! they remember of the `client`, in bounded memory, and return breaches, which are kept as
-//! `findings`. The report shows their `evidence`. It covers all exchanges, even if the journal keeps
-//! only the last ones.
+//! The compliance report. Each exchange is reduced to its `facts`. The `rules` judge the facts,
+//! with what they remember of the `client` in bounded memory. They return breaches, which are kept
+//! as `findings`. The report shows the `evidence` of the findings. It covers all exchanges, even if
+//! the journal keeps only the last ones.
 
 mod rule;
 mod text;

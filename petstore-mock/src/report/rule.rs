@@ -53,7 +53,8 @@ pub enum Rule {
     /// A failed request was repeated with waits that don't grow.
     SteadyRetry,
     /// Requests were sent although the quota was known to be exhausted, or too many were sent at
-    /// once, or a key was banned because of requests that could not know of a wait.
+    /// once. Or a key was banned because of requests whose senders could not know that they had to
+    /// wait.
     QuotaIgnored,
     /// The deprecated operation was used.
     Deprecated,

@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::clock::instant;
 
-/// The last time of day that needs no date, after the moment that the reader knows.
+/// A time that is at most this long after the moment that the reader knows is shown without its
+/// date.
 const SAME_DAY: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Formats a duration in seconds, with up to three decimals.

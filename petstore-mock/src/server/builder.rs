@@ -139,8 +139,8 @@ impl Builder {
         self
     }
 
-    /// Sets the port to listen on (default: 0, which means a free port that no earlier server of
-    /// this process had).
+    /// Sets the port to listen on. The default is 0: a free port, which no earlier server of this
+    /// process had.
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
         self
@@ -411,7 +411,7 @@ impl Builder {
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
-            // Last, so that a server that cannot start creates no file.
+            // The data file comes last, so that a server that cannot start creates no file.
             Some(path) => {
                 let data_error = |source| StartError::Data {
                     path: path.clone(),
@@ -446,7 +446,7 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the keys.
+        // The keys are not shown.
         f.debug_struct("Builder")
             .field("addr", &self.addr)
             .field("keys", &self.keys.len())

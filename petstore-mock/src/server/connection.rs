@@ -41,13 +41,14 @@ use crate::{
     journal::{Caller, OpenConnection},
 };
 
-/// hyper refuses longer HTTP/2 header lists, without a body.
+/// Longer HTTP/2 header lists are refused by hyper, without a body.
 const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEAD_BYTES;
 
-/// A short body has arrived when the request is answered, so the connection can stay open.
+/// A body of at most this length has usually arrived when the request is answered, so the
+/// connection can stay open.
 const MAX_SHORT_BODY: u64 = 8 * 1024;
 
-/// How much of an unread request is discarded before the connection is closed.
+/// How much of an unread request is read and discarded before the connection is closed.
 const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The parts of the server that its connections share.
@@ -59,7 +60,8 @@ pub(super) struct ServeContext {
     pub(super) tls: Option<super::tls::Tls>,
 }
 
-/// Serves a connection until its end, or after `stop`, until the end of the request in flight.
+/// Serves a connection until its end. After `stop`, serves it only until the end of the request in
+/// flight.
 pub(super) async fn serve(
     stream: TcpStream,
     caller: Caller,
@@ -67,8 +69,8 @@ pub(super) async fn serve(
     server: Arc<ServeContext>,
     stop: watch::Receiver<bool>,
 ) {
-    // Responses are written completely, so waiting for more bytes is useless. Without this option,
-    // the connection is slower, but works.
+    // Responses are written completely, so the socket need not wait for more bytes. If the option
+    // cannot be set, the connection is slower, but works.
     let _ = stream.set_nodelay(true);
     let state = Shared::new();
     #[cfg(feature = "tls")]
@@ -100,8 +102,8 @@ pub(super) async fn serve(
     };
     let Some(stream) = stream else { return };
     if end == Some(EndMode::Reset) || is_blocked {
-        // So that the bytes for a client that does not read are dropped. Without this option, they
-        // are kept, and a fault's reset is a close.
+        // This drops the bytes that a client has not read. If the option cannot be set, they are
+        // kept, and a fault's reset becomes a close.
         let _ = stream.socket().set_zero_linger();
     } else if let Some(code) = refused {
         refuse(stream, caller, &server, &head, &ApiError::unreadable(code)).await;
@@ -114,7 +116,7 @@ pub(super) async fn serve(
 
 /// Waits until the server stops.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Without a sender, the server is gone.
+    // If the sender is gone, so is the server.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
@@ -156,7 +158,8 @@ async fn speak(
     let requests = AtomicU64::new(0);
     let service = service_fn(|request: Request<Incoming>| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
-        // Begins here, not in the future, so that requests that are read together overlap.
+        // The request begins here, and not in the future below, so that requests that are read
+        // together overlap.
         let is_overlapping = request.version() == Version::HTTP_2 && !state.lock().is_idle();
         let in_flight = InFlightGuard::begin(state.clone());
         let caller = Caller {
@@ -178,10 +181,10 @@ async fn speak(
         .auto_date_header(false)
         .max_headers(MAX_HEADER_FIELDS)
         .max_buf_size(MAX_HEAD_BYTES as usize)
-        // Its timer would belong to the caller's runtime, where paused time would trigger it
-        // immediately.
+        // hyper's own timer would belong to the caller's runtime, where paused time would trigger
+        // it immediately.
         .header_read_timeout(None)
-        // Responses are short, so copying is cheaper than vectored writes.
+        // Responses are short, so copying them is cheaper than vectored writes.
         .writev(false);
     protocols
         .http2()
@@ -220,12 +223,12 @@ async fn answer(
     caller: Caller,
     server: Arc<ServeContext>,
     state: Shared,
-    // Dropped with the request if the client leaves.
+    // If the client leaves, this is dropped with the request.
     in_flight: InFlightGuard,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
     let is_http1 = request.version() != Version::HTTP_2;
     if is_http1 {
-        // After the response, a client that sent `Expect` may or may not send the body.
+        // A client that sent `Expect` may or may not send its body after the response.
         let is_long = request.headers().contains_key(EXPECT)
             || request
                 .body()
@@ -291,9 +294,9 @@ async fn answer(
 struct RequestBody {
     body: Incoming,
     timeout: Duration,
-    /// Set when the body has to be awaited. Most arrive with their head.
+    /// Set if the body has to be awaited. Most bodies arrive together with their head.
     sleep: Option<Pin<Box<Sleep>>>,
-    /// The state of an HTTP/1 connection, where unread bytes would precede the next request.
+    /// The state of an HTTP/1 connection. There, unread bytes would come before the next request.
     state: Option<Shared>,
 }
 
@@ -353,7 +356,7 @@ async fn refuse(
     }
     text.extend(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
     text.extend(body);
-    // The client may have left, or may not read.
+    // The client may have left, or may not read, so the time is limited.
     let limit = server.limits.write;
     let is_written = tokio::select! {
         written = stream.write_all(&text) => written.is_ok(),
@@ -367,7 +370,7 @@ async fn refuse(
 /// Reads and discards what the client still sends. Closing immediately would reset the connection,
 /// and the client might lose an unread response (RFC 9112, section 9.6).
 async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
-    // It may already be shut down.
+    // An error means that the stream is already shut down.
     let _ = stream.shutdown().await;
     let mut rest = stream.take(MAX_DRAINED_BYTES);
     let mut sink = tokio::io::sink();
@@ -380,6 +383,6 @@ async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
 /// Closes the stream gracefully, if that can be written immediately. Over TLS, a close without an
 /// alert could be an attack (RFC 8446, section 6.1).
 async fn close(mut stream: Box<dyn Transport>) {
-    // hyper may already have closed it.
+    // hyper may have closed the stream already.
     let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut stream).poll_shutdown(context))).await;
 }

@@ -14,7 +14,7 @@ use crate::{fault::EndMode, http::ErrorCode};
 
 /// A stream that hyper uses. Dropping it returns the stream to the state of the connection.
 pub(super) struct ConnectionIo {
-    /// Always present; only dropping takes it.
+    /// The stream, until this value is dropped.
     stream: Option<Box<dyn Transport>>,
     state: Shared,
 }
@@ -82,11 +82,11 @@ impl AsyncWrite for ConnectionIo {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = stream(&mut self.stream)?.poll_flush(context);
         let mut state = self.state.lock();
-        // TLS buffers what is written.
+        // TLS buffers written bytes, so only a flush shows whether the client reads.
         state.wrote(flushed.is_ready());
         ready!(flushed)?;
         match state.end {
-            // Everything before the end has been written.
+            // Everything before the end has been written, so the fault can end the connection.
             Some(EndMode::Reset | EndMode::Close) => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
             }
@@ -95,7 +95,7 @@ impl AsyncWrite for ConnectionIo {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Not while a response still has to be written.
+        // The stream stays open while a refusal still has to be written.
         if self.state.lock().refused.is_some() {
             return Poll::Ready(Ok(()));
         }

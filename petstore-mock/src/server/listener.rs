@@ -26,14 +26,16 @@ use crate::{
 /// The wait before accepting again after an error.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 
-/// The number of connections beyond the limit that can exist to be answered 503.
+/// The number of connections beyond the limit that are accepted, to be answered 503.
 const MAX_REFUSED: usize = 64;
 
-/// How often a free port is chosen anew, because an earlier server of this process had it.
+/// How many times another free port is chosen, if an earlier server of this process had the last
+/// one.
 const MAX_BINDS: usize = 64;
 
-/// Listens on an address. A free port is one that no earlier server of this process had, as far as
-/// there are any: clients keep what they know of a key's limits at an address.
+/// Listens on an address. A free port is one that no earlier server of this process had, if any
+/// such port is left. Otherwise clients would apply what they know of a key's limits to the new
+/// server.
 pub(super) async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     static USED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
 
@@ -50,7 +52,7 @@ pub(super) async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(addr).await
 }
 
-/// A listening socket that can be closed immediately from anywhere, without running another task.
+/// A listening socket that can be closed from anywhere, at once, without running another task.
 pub(super) struct Listener(Mutex<Option<TcpListener>>);
 
 impl Listener {
@@ -94,7 +96,7 @@ pub(super) async fn serve(
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            // Closed immediately, because refused connections must be bounded too.
+            // Refused connections must be bounded too, so this one is closed without a response.
             Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
@@ -121,7 +123,7 @@ pub(super) async fn serve(
                 ));
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}
-            // Usually it lacks a file descriptor.
+            // Usually the process has no file descriptors left.
             Some(Err(_)) => real_time::sleep(ACCEPT_BACK_OFF).await,
             None => break,
         }
@@ -130,7 +132,7 @@ pub(super) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// Whether accepting failed because a waiting connection broke, which needs no pause.
+/// Whether accepting failed only because a waiting connection broke. Then no pause is needed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(

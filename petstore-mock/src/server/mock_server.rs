@@ -51,11 +51,12 @@ pub struct MockServer {
     addr: SocketAddr,
     app: Arc<AppState>,
     context: Arc<ServeContext>,
-    /// Shared with the accept loop, so that dropping the server closes the port without it.
+    /// Shared with the accept loop. So dropping the server can close the port, even if the loop
+    /// does not run.
     listener: Arc<Listener>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    /// The server's own runtime, if any. Last, so that it is dropped last.
+    /// The server's own runtime, if any. It is the last field, so that it is dropped last.
     runtime: Option<OwnRuntime>,
 }
 
@@ -344,7 +345,7 @@ impl MockServer {
     pub async fn stop(mut self) {
         self.listener.close();
         self.app.journal().close();
-        // Without a receiver, the server has already ended.
+        // An error means that the server has already ended.
         let _ = self.stop.send(true);
         // Dropping `self` closes the remaining connections.
         tokio::select! {
@@ -399,13 +400,15 @@ impl OwnRuntime {
 
 impl Drop for OwnRuntime {
     fn drop(&mut self) {
-        // On a new thread, because a runtime cannot be dropped within another.
+        // The runtime is dropped on a new thread, because that is not allowed within another
+        // runtime.
         let runtime = self.0.take();
         let _ = thread::spawn(move || drop(runtime)).join();
     }
 }
 
-/// Returns an address to connect to, which "all addresses" is not.
+/// Returns an address to which a client can connect: loopback, if the server listens on all
+/// addresses.
 fn reachable(addr: SocketAddr) -> SocketAddr {
     let ip = match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! The body of a response, which a fault may end before its announced length.
+//! The body of a response. A fault may end it before its announced length.
 
 use std::{
     pin::Pin,
@@ -18,10 +18,10 @@ pub(super) struct ResponseBody {
     in_flight: InFlightGuard,
 }
 
-/// The end that a fault gives a body.
+/// The early end of a body, set by a fault.
 struct Cut {
     how: EndMode,
-    /// The pause of a stall that ends. It begins when it is polled.
+    /// The pause of a stall, if it is limited. It begins when it is first polled.
     pause: Option<Sleep>,
     /// The bytes after the end.
     rest: Bytes,
@@ -67,7 +67,8 @@ impl ResponseBody {
             && let Some(cut) = &mut self.cut
         {
             let Some(pause) = &mut cut.pause else {
-                // The socket ends the connection when everything before is flushed.
+                // The connection is ended by the socket, after everything before the end is
+                // flushed.
                 self.in_flight.end(cut.how);
                 return Poll::Pending;
             };
@@ -84,7 +85,7 @@ impl Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
-    /// HTTP/2 asks for the next part when this one is sent.
+    /// With HTTP/2, the next part is requested only when this one was sent.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -103,7 +104,7 @@ impl Body for ResponseBody {
         body.whole.is_empty() && self.cut.is_none() && is_over
     }
 
-    /// Called before the first frame, for the announced length.
+    /// Returns the length that is announced. It is called before the first frame.
     fn size_hint(&self) -> SizeHint {
         let rest = self.cut.as_ref().map_or(0, |cut| cut.rest.len());
         let whole = SizeHint::with_exact((self.body.whole.len() + rest) as u64);

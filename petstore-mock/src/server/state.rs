@@ -1,4 +1,5 @@
-//! The shared state of one connection: what it waits for and its limits, its speed, and how it ends.
+//! The shared state of one connection: what it waits for, its time limits, its speed, and how it
+//! ends.
 
 use std::{
     pin::Pin,
@@ -77,7 +78,7 @@ impl Transport for TcpStream {
     }
 }
 
-/// The maximum stored start of a head, for the record of a refusal.
+/// How many bytes of a head are stored, for the record of a refusal.
 const MAX_REMEMBERED_BYTES: usize = 256;
 
 /// The state of one connection, shared by its clones.
@@ -88,12 +89,12 @@ pub(super) struct Shared(Arc<(Mutex<ConnectionState>, Notify)>);
 pub(super) struct ConnectionState {
     /// The number of requests in flight, from their head to the end of their response.
     in_flight: u32,
-    /// While none is in flight: since when, and whether the head of the next one has started.
+    /// If no request is in flight: since when, and whether the head of the next one has begun.
     since: Instant,
     in_head: bool,
     /// The start of that head.
     pub(super) head: Vec<u8>,
-    /// Since when the client has not read.
+    /// Since when the client does not read.
     blocked_since: Option<Instant>,
     /// The number of response bodies that HTTP/2's flow control holds back, and since when.
     held_bodies: u32,
@@ -137,20 +138,20 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
-        // Every change is a few assignments.
+        // Every change is a few assignments, so a panic does no harm.
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets a fault end the connection.
     pub(super) fn end(&self, how: EndMode) {
-        // A stalled body calls this at each poll, so notifying each time would loop.
+        // A stalled body calls this at each poll. Notifying each time would be an endless loop.
         if self.lock().end.replace(how).is_none() {
             self.0.1.notify_one();
         }
     }
 
-    /// Waits until a fault ends the connection. HTTP/2 requests are separate tasks, which have to
-    /// wake the connection.
+    /// Waits until a fault ends the connection. With HTTP/2, requests are separate tasks, which
+    /// must wake the connection's task.
     pub(super) async fn ended(&self) {
         loop {
             self.0.1.notified().await;
@@ -161,12 +162,13 @@ impl Shared {
         }
     }
 
-    /// Waits until a limit is exceeded, and sets the error if it was that of the head.
+    /// Waits until a time limit is exceeded. Sets the error if it was the limit of a head.
     pub(super) async fn overdue(&self, limits: Limits) {
         let limits_in_use = [limits.head, limits.idle, limits.write]
             .into_iter()
             .filter(|limit| !limit.is_zero());
-        // A wait that begins after a check is not overdue before the next one.
+        // The shortest limit is the interval of the checks: a wait that begins after a check cannot
+        // be overdue before the next one.
         let Some(pause) = limits_in_use.min() else {
             return std::future::pending().await;
         };
@@ -209,7 +211,7 @@ impl InFlightGuard {
         }
     }
 
-    /// Records that a part of the body waits for room at the client.
+    /// Records that a part of the body waits until the client accepts more.
     pub(super) fn hold_body(&mut self) {
         if self.is_http2 && !std::mem::replace(&mut self.is_held, true) {
             let mut state = self.state.lock();
@@ -294,7 +296,7 @@ impl ConnectionState {
         self.in_flight == 0
     }
 
-    /// Whether a stopping server need not wait for the connection.
+    /// Whether a stopping server may close the connection without waiting.
     pub(super) fn can_be_cut(&self) -> bool {
         self.in_head || matches!(self.end, Some(EndMode::Stall(_)))
     }

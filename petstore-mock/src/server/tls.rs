@@ -1,5 +1,5 @@
-//! TLS: a certificate authority, created when the server starts, and its only certificate. Private
-//! keys are not stored, so trusting the authority means trusting this server.
+//! TLS. Each server creates a certificate authority at its start, with one certificate. The private
+//! keys are stored nowhere, so whoever trusts the authority trusts this server only.
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -42,7 +42,8 @@ impl Transport for TlsStream<TcpStream> {
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Longer than any test. Some clients refuse certificates for more than 398 days.
+/// The validity of the certificates: longer than any test takes. Some clients refuse certificates
+/// for more than 398 days.
 const VALID: Duration = DAY.saturating_mul(365);
 
 #[derive(Clone)]
@@ -80,7 +81,7 @@ impl Tls {
         if first[0] != HANDSHAKE {
             return Some(Err(Box::new(stream)));
         }
-        // A client that does not trust the server gets an alert, if possible.
+        // If the handshake fails, rustls sends an alert if it can.
         let stream = self.acceptor.accept(stream).await.ok()?;
         Some(Ok(Box::new(stream)))
     }
@@ -108,7 +109,7 @@ fn params(name: &str, names: &[String]) -> Result<CertificateParams, rcgen::Erro
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.remove(DnType::CommonName);
     params.distinguished_name.push(DnType::CommonName, name);
-    // Clients compare it with the real time, not the mock's clock.
+    // Clients compare the validity with the real time, and not with the mock's clock.
     let now = Clock::system().now();
     params.not_before = (now - DAY).into();
     params.not_after = (now + VALID).into();

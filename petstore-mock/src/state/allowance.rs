@@ -1,4 +1,4 @@
-//! The quotas of a key: one per minute and day, and perhaps one per hour.
+//! The quotas of a key: one per minute, one per day, and perhaps one per hour.
 
 use std::time::Duration;
 
@@ -45,7 +45,8 @@ impl<T> PerPeriod<T> {
     }
 }
 
-/// The exhausted quota for which a request is refused. If several are, the one that resets last.
+/// The exhausted quota because of which a request is refused. If several are exhausted, it is the
+/// one that resets last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exhausted {
     pub(crate) period: Period,

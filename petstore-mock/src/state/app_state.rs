@@ -1,5 +1,5 @@
-//! The service without HTTP: the clock, the keys and the store, each behind one short lock, the
-//! faults and the journal.
+//! The service without HTTP: the clock, the keys, the store, the faults and the journal. The keys
+//! and the store each have a lock, which is only held for a short time.
 
 use std::{
     fmt,
@@ -30,10 +30,10 @@ use crate::{
     plan::Plan,
 };
 
-/// Freeing more pets would delay requests noticeably.
+/// Freeing more pets than this at once would delay requests noticeably.
 const MAX_FREED_AT_ONCE: usize = 10_000;
 
-/// The maximum number of keys that the proxy learns.
+/// The maximum number of keys of the real service that the proxy remembers.
 #[cfg(feature = "proxy")]
 const MAX_KEYS_OF_SERVICE: usize = 1_000;
 
@@ -166,8 +166,8 @@ impl AppState {
         .rate(now)
     }
 
-    /// Reads the store of a key, if keys are isolated, or else the shared one. Keep it short,
-    /// because all other requests wait.
+    /// Reads the store of a key, if keys are isolated, or else the shared one. `read` must be
+    /// short, because all other requests wait.
     pub(crate) fn read<T>(&self, key: Option<u32>, read: impl FnOnce(&Store) -> T) -> T {
         match self.isolated(key) {
             Some(key) => {
@@ -195,7 +195,7 @@ impl AppState {
     ) -> Result<(i64, Bytes), ChangeError> {
         pet.status = pet.status.or(self.settings.default_status);
         let id = self.change(key, Change::Add(pet)).await?;
-        // A test may have removed it in the meantime.
+        // A test may have removed the pet in the meantime.
         self.pet_json(key, id)
             .map(|json| (id, json))
             .ok_or(ChangeError::NoSuchPet(id))
@@ -211,8 +211,7 @@ impl AppState {
         })
     }
 
-    /// Returns whether changes are possible, which is not the case while the data file cannot be
-    /// written.
+    /// Returns whether changes are possible. They are not while the data file cannot be written.
     pub(crate) async fn is_ready(&self) -> bool {
         match &self.data {
             Some(data) => data.is_ready().await,
@@ -233,15 +232,15 @@ impl AppState {
         }
     }
 
-    /// Makes a change for a test or the administration. A replaced store replaces those of all
-    /// isolated keys.
+    /// Makes a change for a test or the administration. If it replaces the store, it also replaces
+    /// the stores of all isolated keys.
     pub(crate) async fn arrange(
         &self,
         key: Option<u32>,
         change: Change,
     ) -> Result<i64, ChangeError> {
         let is_replaced = matches!(change, Change::Replace(_));
-        // A copy shares the pets, so that they are freed here, where no request waits.
+        // This copy keeps the old pets alive, so that they are freed here, where no request waits.
         let old = self.store().clone();
         let changed = self.change(key, change).await;
         if is_replaced && changed.is_ok() {
@@ -279,7 +278,7 @@ impl AppState {
             .collect()
     }
 
-    /// Adds a key for a test, or a new one if `None`. Returns it and its number.
+    /// Adds a key for a test. With `None`, creates a new key. Returns the key and its number.
     pub(crate) fn add_key(
         &self,
         key: Option<&str>,
@@ -295,8 +294,8 @@ impl AppState {
         Ok((key, number))
     }
 
-    /// Returns the label of a key of the real service, which is not limited here. `None` if there
-    /// are too many keys.
+    /// Returns the label of a key of the real service. The mock does not limit such a key. `None`
+    /// if there are too many keys.
     #[cfg(feature = "proxy")]
     pub(crate) fn label_of(&self, key: &str) -> Option<Arc<crate::exchange::KeyLabel>> {
         let label = |accounts: &mut Accounts| {
@@ -354,7 +353,7 @@ impl AppState {
     pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
         self.arrange(None, Change::Replace(self.first.store.clone()))
             .await?;
-        // They were valid at the start.
+        // The initial keys were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
         self.changes.mark_boundary();
@@ -364,7 +363,7 @@ impl AppState {
 
     /// Returns a snapshot of pets, orders and usage.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // A copy of the store shares its pets, so it is fast.
+        // Copying the store is fast, because the copy shares the pets.
         let store = self.store().clone();
         Snapshot::take(store, &mut self.accounts())
     }
@@ -381,13 +380,13 @@ impl AppState {
         Ok(())
     }
 
-    /// A panicking handler must not disable the service. Its changes are consistent, because every
-    /// change comes after all checks.
+    /// Locks the store. A panicking handler must not disable the service. The store stays
+    /// consistent, because every change comes after all checks.
     fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the keys. Keep it short, because all other requests wait.
+    /// Locks the keys. Hold the lock only for a short time, because all other requests wait.
     pub(crate) fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -395,7 +394,7 @@ impl AppState {
 
 impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the keys.
+        // The keys are not shown.
         f.debug_struct("AppState")
             .field("clock", &self.clock)
             .finish_non_exhaustive()

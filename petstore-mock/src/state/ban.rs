@@ -25,7 +25,7 @@ pub struct BanPolicy {
     /// The number of early requests (before `Retry-After` has elapsed) without a ban, at most
     /// 100,000. The next one causes a ban.
     pub after: u32,
-    /// The period within which they are counted.
+    /// The period within which early requests are counted.
     pub within: Duration,
     /// The duration of the ban. Zero disables bans.
     pub length: Duration,
@@ -51,8 +51,8 @@ impl BanPolicy {
 pub(crate) struct Standing {
     /// The end of the ban, if the key is banned.
     pub(crate) banned_until: Option<Duration>,
-    /// If the request is early: the number of early requests so far, including this one. Together
-    /// with a ban, this request is the one that caused it.
+    /// The number of early requests so far, including this one, if the request is early. If the key
+    /// is banned as well, this request caused the ban.
     pub(crate) strikes: u32,
 }
 
@@ -127,8 +127,8 @@ impl BanRecord {
         (now < self.told_until).then_some(self.told_until)
     }
 
-    /// Whether the record is sorted, of bounded size and not after the clock's end, as all records of
-    /// this module are.
+    /// Whether this module can have made the record: it is sorted, of bounded size, and not after
+    /// the clock's end.
     pub(crate) fn is_possible(&self) -> bool {
         let latest = self
             .strikes

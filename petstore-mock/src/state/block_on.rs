@@ -15,7 +15,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Blocks this thread. Only for futures that other threads complete.
+/// Blocks this thread. Use it only for futures that other threads complete.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);

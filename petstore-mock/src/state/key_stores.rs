@@ -7,12 +7,13 @@ use std::{
 
 use super::store::Store;
 
-/// The stores, by the number of the key. A store begins as a copy, which shares its pets.
+/// The stores, by the number of the key. A store begins as a copy of the shared store, and shares
+/// its pets.
 #[derive(Default)]
 pub(super) struct KeyStores(Mutex<HashMap<u32, Store>>);
 
 impl KeyStores {
-    /// Calls `act` with the store of a key. `first` returns it at the key's first request.
+    /// Calls `act` with the store of a key. At the key's first request, `first` returns the store.
     pub(super) fn with<T>(
         &self,
         key: u32,

@@ -62,7 +62,7 @@ impl InitialKey {
     }
 }
 
-/// A key of this length does not occur in other texts by chance.
+/// A key of at least this length does not occur in other texts by chance.
 const LONG_KEY: usize = 12;
 
 /// The accounts, by key.
@@ -90,7 +90,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Adds a key for a test, or a new one if `None`. Returns it and its number.
+    /// Adds a key for a test. With `None`, creates a new key. Returns the key and its number.
     pub(super) fn add(
         &mut self,
         key: Option<&str>,
@@ -121,7 +121,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Returns an unused key: `test-key-5`, or one that starts like it.
+    /// Returns an unused key: `test-key-5`, or if that is used, a longer one that starts with it.
     fn fresh(&self, number: u32) -> Box<str> {
         let mut key = format!("test-key-{number}");
         while self.by_key.contains_key(&*key) {
@@ -190,7 +190,7 @@ pub(crate) enum Verdict {
 /// The decision on a request with a valid key.
 pub(crate) struct Admitted {
     pub(crate) verdict: Verdict,
-    /// If the request is early: the number of early requests of the key, including this one.
+    /// The number of early requests of the key, including this one, if the request is early.
     pub(crate) strikes: u32,
     /// The values of its rate headers.
     pub(crate) rate: Rate,
@@ -317,7 +317,7 @@ pub struct KeyUsage {
 pub struct QuotaUsage {
     /// The requests that it allows.
     pub limit: u32,
-    /// The used requests. More than the limit if that was lowered.
+    /// The used requests. They may exceed the limit after that was lowered.
     pub used: u64,
     /// The requests left.
     pub remaining: u32,

@@ -1,11 +1,11 @@
-//! The store in a file: a pet confirmed with 201 survives a kill of the process and a power
+//! Keeps the store in a file. A pet confirmed with 201 survives a kill of the process and a power
 //! failure.
 //!
 //! The file is a log: a first line with the format, then one line per commit, `CHECKSUM CHANGES`,
 //! with the changes as a JSON array. A single thread writes. It takes all waiting changes, appends
-//! them as one line, syncs the file, applies them in memory, and only then answers. An incomplete
-//! last line was never answered, so it is dropped. Any other invalid line means that the file is
-//! damaged.
+//! them as one line, syncs the file, applies them in memory, and only then answers. The changes in
+//! an incomplete last line were never confirmed, so the line is dropped. Any other invalid line
+//! means that the file is damaged.
 
 use std::{
     ffi::OsString,
@@ -29,10 +29,10 @@ use super::store::{Change, ChangeError, Store};
 /// The first line, with the version of the format.
 pub(crate) const FORMAT: &str = "petstore-mock data 1\n";
 
-/// The maximum number of changes per commit, to bound the wait of the first one.
+/// The maximum number of changes per commit. It bounds how long the first of them waits.
 const MAX_COMMIT: usize = 10_000;
 
-/// How often a lock is tried for, and the pause between two tries: 0.2 s in all.
+/// How many times a lock is tried, and the pause between two tries: 0.2 s in all.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -60,16 +60,17 @@ struct Log {
     file: File,
     /// The end of the last complete line.
     end: u64,
-    /// Whether an incomplete line may follow, which is removed before the next commit.
+    /// Whether an incomplete line may follow. It is removed before the next commit.
     is_torn: bool,
     /// The length of the last line that failed to be written.
     needed: usize,
-    /// The original file. It stays locked, for servers that opened it before it was replaced.
+    /// The original file. It stays locked against servers that opened it before it was replaced.
     _found: File,
 }
 
-/// Locks a file. Tries again for a short time: a process that is just being started has a copy of each
-/// open file until it runs its program, and keeps the lock of a server that has ended.
+/// Locks a file. Tries again for a short time, because a lock may outlive its server for a moment:
+/// a child process that is just being started has a copy of each open file until it runs its
+/// program.
 fn lock(file: &File) -> Result<(), DataError> {
     for _ in 0..LOCK_TRIES {
         match file.try_lock() {
@@ -99,7 +100,7 @@ impl Log {
         if !found.metadata()?.is_file() {
             return Err(DataError::Foreign);
         }
-        // A link must stay one: the file that it names is replaced.
+        // A link must stay a link, so the file that it names is replaced.
         let path = &fs::canonicalize(path)?;
         lock(&found)?;
         let mut bytes = Vec::new();
@@ -126,10 +127,10 @@ impl Log {
         };
         if commits != 1 {
             match log.replace(path, &store) {
-                // The new name becomes durable with its folder.
+                // The new name is durable only after its folder is synced.
                 Ok(folder) => folder.map_or(Ok(()), |folder| folder.sync_all())?,
-                // It cannot be compacted, for example without space, or in a folder that cannot be
-                // written: it is used as is.
+                // The file cannot be compacted, for example because the disk is full or the folder
+                // cannot be written. Then it is used as it is.
                 Err(_) if !is_new => {}
                 Err(error) => return Err(error.into()),
             }
@@ -138,9 +139,9 @@ impl Log {
     }
 
     /// Atomically replaces this file with one that contains a store, or does not change it. Returns
-    /// its folder, where folders can be synced: only Unix opens them as files.
+    /// its folder, to be synced. Only on Unix can a folder be opened like a file.
     fn replace(&mut self, path: &Path, store: &Store) -> io::Result<Option<File>> {
-        // In the same folder, because a rename is atomic only within a file system.
+        // The new file is in the same folder, because a rename is atomic only within a file system.
         let mut beside = OsString::from(path);
         beside.push(format!(
             ".{}.{:?}.tmp",
@@ -149,7 +150,7 @@ impl Log {
         ));
         let all = [FORMAT.as_bytes(), &line(&[Change::Replace(store.clone())])?].concat();
         let written = File::create(&beside).and_then(|mut file| {
-            // Locked before it appears.
+            // The new file is locked before it appears under its name.
             file.lock()?;
             file.write_all(&all)?;
             file.sync_all()?;
@@ -162,7 +163,7 @@ impl Log {
             Ok((file, folder))
         });
         if written.is_err() {
-            // It may not exist; the first error is the one to report.
+            // The new file may not exist. In any case, the first error is the one to report.
             let _ = fs::remove_file(&beside);
         }
         let (file, folder) = written?;
@@ -178,7 +179,7 @@ impl Log {
         Ok(())
     }
 
-    /// Checks whether the line that failed can now be written.
+    /// Checks whether the line that could not be written can be written now.
     fn probe(&mut self) -> io::Result<()> {
         self.write(&vec![b' '; self.needed])?;
         self.cut()
@@ -194,7 +195,7 @@ impl Log {
             .write_all(bytes)
             .and_then(|()| self.file.sync_data())
         {
-            // If this fails too, it is retried before the next commit.
+            // If this fails too, it is tried again before the next commit.
             let _ = self.cut();
             self.needed = bytes.len();
             return Err(error);
@@ -323,12 +324,12 @@ impl DataFile {
         ))
     }
 
-    /// Makes a change in the file and in memory, and waits for both.
+    /// Makes a change in the file and in memory. Returns after both.
     pub(crate) async fn change(&self, change: Change) -> Outcome {
         self.send(Some(change)).await
     }
 
-    /// Returns whether the file can be written. After a failed write, tries it.
+    /// Returns whether the file can be written. If the last write failed, tries again.
     pub(crate) async fn is_ready(&self) -> bool {
         !self.is_failing.load(Ordering::Relaxed) || self.send(None).await.is_ok()
     }
@@ -343,7 +344,8 @@ impl DataFile {
         is_done.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Writes waiting changes, and closes the file. Another server can open it when this returns.
+    /// Writes waiting changes, and closes the file. After this has returned, another server can
+    /// open it.
     pub(crate) fn close(&self) {
         let open = self
             .open
@@ -396,7 +398,8 @@ fn run(mut log: Log, store: &Mutex<Store>, waiting: &mpsc::Receiver<Job>, is_fai
         is_failing.store(written.is_err(), Ordering::Relaxed);
         if written.is_ok() {
             let old = mem::replace(&mut *lock(), next);
-            // Without the lock, because freeing a million pets takes long.
+            // The old pets are freed without the lock, because freeing a million of them takes
+            // long.
             drop(old);
         }
         for (done, id) in answers {

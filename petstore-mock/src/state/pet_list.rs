@@ -1,5 +1,5 @@
-//! The pets sorted by id, in pieces that copies of the list share until one is changed. Copying a
-//! million pets copies only a thousand pieces.
+//! The pets, sorted by id. They are in pieces, which the copies of a list share until a piece is
+//! changed. So a copy of a million pets only copies pointers to a thousand pieces.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::model::{Pet, PetStatus};
 
-/// The number of pets in a piece, and half of its maximum.
+/// The usual number of pets in a piece. A piece has at most twice as many.
 const PIECE: usize = 1_024;
 
 /// A stored pet: its serialized JSON, and the fields for searches.
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn keeps_pets_in_order_across_its_pieces() {
         let mut list = PetList::default();
-        // Every other id forwards, the rest backwards, so that pieces are split.
+        // Even ids go in forwards, and then odd ones backwards, so that pieces are split.
         let (even, odd) = (
             (0..2_500).map(|id| 2 * id),
             (0..2_500).rev().map(|id| 2 * id + 1),

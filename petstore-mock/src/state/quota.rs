@@ -60,12 +60,13 @@ pub(crate) struct Quota {
     period: Period,
     window: Window,
     used: Used,
-    /// The sum of them.
+    /// The sum of the counted requests.
     count: u64,
 }
 
-/// The counted requests of a quota: seconds, ascending, with the number of requests. In a fixed
-/// window, this is the second in which it began. Each entry leaves the window a period later.
+/// The counted requests of a quota: ascending seconds, each with a number of requests. In a fixed
+/// window, the second is that in which the window began. Each entry leaves the window a period
+/// later.
 pub(crate) type Used = VecDeque<(u64, u64)>;
 
 impl Quota {
@@ -100,7 +101,7 @@ impl Quota {
         }
     }
 
-    /// Returns what is left at `now`.
+    /// Returns the values of the rate headers at `now`.
     pub(crate) fn rate(&mut self, now: Duration) -> Rate {
         self.forget(now);
         let oldest = self
@@ -144,7 +145,7 @@ impl Quota {
         self.count = old.count;
     }
 
-    /// Sets the counted requests. Returns false if they are impossible in its window.
+    /// Sets the counted requests. Returns false if they are impossible for the kind of window.
     pub(super) fn set_used(&mut self, used: Used) -> bool {
         let is_possible = |at: u64| self.counted_at(Duration::from_secs(at)) == at;
         let fits = used.iter().all(|(at, _)| is_possible(*at))

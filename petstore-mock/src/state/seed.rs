@@ -38,7 +38,7 @@ pub struct Seed {
     orders: Vec<Value>,
 }
 
-/// A file with a seed. A recording of the proxy has faults too, which `--faults` reads.
+/// A file with a seed. A recording of the proxy also has faults, which only `--faults` reads.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,

@@ -1,4 +1,4 @@
-//! The settings of the service. Most of them choose what its specification leaves open.
+//! The settings of the service. Most of them decide what the specification leaves open.
 
 use super::{allowance::RateHeaders, ban::BanPolicy, quota::Window};
 use crate::{cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities};

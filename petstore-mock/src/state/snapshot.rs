@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{clock, plan::Plan, text::present};
 
-/// The version of the JSON. Others are refused.
+/// The version of the JSON. Other versions are refused.
 const VERSION: u32 = 1;
 
 /// A snapshot of a server's pets, orders and key usage.
@@ -89,8 +89,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the JSON in small pieces. Serializing everything at once, or freeing it, would delay
-    /// all other requests.
+    /// Returns the JSON in small pieces. Serializing everything at once, or freeing it at once,
+    /// would delay all other requests.
     pub(crate) fn into_json_pieces(self) -> impl Iterator<Item = Bytes> {
         // Texts and numbers can always be serialized.
         let orders = serde_json::to_string(&self.orders).unwrap_or_default();

@@ -9,13 +9,13 @@ use crate::{
     report::Severity,
 };
 
-/// GitHub shows no more annotations of a step and a level.
+/// GitHub shows at most this many annotations for each step and level.
 const MAX_ANNOTATIONS: usize = 10;
 
 /// GitHub refuses summaries of more than 1 MiB.
 const MAX_SUMMARY_BYTES: usize = 1_000_000;
 
-/// A finding of a JSON report, as far as an annotation shows it.
+/// The fields of a finding in a JSON report that an annotation shows.
 #[derive(Debug, Deserialize)]
 pub(super) struct FoundRule {
     rule: String,
@@ -43,7 +43,7 @@ fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
         .map_err(|_| D::Error::custom("unknown severity"))
 }
 
-/// Writes annotations on stderr, and the report into the job's summary, if a workflow runs this.
+/// If a workflow runs this, writes annotations on stderr, and the report into the job's summary.
 pub(super) fn write(
     findings: &[FoundRule],
     markdown: &str,
@@ -69,7 +69,7 @@ pub(super) fn write(
     written.map_err(|error| CliError::file("write the summary", path, &error))
 }
 
-/// Returns the annotation of a finding: a workflow command. A notice has none.
+/// Returns the annotation of a finding, which is a workflow command. A notice has none.
 fn annotation(finding: &FoundRule) -> Option<String> {
     let level = match finding.severity {
         Severity::Violation => "error",
@@ -101,7 +101,7 @@ fn escaped(text: &str) -> String {
         .replace('\n', "%0A")
 }
 
-/// Escapes a property of a workflow command, where colons and commas have a meaning too.
+/// Escapes a property of a workflow command. Colons and commas have a meaning there too.
 fn escaped_property(text: &str) -> String {
     escaped(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -119,7 +119,7 @@ fn shortened(markdown: &str) -> String {
         text += line;
         text.push('\n');
     }
-    // The cut may be inside a block.
+    // The cut may be inside a code block, so close it.
     text + "```\n\nThe report is longer than a summary can be.\n"
 }
 

@@ -102,7 +102,7 @@ enum Github {
     Off,
 }
 
-/// Where the report comes from, which decides what is printed and expected.
+/// Where the report comes from. What is printed, and how many requests are expected, depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Origin {
     /// The server of `serve`.
@@ -135,7 +135,7 @@ impl Written {
 
 #[cfg(feature = "proxy")]
 impl Written {
-    /// Adds the part about the real service. JUnit has none.
+    /// Adds the part about the real service. The JUnit format has no such part.
     pub(in crate::cli) fn add_service(&mut self, service: &crate::proxy::ServiceReport) {
         let text = service.to_string();
         self.text = format!("{}\n{text}", self.text);
@@ -158,7 +158,7 @@ impl From<&Report> for Written {
     }
 }
 
-/// The fields of a JSON report that decide.
+/// The fields of a JSON report that decide the exit status.
 #[derive(Debug, Deserialize)]
 struct Judgement {
     requests: u64,
@@ -215,7 +215,7 @@ impl GateArgs {
         let is_failed = self.fail_on.is_some_and(|fail_on| fail_on.is_met(&verdict));
         self.print(&report.text, origin, is_failed, io);
         if let (Some(path), Some(format)) = (&self.report, self.format()?) {
-            // A command that cleans up may have removed the folder.
+            // The command of `exec` may have removed the folder, for example in a clean-up.
             fs::create_dir_all(path.parent().unwrap_or(Path::new("")))
                 .and_then(|()| fs::write(path, report.in_format(format)))
                 .map_err(|error| CliError::file("write the report", path, &error))?;
@@ -235,9 +235,10 @@ impl GateArgs {
         Ok(if is_failed { FINDINGS } else { DONE })
     }
 
-    /// Prints the report: its first line or, if it fails the run, as much as fits.
+    /// Prints the report. That is its first line, or if the report fails the run, as many lines as
+    /// are allowed.
     fn print(&self, text: &str, origin: Origin, is_failed: bool, io: &mut Io<'_>) {
-        // A stream that the reader closed is not an error.
+        // It is not an error if the reader has closed the stream.
         if origin == Origin::Running {
             let _ = io
                 .out

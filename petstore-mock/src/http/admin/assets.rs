@@ -1,5 +1,5 @@
-//! Embedded files: the inspector at `/_mock/` and the OpenAPI documents. They contain nothing of
-//! the mock's state.
+//! The embedded files: the inspector at `/_mock/`, and the OpenAPI documents. They contain nothing
+//! of the mock's state.
 
 use axum::{body::Body, extract::Path, response::Response};
 use http::{
@@ -10,7 +10,7 @@ use http::{
 use super::input::not_found;
 use crate::http::error::ApiError;
 
-/// No external resources, no inline scripts, no framing.
+/// The policy for the inspector: no external resources, no inline scripts, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -50,7 +50,7 @@ pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response,
     let found = FILES.iter().find(|(known, ..)| *known == name);
     let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
     let mut response = text(media_type, *content);
-    // A newer mock on the same port has newer files.
+    // The browser must ask again: another version of the mock may run on the same port later.
     set(&mut response, CACHE_CONTROL, "no-cache");
     Ok(response)
 }

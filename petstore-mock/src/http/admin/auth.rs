@@ -53,7 +53,7 @@ pub(super) async fn guard(
     })
 }
 
-/// Constant time, so that the token cannot be guessed byte by byte.
+/// Compares in constant time, so that the token cannot be guessed byte by byte.
 fn token_matches(token: &str, sent: &str) -> bool {
     let differences = token
         .bytes()
@@ -71,8 +71,9 @@ fn authority(request: &Request) -> Option<Authority> {
     Authority::try_from(host.as_bytes()).ok()
 }
 
-/// A web page can point its own host name to this machine (DNS rebinding). Its requests then have
-/// no `Origin`, but they still name this host.
+/// Returns whether a request names this machine as its host. A web page can point its own host name
+/// to this machine (DNS rebinding). Its requests then have no `Origin`, but they still name the
+/// page's host.
 fn names_this_machine(request: &Request) -> bool {
     let Some(authority) = authority(request) else {
         return false;
@@ -82,8 +83,9 @@ fn names_this_machine(request: &Request) -> bool {
     name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
 }
 
-/// Only browsers send `Origin`. Without this check, any web page could move the clock of a mock on
-/// the visitor's machine.
+/// Returns whether a request comes from the mock's own pages, or not from a page at all. Only
+/// browsers send `Origin`. Without this check, any web page could move the clock of a mock on the
+/// visitor's machine.
 fn is_same_origin(request: &Request) -> bool {
     let Some(origin) = request.headers().get(ORIGIN) else {
         return true;
@@ -103,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// A request for a target, with a `Host` and an `Origin` where they are given.
+    /// Creates a request for a target, with a `Host` and an `Origin` if they are given.
     fn request(target: &str, host: Option<&str>, origin: Option<&str>) -> Request {
         let mut request = http::Request::builder().uri(target);
         for (name, value) in [(HOST, host), (ORIGIN, origin)] {

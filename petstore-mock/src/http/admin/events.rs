@@ -1,5 +1,5 @@
-//! `GET /_mock/events`: exchanges and changes as server-sent events. A slow reader delays nothing.
-//! It misses what the journal drops in the meantime.
+//! `GET /_mock/events`: exchanges and changes as server-sent events. A slow reader delays nobody.
+//! It misses the exchanges that the journal drops in the meantime.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -21,11 +21,12 @@ use crate::{
     state::AppState,
 };
 
-/// The interval of comments while there are no events, so that neither the reader nor a proxy
-/// closes the connection. In real time.
+/// The interval of comments while there are no events, in real time. They keep the reader or a
+/// proxy from closing the connection.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Answers a stream that starts with the events since `Last-Event-ID`, if given.
+/// Answers with a stream of events. If `Last-Event-ID` is given, it starts with the events since
+/// then.
 pub(super) async fn events(
     State(app): State<Arc<AppState>>,
     headers: HeaderMap,
@@ -53,7 +54,7 @@ struct Feed {
 impl Feed {
     fn new(app: &AppState, last: Option<u64>) -> Self {
         let journal = Arc::clone(app.journal());
-        // Before reading the journal, so that no exchange is missed in between.
+        // Start watching before the journal is read, so that no exchange is missed in between.
         let kept = journal.watch();
         let (missed, seen) = journal.since(last.map_or(u64::MAX, |_| 0));
         let is_missed = |exchange: &&Exchange| last.is_some_and(|last| exchange.number > last);
@@ -84,7 +85,7 @@ impl Feed {
                 }
                 change = self.changes.recv() => match change {
                     Ok(what) => self.ready.push_back(of_change(what)),
-                    // Some changes were missed, so anything may have changed.
+                    // Some changes were missed, so report that anything may have changed.
                     Err(RecvError::Lagged(_)) => {
                         self.ready.extend(ChangeKind::VARIANTS.iter().copied().map(of_change));
                     }

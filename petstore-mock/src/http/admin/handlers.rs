@@ -44,7 +44,7 @@ pub(super) async fn health() -> Outcome {
     json(StatusCode::OK, &json!({"status": "ok"}))
 }
 
-/// `GET /_mock/ready`: it can make changes, too.
+/// `GET /_mock/ready`: the mock serves, and can make changes.
 pub(super) async fn ready(State(app): App) -> Outcome {
     if app.is_ready().await {
         return health().await;
@@ -173,7 +173,8 @@ fn check_name(name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// `POST /_mock/keys`: adds a key, or creates one, which only this response contains.
+/// `POST /_mock/keys`: adds a key. Without a key in the body, creates one; only this response
+/// contains it.
 pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
     let NewKey { key, name, plan } = body.read("{\"plan\": \"free\"}")?;
     name.as_deref().map_or(Ok(()), check_name)?;
@@ -253,7 +254,7 @@ pub(super) async fn faults(State(app): App) -> Outcome {
 /// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
     let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
-    // It has no guard, so it stays until it is removed.
+    // Without its guard, the fault stays until it is removed.
     let id = app.faults().set(fault).detach();
     json(StatusCode::CREATED, &json!({ "id": id }))
 }
@@ -298,7 +299,7 @@ fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
     }))
 }
 
-/// Parses a long text on a separate thread, so that no other request waits.
+/// Parses a long text on a separate thread, so that other requests do not wait.
 async fn aside<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {

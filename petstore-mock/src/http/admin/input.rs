@@ -1,5 +1,5 @@
-//! Bodies for the administration: JSON with any content type, so that a plain `curl -d` works.
-//! `auth` refuses pages of other origins.
+//! Bodies for the administration: JSON with any content type, so that a plain `curl -d` works. This
+//! is safe, because `auth` refuses pages of other origins.
 
 use std::{sync::Arc, time::Duration};
 

@@ -52,7 +52,7 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
         .with_state(Arc::clone(app))
 }
 
-/// The public paths, which show nothing of the mock's state.
+/// The routes that need no access control. They show nothing of the mock's state.
 fn open_routes() -> [Route; 9] {
     [
         ("/_mock", get(assets::inspector)),

@@ -1,4 +1,5 @@
-//! The requests that cause a ban. A ban concerns a key, so they may come from several clients.
+//! The requests that cause a ban. A ban concerns a key, so these requests may come from several
+//! clients.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -8,7 +9,7 @@ use crate::report::{
     text::{clock_time, count},
 };
 
-/// The number of early requests that are kept; with the default policy, 11 cause a ban.
+/// The number of early requests that are kept. With the default policy, 11 cause a ban.
 const MAX_EARLY: usize = 12;
 
 /// The early requests of one key since its first refusal.

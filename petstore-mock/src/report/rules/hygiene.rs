@@ -17,9 +17,9 @@ use crate::{
     },
 };
 
-/// The number of consecutive requests on new connections for a notice.
+/// This many consecutive requests on new connections cause a notice.
 const NEW_CONNECTIONS: u64 = 10;
-/// A client that sends less often may close its connection.
+/// A client that pauses for longer may close its connection.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The use of connections by one client.

@@ -20,7 +20,7 @@ use crate::{
 const MAX_POSTS: usize = 64;
 const MEMORY: Duration = Duration::from_secs(5 * 60);
 
-/// The POSTs of a client whose outcome it cannot know.
+/// The POSTs of a client whose outcomes the client cannot know.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Posts(VecDeque<UnknownPost>);
 
@@ -150,7 +150,7 @@ impl UnknownPost {
 fn is_unknown(request: &Facts) -> bool {
     match request.status() {
         None | Some(500 | 502 | 504 | 506..) => true,
-        // The status says that the request was not processed. It is judged only if that is wrong.
+        // A 503 says that the request was not processed. The rule judges it only if that is wrong.
         Some(503) => request.retry_after().is_none() && request.added().is_some(),
         Some(_) => false,
     }

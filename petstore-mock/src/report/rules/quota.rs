@@ -14,7 +14,7 @@ use crate::report::{
 /// The maximum number of simultaneous refusals that are not a burst.
 const MAX_REFUSED_AT_ONCE: usize = 5;
 
-/// The ids of the two breaches, each of which counts once per client.
+/// The ids of the two breaches. Each of them counts once per client.
 const BEYOND: u64 = 0;
 const BANNED: u64 = 1;
 
@@ -28,7 +28,7 @@ pub(in crate::report) struct KnownQuota {
 }
 
 impl KnownQuota {
-    /// Judges a request. `ban` is the one that it caused.
+    /// Judges a request. `ban` is the ban that it caused, if any.
     pub(in crate::report) fn judge(
         &mut self,
         request: &Arc<Facts>,

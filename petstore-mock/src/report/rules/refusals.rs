@@ -1,4 +1,4 @@
-//! `repeated-error`: a request that was refused for what it is, sent again unchanged.
+//! `repeated-error`: a request was refused because of its content, and sent again unchanged.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,9 +8,9 @@ use crate::report::{
     rule::Rule,
 };
 
-/// The number of consecutive repeats for a finding: the fifth request is the fourth repeat.
+/// This many consecutive repeats cause a finding: the fifth request is the fourth repeat.
 const MIN_REPEATS: u64 = 4;
-/// The maximum distance of consecutive repeats.
+/// The maximum time between consecutive repeats.
 const MAX_GAP: Duration = Duration::from_secs(30);
 
 /// The last refused request and its repeats.
@@ -69,7 +69,7 @@ impl RepeatedRefusal {
     }
 }
 
-/// Whether a status means that an unchanged request is refused again.
+/// Whether a status means that the same request will be refused again.
 const fn is_final(status: u16) -> bool {
     match status {
         404 | 408 | 409 | 425 | 429 => false,

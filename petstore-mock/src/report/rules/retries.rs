@@ -1,8 +1,9 @@
-//! `back-off` and `steady-retry`: the pace of the same failing request.
+//! `back-off` and `steady-retry`: how fast a failed request is repeated.
 //!
-//! Both rules judge a row: a failed request and its repeats, whichever worker sent them. Rows also
-//! come from workers that fail one after the other, and from users of a gateway. The constants
-//! below are chosen so that such rows of compliant clients cause no finding.
+//! Both rules judge rows. A row is a failed request and its repeats, even if several workers sent
+//! them. So a row may also come from workers that each fail once, one after the other, or from the
+//! users of a gateway. The constants below are chosen so that such rows of compliant clients cause
+//! no finding.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -18,47 +19,51 @@ use crate::{
 
 /// The maximum number of rows per client.
 const MAX_ROWS: usize = 64;
-/// If a response took this long, the interval between two requests counts instead of the wait. A
-/// poller whose time-out equals its interval has no wait in between.
+/// If a response took this long, the wait is measured from the start of the request, and not from
+/// its end. Otherwise a poller whose time-out equals its interval would seem not to wait at all.
 const SLOW: Duration = Duration::from_millis(500);
-/// An open row is complete when nothing has happened for this long.
+/// A row is complete when it has not continued for this long.
 const COMPLETE: Duration = Duration::from_secs(1);
 
-/// Immediate retries: a shorter wait counts as none. A shell loop around `curl` takes 7 to 14 ms.
-/// At a gateway with 20 requests a second, 11 % of the waits are shorter.
+/// Immediate retries: a shorter wait counts as no wait. A shell loop around `curl` takes 7 to 14
+/// ms. At a gateway with 20 requests a second, 11 % of the waits are shorter than this.
 const AT_ONCE: Duration = Duration::from_millis(6);
-/// A finding needs this many waits of that kind, and more than this percentage of all waits.
+/// A finding needs at least `MIN_AT_ONCE` repeats without a wait. They must also be more than
+/// `MIN_SHARE` percent of all repeats.
 const MIN_AT_ONCE: u64 = 3;
 const MIN_SHARE: u64 = 60;
-/// Workers that begin one after the other look like retries at once, but then back off. No common
-/// back-off is shorter than this after the third failure.
+/// A row with a wait of at least this is no series of immediate retries. Workers that begin one
+/// after the other look like immediate retries at first, but then they back off. After the third
+/// failure, no common back-off is shorter than this.
 const CALM: Duration = Duration::from_millis(100);
 
-/// Hammering: independent senders hardly ever send the same request this often.
+/// Hammering: repeats that come faster than one in this time. Independent senders hardly ever send
+/// the same request so often.
 const PACE: Duration = Duration::from_millis(4);
-/// How many repeats ahead of this pace are allowed: for one sender, and for several, whose first
-/// attempts may all come at the same time.
+/// How many repeats a row may be ahead of this pace. The first number is for one sender. The second
+/// is for several, whose first attempts may all come at the same time.
 const AHEAD_ALONE: u32 = 4;
 const AHEAD_TOGETHER: u32 = 250;
 
-/// Steady retries: shorter waits are equal, because they are none; longer ones are polling.
+/// Steady retries: waits below `NO_WAIT` count as equal, because they are no waits. Waits from
+/// `POLLING` on are polling.
 const NO_WAIT: Duration = Duration::from_millis(20);
 const POLLING: Duration = Duration::from_secs(5);
-/// The numbers of repeats for a finding, with no waits and with equal ones. The first wait of a
-/// row does not count.
+/// How many repeats a finding needs: without waits, and with equal waits. The first wait of a row
+/// does not count.
 const MIN_WITHOUT_WAIT: u64 = 3;
 const MIN_STEADY: u64 = 4;
-/// Waits count as equal if they differ by at most a quarter and this.
+/// Waits count as equal if the longest exceeds the shortest by at most a quarter plus this.
 const SLACK: Duration = Duration::from_millis(10);
 
-/// The rows of a client, the last continued one last.
+/// The rows of a client. The one that continued last is at the end.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Retries(VecDeque<Row>);
 
 /// A failed request and its repeats.
 #[derive(Debug)]
 struct Row {
-    /// The repeats; the first failure is their cause.
+    /// The repeats. Their cause is the first failure.
     series: Series,
     last: Arc<Facts>,
     at_once: AtOnce,
@@ -73,18 +78,19 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BackOff {
     NotFound,
-    /// It does, and the client is still sending too fast.
+    /// It does, by hammering, and the client is still too fast.
     Hammering,
-    /// It did, and the breach is complete.
+    /// It did, by hammering, and the client has slowed down.
     Found,
 }
 
-/// The repeats since the last long wait, as retries at once.
+/// The repeats since the last long wait, judged as immediate retries.
 #[derive(Debug)]
 struct AtOnce {
     series: Series,
     without_wait: u64,
-    /// Whether each came on the HTTP/1 connection of the failure before, after less than [`CALM`].
+    /// Whether each repeat came less than [`CALM`] after the failure before it, and on the same
+    /// HTTP/1 connection.
     may_be_retries: bool,
 }
 
@@ -96,7 +102,7 @@ struct Hammering {
     since: Moment,
 }
 
-/// The shortest and the longest wait except the first one.
+/// The shortest and the longest wait, without the first one.
 #[derive(Debug)]
 struct Spread {
     shortest: Duration,
@@ -115,7 +121,8 @@ impl Retries {
         if let Some(row) = &mut row {
             row.judge(request, found);
         }
-        // After a success or a told wait, the next request is no retry of this row.
+        // After a success, or a response with `Retry-After`, the next request does not continue
+        // this row.
         if !request.has_failed() || request.retry_after().is_some() {
             if let Some(row) = row {
                 row.complete(found);
@@ -132,14 +139,14 @@ impl Retries {
         self.0.push_back(row);
     }
 
-    /// Judges all rows as a whole.
+    /// Judges all rows as if they were complete.
     pub(in crate::report) fn complete(&self, found: &mut Ruling) {
         for row in &self.0 {
             row.complete(found);
         }
     }
 
-    /// Returns the time after which the last row is complete that breaks a rule if it is.
+    /// Returns how long until all rows are complete that would then break a rule.
     pub(in crate::report) fn undecided(&self, now: &Moment) -> Option<Duration> {
         let open = self.0.iter().filter(|row| row.are_retries_at_once());
         let left = open.map(|row| COMPLETE.saturating_sub(now.gap_since(row.last.ended())));
@@ -205,7 +212,7 @@ impl Row {
         }
     }
 
-    /// Judges the row as a whole.
+    /// Judges the row as if it was complete.
     fn complete(&self, found: &mut Ruling) {
         if !self.are_retries_at_once() {
             return;
@@ -221,12 +228,12 @@ impl Row {
         found.add(Rule::BackOff, breach);
     }
 
-    /// Whether the row breaks the rule if it is complete.
+    /// Whether the row breaks the rule if it is not continued.
     fn are_retries_at_once(&self) -> bool {
         self.back_off == BackOff::NotFound && self.at_once.is_found()
     }
 
-    /// Judges whether the waits grow. Counts once a client.
+    /// Judges whether the waits grow. This counts once per client.
     fn judge_steadiness(&mut self, request: &Arc<Facts>, found: &mut Ruling) {
         if !self.spread.are_steady(self.series.count()) {
             return;
@@ -246,7 +253,7 @@ impl Row {
         found.add(Rule::SteadyRetry, Breach::new(0, text, self.series.clone()));
     }
 
-    /// Describes the hammering up to a request.
+    /// Describes the hammering, up to and including a request.
     fn haste(&self, request: &Facts) -> String {
         let all = self.series.count();
         let quick = self.hammering.repeats;
@@ -320,7 +327,7 @@ impl Spread {
         self.longest = self.longest.max(wait);
     }
 
-    /// Whether they don't grow.
+    /// Whether the waits don't grow.
     fn are_steady(&self, repeats: u64) -> bool {
         if repeats >= MIN_WITHOUT_WAIT && self.longest < NO_WAIT {
             return true;

@@ -1,4 +1,5 @@
-//! `told-to-wait` and `retry-after`: requests before the end of a wait that a response asked for.
+//! `told-to-wait` and `retry-after`: requests that came before the end of a wait that a response
+//! had asked for.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -15,8 +16,8 @@ use crate::{
 /// The maximum number of remembered waits for single requests, and of responses in one wait.
 const MAX_WAITS: usize = 64;
 const MAX_ASKED: usize = 64;
-/// The number of early requests in a wait that are excused, because workers may learn of the wait
-/// one by one. This number does not cause a ban.
+/// The number of early requests that are excused in one wait, because workers may learn of the wait
+/// one by one. So many requests do not cause a ban yet.
 const MAX_EXCUSED: u32 = 10;
 /// The processes of one program start within this time.
 const START: Duration = Duration::from_secs(1);
@@ -24,9 +25,9 @@ const START: Duration = Duration::from_secs(1);
 /// The waits of a client.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Waits {
-    /// Because of a 429, which applies to all requests with the key.
+    /// The wait after a 429. It applies to all requests with the key.
     of_key: Option<Wait>,
-    /// Because of a 503, which applies to the same request.
+    /// The waits after 503s. Each applies to the same request only.
     of_requests: VecDeque<Wait>,
 }
 
@@ -35,7 +36,7 @@ pub(in crate::report) struct Waits {
 pub(in crate::report) enum Timing {
     /// There was no wait, or it had ended.
     InTime,
-    /// It came early, but may come from a worker that did not know of the wait.
+    /// It came early, but its worker may not have known of the wait.
     Excused,
     Early,
 }
@@ -43,7 +44,7 @@ pub(in crate::report) enum Timing {
 /// A period in which a client should wait.
 #[derive(Debug)]
 struct Wait {
-    /// The responses that ask for it. Each stands for one worker, which has not come back yet.
+    /// The responses that ask for it. Each stands for one worker that has not come back yet.
     asked: VecDeque<Arc<Facts>>,
     /// When the first response was read.
     began: Moment,
@@ -61,7 +62,7 @@ impl Waits {
     }
 
     /// Judges a request, and remembers the wait that its response asks for. `ban` describes the ban
-    /// that it caused.
+    /// that it caused, if any.
     pub(in crate::report) fn judge(
         &mut self,
         request: &Arc<Facts>,
@@ -129,7 +130,8 @@ impl Wait {
         }
     }
 
-    /// Adds a response that asks for it. If all earlier ones have ended, a new wait begins.
+    /// Adds a response that asks for a wait. If the waits of all earlier ones have ended, a new
+    /// period begins.
     fn ask(&mut self, response: &Arc<Facts>) {
         let goes_on = |asked: &Arc<Facts>| asked.asks_to_wait_at(response.arrived());
         if !self.asked.iter().any(goes_on) {
@@ -160,7 +162,8 @@ impl Wait {
         Timing::Excused
     }
 
-    /// Whether a worker comes back that has waited as long as it was asked to.
+    /// Whether the request may come from a worker that has waited as long as it was asked to. If
+    /// so, removes the response for which this worker stands.
     fn is_kept_by(&mut self, request: &Facts) -> bool {
         let has_ended = |asked: &Arc<Facts>| !asked.asks_to_wait_at(request.arrived());
         match self.asked.iter().position(has_ended) {
@@ -169,14 +172,14 @@ impl Wait {
         }
     }
 
-    /// Whether the request was sent after the wait began. The requests of one sender that come one
-    /// after the other always were.
+    /// Whether the request was certainly sent after the wait began. That is always so if one sender
+    /// sends one request after the other.
     fn has_reacted(&self, request: &Facts) -> bool {
         request.is_in_sequence() || request.arrived().gap_since(&self.began) >= REACTION
     }
 
-    /// Returns the response that the sender of a request knows: it is the only sender, and the
-    /// response came on the same connection, or to the same request a while ago.
+    /// Returns the response that the sender of a request must know. There must be only one sender.
+    /// And the response came on the same connection, or it answered the same request a while ago.
     fn knowing(&self, request: &Facts) -> Option<&Arc<Facts>> {
         if request.may_be_several() {
             return None;
@@ -189,7 +192,7 @@ impl Wait {
         })
     }
 
-    /// Returns the breach of an early request. All in one wait are one breach.
+    /// Returns the breach of an early request. All early requests of one wait are one breach.
     fn breach(&mut self, request: &Arc<Facts>) -> Breach {
         if let Some(first) = self.first_offence {
             return Breach::by_one(first, String::new(), request);

@@ -1,5 +1,5 @@
-//! The memory of the report is bounded, and what falls out of it is judged then. Open series are
-//! judged when they are complete.
+//! Tests that the memory of the report is bounded, that what falls out of it is judged at that
+//! time, and that open series are judged when they are complete.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn a_row_is_judged_when_it_leaves_its_clients_memory() {
     for others in [63, 64, 100] {
         let mut lines = retries_at_once(0.0, "");
         lines.extend((0..others).map(other));
-        // If the row were still open, this long wait would make it a back-off.
+        // If the row was still open, this long wait would turn it into a back-off.
         lines.push("60+0.0001 1 GET /v1/pets 500".to_owned());
         assert_eq!(is_found(&lines, Rule::BackOff), others >= 64, "{others}");
     }

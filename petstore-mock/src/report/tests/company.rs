@@ -1,5 +1,5 @@
-//! Tests with parallel workers and clients: compliant ones cause no finding, and others do, if the
-//! transport makes the difference visible.
+//! Tests with parallel workers and clients. Compliant ones must cause no finding. Others must cause
+//! one, if the transport makes the difference visible.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::report::Severity;
 
-/// Judges recordings of all shapes with these seeds. Panics if a compliant client has a finding, or
-/// if a client that breaks a rule has none over a transport where it always should. At the
-/// documented limits, one recording in a hundred may be wrong.
+/// Judges recordings of all shapes with these seeds. Panics if a compliant client has a finding.
+/// Also panics if a client that breaks a rule has no finding over a transport that should always
+/// show it. At the documented limits, one recording in a hundred may be wrong.
 fn judge_all(seeds: std::ops::Range<u64>) -> Vec<String> {
     let count = seeds.end - seeds.start;
     let mut lines = Vec::new();

@@ -353,7 +353,7 @@ fn back_off_in_company() {
     let at = |n: u32, every: f64| 1.0 + f64::from(n) * every;
     let first = |n: u32| format!("{:.4}+0.0005 {n}<0.001 {FAILS}", at(n, 0.000_1));
     expect("100 first attempts at once", "", &each(100, first));
-    // 8 workers of a pool that begin 3 ms apart all use its one connection.
+    // 8 workers that begin 3 ms apart share a pool, and all use its only connection.
     let mut workers = each(8, |n| format!("{:.4}+0.0003 1 {FAILS}", at(n, 0.003)));
     workers.extend(each(8, |n| {
         format!("{:.4}+0.0003 1 {FAILS}", at(n, 0.003) + 0.5)

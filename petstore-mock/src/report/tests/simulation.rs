@@ -2,7 +2,7 @@
 //! lines of a recording. The same seed always makes the same recording.
 //!
 //! A program has workers, which share its CPU and, depending on the transport, its connections.
-//! Between the client's decision to send and the arrival pass some tenths of a millisecond, as
+//! Some tenths of a millisecond pass between the client's decision to send and the arrival, as
 //! between real programs on one machine.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -61,7 +61,7 @@ pub(super) enum Transport {
     Kept,
     /// Each request opens one.
     New,
-    /// All workers share a pool, of which the last used connection is used first.
+    /// All workers share a pool. The connection that was used last is used first.
     Pooled,
     /// All workers share one HTTP/2 connection.
     Http2,
