@@ -1,7 +1,7 @@
 //! Shares the rate limits of one key between processes on several machines, through Redis.
 //!
-//! Each process lists pets as fast as the key's quotas allow. The processes share the quotas fairly, and
-//! none is refused. Start several, with the number of tasks and of seconds:
+//! Each process lists pets as fast as the key's quotas allow. The processes share the quotas
+//! fairly, and none is refused. Start several of them, each with a number of tasks and of seconds:
 //!
 //! ```text
 //! export PETSTORE_BASE_URL=… PETSTORE_API_KEY=… REDIS_URL=redis://127.0.0.1:6379

@@ -1,4 +1,5 @@
-//! Tests code against the mock server, with its quotas and the removal in 2030, in no real time.
+//! Tests code against the mock server, with its quotas and the removal in 2030. The test does not
+//! wait in real time.
 //!
 //! `cargo run --example testing`
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
@@ -47,8 +48,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(refused.is_rate_limited());
     println!("{refused}");
 
-    // In 2031 the operation is removed. The first key is still rate limited, because the client uses
-    // this machine's clock, so this client uses another key.
+    // In 2031 the operation is removed. This client uses another key: the first one is still rate
+    // limited, because the client measures time by this machine's clock.
     server
         .clock()
         .advance(Duration::from_secs(4 * 366 * 86_400));

@@ -1,5 +1,5 @@
-//! Time and allocations of one call at a time over loopback, beside bare reqwest's; the mock runs on
-//! the same runtime.
+//! Measures the time and the allocations of one call at a time over loopback, and compares them
+//! with those of reqwest alone. The mock runs on the same runtime.
 //!
 //! `cargo bench -p petstore-client --bench call`
 
@@ -34,7 +34,8 @@ fn call(bencher: Bencher<'_, '_>, rate_limiting: bool) {
         .api_key("bench-key")
         .rate_limiting(rate_limiting);
     let client = builder.build().unwrap();
-    // Returns only the value, as the benchmark of reqwest does. The rest is dropped while measured.
+    // Returns only the value, as the benchmark of reqwest does. The rest is dropped within the
+    // measured time.
     bencher.bench_local(|| {
         runtime
             .block_on(client.store().orders().send())

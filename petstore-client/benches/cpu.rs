@@ -1,6 +1,6 @@
-//! The CPU time of calls beside that of bare reqwest, with several tasks, on both kinds of runtime.
-//! The mock runs in another process. The two take turns, so that the machine's speed cancels
-//! out; the ratio is the median over the rounds.
+//! Compares the CPU time of calls with that of reqwest alone, with several tasks, on both kinds of
+//! runtime. The mock runs in another process. The two clients take turns, so that the machine's
+//! speed cancels out. The ratio is the median of all rounds.
 //!
 //! `cargo bench -p petstore-client --features file-store --bench cpu`; `-- --test` runs each once,
 //! briefly, and `-- shared` only those with a shared file.
@@ -171,7 +171,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--serve") {
         return serve();
     }
-    // Only the benchmark with shared limits.
+    // Run only the benchmark with shared limits.
     let shared_only = arguments.iter().any(|argument| argument == "shared");
     let briefly = arguments.iter().any(|argument| argument == "--test");
     let size = if briefly { (1, 100) } else { (15, 10_000) };

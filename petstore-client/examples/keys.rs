@@ -67,7 +67,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         page.meta().attempts()
     );
 
-    // A program that learns of a rotation invalidates the cached key, and avoids the 401.
+    // A program that learns of a rotation can invalidate the cached key. That avoids the 401.
     keys.invalidate();
     client.pets().list().await?;
     Ok(())

@@ -1,5 +1,6 @@
-//! Sends traces and metrics of calls to OpenTelemetry: each attempt carries the trace, each call and
-//! attempt is a span, and a histogram counts how long calls took with all their waits.
+//! Sends traces and metrics of calls to OpenTelemetry. Each call and each attempt is a span, and
+//! each attempt's request carries the trace. A histogram shows how long calls took, with all their
+//! waits.
 //!
 //! `cargo run -p petstore-client --example opentelemetry`
 //!
@@ -31,7 +32,7 @@ impl Injector for Headers<'_, '_> {
     }
 }
 
-/// Runs in the span of the attempt, so that this is the parent of the server's span.
+/// This runs in the attempt's span, so that this span becomes the parent of the server's span.
 fn propagate(request: &mut AttemptRequest<'_>) {
     let context = tracing::Span::current().context();
     global::get_text_map_propagator(|propagator| {

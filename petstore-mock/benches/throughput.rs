@@ -1,5 +1,6 @@
-//! What the mock costs, beside a bare axum handler that answers the same bytes, in one run: requests a
-//! second, CPU per request, the time to be ready, and memory; and what a client notices of slow ones.
+//! Measures the mock, and compares it with a bare axum handler that answers the same bytes, in one
+//! run: requests a second, CPU time per request, the time until it is ready, and memory. Also
+//! measures whether slow clients delay others.
 //!
 //! `cargo bench -p petstore-mock`; with `-- --test` everything runs once, briefly; with `-- --million`
 //! memory is read before and after a million requests.
@@ -44,7 +45,7 @@ fn main() {
     memory(if given("--million") { 1_000_000 } else { 1_000 });
 }
 
-/// A server on a thread of its own, with one thread to serve.
+/// A server on a separate thread, with one thread to serve.
 struct Server {
     name: &'static str,
     addr: SocketAddr,
@@ -288,7 +289,7 @@ fn beside_slow_clients(slow: usize, rounds: usize, requests: usize) {
     );
 }
 
-/// Prints how long a server takes to be ready, in this process and as its own.
+/// Prints how long a server takes to be ready, in this process and as a separate one.
 fn ready(times: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -367,7 +368,7 @@ impl Process {
         }
     }
 
-    /// Linux says it; elsewhere it stays open.
+    /// Only Linux reports this number.
     fn memory(&self) -> String {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Tests that a thousand servers in one process leave no socket, thread or task behind. A separate
-//! test binary, because it counts resources of the whole process.
+//! Tests that a thousand servers in one process leave no socket, thread or task behind. It is a
+//! separate test binary, because it counts the resources of the whole process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
@@ -29,7 +29,7 @@ fn wait_for(before: (usize, usize)) {
     }
 }
 
-/// A thousand, or what the limit of open files leaves room for.
+/// The number of servers: a thousand, or as many as the limit of open files allows.
 fn many() -> usize {
     let limits = fs::read_to_string("/proc/self/limits").unwrap();
     let line = limits
@@ -97,7 +97,7 @@ fn a_thousand_servers_leave_nothing_behind() {
         .map(|_| MockServer::start_blocking())
         .collect();
     servers.iter().for_each(ask);
-    // Within a runtime, where a runtime cannot simply be dropped.
+    // This is within a runtime, where another runtime cannot simply be dropped.
     runtime.block_on(async { drop(servers) });
     wait_for(before);
 }

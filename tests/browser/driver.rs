@@ -21,7 +21,7 @@ pub(crate) const NOW: u64 = 1_767_225_610;
 
 /// The interval of checks of the page.
 const STEP: Duration = Duration::from_millis(20);
-/// The longest wait for a change of the page, which even a slow machine does not need.
+/// The longest wait for a change of the page. Even a slow machine needs less.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A test ends after this time, even if the browser no longer answers.
 const LONGEST_TEST: Duration = Duration::from_secs(300);
@@ -37,13 +37,13 @@ pub(crate) struct Browser {
 /// The driver process. Killing it also ends the browser.
 struct Driver {
     process: Arc<Mutex<Child>>,
-    /// Ends the thread that limits the time. Never sends anything.
+    /// Dropping it ends the thread that limits the time. It never sends anything.
     _in_use: mpsc::Sender<()>,
 }
 
 impl Driver {
-    /// Starts a thread that kills the process after the longest time of a test: its commands, which
-    /// have no time limit, then fail.
+    /// Starts a thread that kills the process after the longest time of a test. The commands have
+    /// no time limit, and then fail.
     fn new(process: Child) -> Self {
         let process = Arc::new(Mutex::new(process));
         let (in_use, ended) = mpsc::channel();
@@ -68,7 +68,7 @@ impl Drop for Driver {
 
 fn kill(process: &Mutex<Child>) {
     let mut process = process.lock().unwrap();
-    // Fails only if the process is already gone.
+    // This fails only if the process is already gone.
     let _ = process.kill();
     let _ = process.wait();
 }
@@ -223,7 +223,7 @@ impl Browser {
 
     /// Returns the text of a part of the page.
     pub(crate) async fn text(&self, css: &str) -> String {
-        // It may be redrawn at the moment.
+        // The part may be redrawn at this moment.
         match self.page.find(Locator::Css(css)).await {
             Ok(element) => element.text().await.unwrap_or_default(),
             Err(_) => String::new(),

@@ -206,7 +206,8 @@ async fn changes_the_mock_over_tls() {
     browser.click("#clear-faults").await;
     browser.sees_no("#fault-list", "hit").await;
     browser.sees("#rows", "GET /v1/pets").await;
-    // A script: an event may redraw the row between finding and clicking it.
+    // A script finds and clicks the row in one step, because an event may redraw the row in
+    // between.
     browser
         .script("document.querySelector('#rows button').click()")
         .await;

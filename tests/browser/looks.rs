@@ -11,7 +11,7 @@ async fn fits_a_phone() {
     let too_wide =
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(browser.script(too_wide).await, 0);
-    // Phones are narrower than the browser's minimum window.
+    // Phones are narrower than the browser's smallest window.
     let wider_than_a_phone = "document.body.style.width = '360px';
         return [...document.querySelectorAll('section > *, section label, section select')]
             .filter((one) => !one.closest('.scroll') && one.getBoundingClientRect().right > 360)

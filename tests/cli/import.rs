@@ -294,7 +294,7 @@ async fn stops_when_the_service_is_down_and_continues_when_it_is_back() {
     let journal = "--journal DIR/j --concurrency 2";
     let line = format!("pets import DIR/pets.ndjson {journal} --retry-for 0 --base-url {down}");
     scene.expect(&line, [30, 0, 0, 0, 30], 6).await;
-    // The journal considers it another service.
+    // For the journal, this is another service.
     let ran = scene
         .run(&format!("pets import DIR/pets.ndjson {journal}"))
         .await;

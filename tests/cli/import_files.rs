@@ -79,7 +79,7 @@ async fn several_files_are_imported_in_turn_each_with_its_journal() {
     scene.write("d.csv", "name,categoryId\nE,x\n");
     let ran = scene.run("pets import DIR/c.csv DIR/d.csv").await;
     assert_eq!((ran.code, scene.sent()), (2, 3), "{}", ran.stderr);
-    // One file for the rows of two inputs would hold those of the last.
+    // With one file for two inputs, the rows of the last input would replace the others.
     for option in ["--created", "--rejects", "--unknown-file", "--journal"] {
         let ran = scene.run(&format!("{line} {option} DIR/out.csv")).await;
         let expected = format!("`{option}` names one file, but there are several inputs");

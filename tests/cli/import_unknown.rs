@@ -113,7 +113,7 @@ async fn a_journal_with_its_end_cut_off_stops_the_import() {
     // The journal is cut in its first line, after the second one, and in the third one.
     for length in [5, ends[1], ends[1] + 7] {
         std::fs::write(&journal, &whole[..length]).unwrap();
-        // An old journal: no request of that run can still arrive.
+        // The journal is old, so no request of that run can still arrive.
         let file = std::fs::File::options().write(true).open(&journal).unwrap();
         file.set_modified(UNIX_EPOCH).unwrap();
         // The rows stay unknown until the user chooses what to do.

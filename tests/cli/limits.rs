@@ -170,7 +170,7 @@ async fn a_retry_after_of_more_than_a_day_is_shown_as_it_is() {
     let _busy = server.faults().on(Operation::ListPets).apply(busy);
     let home = tempfile::tempdir().unwrap();
     let petstore = || Petstore::at(&server, "k").home(home.path());
-    // The first command gets it from the service, the second one from the first.
+    // The first command learns it from the service, and the second one from the first.
     assert_snapshot!(petstore().run("pets list").await.transcript(), @"
     --- stderr
     error: rate limit used up, resets in 30 h (2026-11-22T16:00:00Z)

@@ -1,4 +1,4 @@
-//! Mistakes of people who know other programs, and values that look right.
+//! Tests of the mistakes of people who know other programs, and of values that only look right.
 
 use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan};

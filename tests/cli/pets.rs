@@ -9,7 +9,7 @@ use super::harness::{Petstore, noon};
 
 #[tokio::test]
 async fn lists_all_pages_without_a_note() {
-    // 25 pets: the last page of ten is not full, and the last page of five is.
+    // There are 25 pets, so the last page of ten is not full, and the last page of five is.
     for size in [10, 5] {
         let ran = Petstore::bare()
             .run(&format!("--mock pets list --all --limit {size}"))

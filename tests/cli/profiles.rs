@@ -229,7 +229,7 @@ async fn a_read_only_home_is_an_error_only_where_a_file_is_written() {
         .start()
         .await
         .unwrap();
-    // Not even root can make a folder there.
+    // Not even root can create a folder there.
     let petstore = || Petstore::at(&server, "k").home(Path::new("/proc/petstore"));
     assert_eq!(petstore().run("pets get 1").await.code, 0);
     let ran = petstore().run("config set max_wait 1").await;
@@ -327,7 +327,7 @@ async fn an_unreadable_file_stops_no_command_that_variables_describe() {
         .await
         .unwrap();
     let home = tempfile::tempdir().unwrap();
-    // A folder cannot be read as a file, by root either.
+    // Not even root can read a folder as a file.
     std::fs::create_dir_all(home.path().join("config/config.toml")).unwrap();
     let ran = Petstore::at(&server, "k")
         .home(home.path())

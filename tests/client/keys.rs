@@ -211,7 +211,7 @@ async fn a_key_is_asked_again_once_despite_another_refusal() {
     let keys = provider_fn(move |_| {
         let (number, other) = (count.fetch_add(1, Ordering::Relaxed), other.clone());
         async move {
-            // It is asked for each attempt, and then after the wait.
+            // The provider is asked before each attempt, and once more after the wait.
             if number > 0 {
                 assert!(other.pets().list().await.unwrap_err().is_rate_limited());
             }
@@ -387,7 +387,7 @@ async fn rotate(delay: Duration) {
         2,
         "with {old} requests of the old key"
     );
-    // Only requests in flight may have the old key: no task uses it after it knows the new one.
+    // Only requests in flight may have the old key. No task uses it after it has got the new one.
     assert!(old <= 100 + TASKS, "{old} requests with the old key");
 }
 

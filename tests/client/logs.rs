@@ -18,8 +18,9 @@ pub(super) struct Logs;
 impl Logs {
     pub(super) fn capture() -> Self {
         static INSTALLED: Once = Once::new();
-        // One subscriber for all threads: with one for each, a call site that another test meets
-        // first, without a subscriber, is remembered as never enabled.
+        // There is one subscriber for all threads. With one for each thread, another test could
+        // reach a call site first, without a subscriber. The call site would then count as never
+        // enabled.
         INSTALLED.call_once(|| {
             let subscriber = tracing_subscriber::fmt()
                 .with_max_level(tracing::Level::TRACE)

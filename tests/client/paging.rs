@@ -1,5 +1,5 @@
-//! Tests of pages: the client follows every valid `Link: …; rel="next"`, and no other: none to another
-//! origin, in circles or without end.
+//! Tests of pages. The client follows every valid `Link: …; rel="next"`. It follows no link to
+//! another origin, and stops at pages that repeat or never end.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use petstore_client::{Client, Error, ErrorKind, More, PetStatus};
@@ -283,7 +283,7 @@ async fn pages_that_lead_nowhere_end_the_stream() {
         (|_| linked("", FULL), 1, 1),
         (|_| linked("#x", FULL), 1, 1),
         (two_pages_that_name_each_other, 3, 3),
-        // The same content under different URLs, and endless empty pages.
+        // These have the same content under different URLs, or endless empty pages.
         (|number| linked(&format!("?c={number}"), FULL), 1, 2),
         (|number| linked(&format!("?c={number}"), "[]"), 100, 101),
     ];

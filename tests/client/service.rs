@@ -20,7 +20,8 @@ pub(super) async fn start(per_minute: u32) -> MockServer {
     start_with(key(), per_minute, millis(100)).await
 }
 
-/// The same for another key and another time from a request, when it is judged, to its response.
+/// The same, with another key and another delay between a request and its response. The mock
+/// decides about a request when it arrives.
 pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) -> MockServer {
     let builder = mock(key, Plan::enterprise(per_minute, 1_000_000_000));
     let server = builder

@@ -137,7 +137,8 @@ impl Wire {
 pub(crate) fn listen() -> TcpListener {
     /// Mock servers are on 127.0.0.1. macOS has no other loopback address.
     const FIRST_HOST: usize = if cfg!(target_os = "macos") { 1 } else { 2 };
-    /// The system gives out 14,000 ports of an address first; half of them may be in use elsewhere.
+    /// For one address, the system first hands out 14,000 ports. Half of them may be in use
+    /// elsewhere.
     const MAX_SERVERS: usize = 7_000;
 
     static USED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());

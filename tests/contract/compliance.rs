@@ -8,7 +8,8 @@ use petstore_mock::{MockServer, Operation, Plan, Rule, Severity};
 
 use crate::client::mock;
 
-/// A server whose clock follows the paused runtime, and a patient client of it.
+/// Starts a server whose clock follows the paused runtime, and a client that waits as long as
+/// needed.
 async fn service(plan: Plan) -> (MockServer, Client) {
     let server = mock("key", plan).start().await.unwrap();
     let patient = RequestOptions::new()

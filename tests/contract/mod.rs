@@ -1,5 +1,5 @@
 //! Tests of client and mock together: every operation, status and header of the specification, over
-//! real sockets. They share no types, so that neither hides a mistake of the other.
+//! real sockets. Client and mock share no types, so that neither can hide a mistake of the other.
 
 mod compliance;
 mod limits;

@@ -1,5 +1,5 @@
-//! A hostile server, and checks of its clients. It sends random responses from a seed: damaged byte by
-//! byte, cut, stalled or sent in drops.
+//! A hostile server, and checks of its clients. It sends random responses from a seed. They may be
+//! damaged byte by byte, cut, stalled, or sent drop by drop.
 
 mod reply;
 

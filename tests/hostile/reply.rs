@@ -240,7 +240,7 @@ impl Reply {
                 .replace("{other}", other)
                 .replace("{long}", &" x".repeat(10_000));
             let text = text.replace("{deep}", &"[".repeat(10_000));
-            // A character is a byte, so that there can be any.
+            // Each character stands for one byte, so that every byte can occur.
             text.chars()
                 .map(|c| u8::try_from(u32::from(c)).unwrap())
                 .collect()

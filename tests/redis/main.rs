@@ -158,7 +158,7 @@ impl Drop for Redis {
 
 type Problems = Arc<Mutex<Vec<Option<String>>>>;
 
-/// A client, and what it reports of the store.
+/// A client, and its events about the store.
 fn member(server: &MockServer, url: &str) -> (Client, Problems) {
     member_on(server, RedisStore::new(url).unwrap())
 }
@@ -219,7 +219,7 @@ async fn together(count: u8, tasks: usize, per_minute: u32) {
         runtime.block_on(async {
             let (client, problems) = member(&server, &redis.url(number));
             client.synchronize_rate_limits().await;
-            // So that none begins before the others are there.
+            // No member begins before all others are there.
             start.wait();
             let shared = client.synchronize_rate_limits().await.shared.unwrap();
             assert_eq!(shared.members, u32::from(count));

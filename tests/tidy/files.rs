@@ -118,7 +118,8 @@ fn a_picture_names_the_paths_in_the_last_lines_of_its_labels() {
     );
 }
 
-/// The most characters of a function's name: the names of tests are read in lists.
+/// The maximum length of a function's name. The names of tests are read in lists, so they must not
+/// be long.
 const LONGEST_NAME: usize = 60;
 
 /// Returns the names of the functions that a text defines and that are too long.

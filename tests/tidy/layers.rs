@@ -208,7 +208,8 @@ fn methods(code: &str) -> BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)>
     methods
 }
 
-/// The calls between files that no import shows: methods of one type that call each other.
+/// Returns the calls between files that no import shows: methods of one type in different files
+/// that call each other.
 fn calls(modules: &Modules) -> BTreeMap<&String, BTreeSet<String>> {
     let all: Vec<_> = modules
         .iter()

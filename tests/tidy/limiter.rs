@@ -1,12 +1,13 @@
-//! Checks the page about the limiter, and that a program without shared limits compiles nothing of
-//! them.
+//! Checks the page about the limiter, and that a program without shared limits does not compile the
+//! code for them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{read, root};
 
-/// The file of a test, named by its modules from the crate's `src` or from the top on.
+/// Returns the file of a test. Its modules are named from the crate's `src`, or from `tests` at the
+/// top.
 fn file_of(modules: &[&str]) -> Option<PathBuf> {
     let path = modules.join("/");
     let folders = ["petstore-client/src", "tests"];

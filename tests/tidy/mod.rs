@@ -1,4 +1,4 @@
-//! Checks that the compiler does not make: layers, file headers, forgotten tests, the changelog,
+//! Checks what the compiler does not check: layers, file headers, forgotten tests, the changelog,
 //! workflows, and the commands of the READMEs.
 
 mod citations;

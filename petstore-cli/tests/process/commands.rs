@@ -44,9 +44,9 @@ fn a_full_disk_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// Rust opens `/dev/null` in place of a closed standard output, before `main` starts. libuv (Node.js)
-/// passes the same file, opened in the same way, to a child whose output it ignores, so the two
-/// cannot be told apart.
+/// If standard output is closed, Rust opens `/dev/null` in its place before `main` starts. If a
+/// program in Node.js ignores a child's output, libuv passes the same file, opened in the same way.
+/// So the two cannot be told apart.
 #[test]
 fn a_closed_stdout_counts_as_ignored_output() {
     let output = shell(r#""$PETSTORE" --mock pets list --limit 1 >&-"#);
@@ -136,7 +136,7 @@ fn signals_stop_a_command_whose_reader_does_not_read() {
 
 #[test]
 fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
-    // Otherwise the quota could reset in the meantime.
+    // In real time, the quota could reset in the meantime.
     let noon = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_800_014_400));
     let builder = MockServer::builder()
         .key(KEY, Plan::enterprise(5, 100))

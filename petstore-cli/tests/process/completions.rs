@@ -36,7 +36,7 @@ fn zsh_completes(load: &str, typed: &str, rest: &str) {
     let Some(command) = shell("zsh", &["-f", "-i"], home.path()) else {
         return;
     };
-    // Only a hang takes longer.
+    // Only a shell that hangs takes longer.
     let mut terminal = spawn_command(command, Some(120_000)).unwrap();
     terminal.exp_string("ask> ").unwrap();
     terminal

@@ -86,7 +86,7 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
             scene.interrupt(&arguments, pages, Signal::KILL);
             assert!(!scene.path(name).exists(), "{name} is not complete");
         }
-        // It may have been killed while it wrote where to continue.
+        // The export may have been killed while it wrote where to continue.
         std::fs::write(scene.path(&format!("{name}.petstore-new-mark")), "{").unwrap();
         drop(slow);
         let before = scene.listed();
@@ -99,7 +99,7 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
         );
         let expected: Vec<_> = (0..PETS).collect();
         assert_eq!(numbers(&scene.path(name)), expected, "{name}");
-        // It has not started over: a kill costs only the pages since the last mark.
+        // The export has not started over. A kill costs only the pages since the last mark.
         let pages = scene.listed() - before;
         assert!(pages < 7, "{name}: {pages} pages");
         let left = std::fs::read_dir(scene.folder.path()).unwrap().count();

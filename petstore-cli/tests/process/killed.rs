@@ -27,7 +27,7 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Returns how often each name was sent. Ignores requests whose body was not read because the
+/// Returns how many times each name was sent. Ignores requests whose body was not read because the
 /// sender was killed: they had no effect.
 fn sent(server: &MockServer) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
@@ -62,7 +62,7 @@ async fn killed_and_resumed(seed: usize, kills: usize) {
         {
             tokio::task::yield_now().await;
         }
-        // SIGKILL. Fails if the process has just ended.
+        // This sends SIGKILL. It fails if the process has just ended.
         let _ = child.kill();
         child.wait().unwrap();
     }
@@ -96,7 +96,8 @@ async fn no_row_is_sent_twice_however_often_it_is_killed() {
     }
 }
 
-/// The same a hundred times and more: `cargo test -p petstore-cli --test process killed -- --ignored`.
+/// The same with more than a hundred kills: `cargo test -p petstore-cli --test process killed --
+/// --ignored`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes a while"]
 async fn no_row_is_sent_twice_in_a_hundred_kills() {

@@ -66,7 +66,8 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
         .map(|number| {
             let file = home.path().join(format!("pets{number}.ndjson"));
             std::fs::write(&file, rows(3 * limit)).unwrap();
-            // Long enough to get the requests that were reserved for processes that have ended.
+            // This is long enough to also get the requests that were reserved for processes that
+            // have ended.
             let line = format!("pets import {} --max-wait 3", file.display());
             start(&server, home.path(), &line)
         })
@@ -78,7 +79,8 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
     }
     assert_eq!(statuses(&server, 429), 0);
     let created = statuses(&server, 201);
-    // They wait for each other. If the minute ends meanwhile, they also use the next window.
+    // The processes wait for each other. If the minute ends meanwhile, they also use the next
+    // window.
     let windows = usize::try_from(began.elapsed().as_secs() / 60).unwrap() + 2;
     // Requests that a process has reserved when it ends are lost: more on a loaded machine.
     let least = limit - limit / 10;
@@ -152,7 +154,8 @@ async fn a_process_stopped_as_it_asks_does_not_hold_others_up() {
 fn run_unprivileged(mut command: Command, home: &Path) -> Output {
     if rustix::process::geteuid().is_root() {
         let program = home.join("program");
-        // Another process copies it: a file that this one wrote may be open in a child of another test.
+        // Another process copies the program. A file that this process wrote may still be open in a
+        // child of another test.
         let copied = Command::new("cp")
             .arg(command.get_program())
             .arg(&program)

@@ -32,7 +32,7 @@ fn typed(line: &str, home: &Path, url: &str) -> PtySession {
         .env("HOME", home);
     shell.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
     shell.env("PETSTORE_BASE_URL", url).current_dir(home);
-    // Long enough that only a hang exceeds it.
+    // Only a program that hangs takes longer.
     spawn_command(shell, Some(120_000)).unwrap()
 }
 

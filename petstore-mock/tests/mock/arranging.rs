@@ -307,7 +307,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
             "\"strikes\":[{\"secs\":253402300800,\"nanos\":0}]",
         ),
     ] {
-        // Also in the usage of a key that no longer exists.
+        // This also holds for the usage of a key that no longer exists.
         let absent = snapshot.body.replacen("\"number\":1,", "\"number\":99,", 1);
         for whole in [&snapshot.body, &absent] {
             let changed = whole.replacen(part, bad, 1);

@@ -180,8 +180,8 @@ async fn a_body_of_more_than_a_mebibyte_is_413() {
 #[tokio::test]
 async fn the_sender_of_a_body_that_is_too_long_gets_the_answer() {
     let mock = start().await;
-    // Far more than the kernel buffers: closing at once would reset the connection under the
-    // client, which may then never see the answer.
+    // This is far more than the kernel buffers. If the mock closed at once, the connection would be
+    // reset, and the client might never see the answer.
     let body = vec![b' '; 20_000_000];
     let head = post_head(&format!("Content-Length: {}", body.len()));
     for _ in 0..5 {

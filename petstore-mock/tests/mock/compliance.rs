@@ -86,7 +86,8 @@ async fn a_polite_client_is_clean() {
 #[tokio::test]
 async fn a_request_sent_while_told_to_wait_is_found() {
     let mock = with_quota(1).await;
-    // The first request uses the quota up, and the second one is told to wait: the rest is early.
+    // The first request uses the quota up, and the second one is told to wait. All others are
+    // early.
     for status in [200, 429, 429] {
         assert_eq!(list(&mock, "free-key").await, status);
     }
@@ -455,7 +456,8 @@ async fn a_rule_has_the_severity_that_is_set() {
     assert!(!report.to_junit().contains("key-in-url"));
     let json: Value = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(json["rules"]["deprecated"]["severity"], "warning");
-    // Otherwise a reader of the report could think that disabled rules found nothing.
+    // The report names disabled rules. Otherwise a reader could think that these rules found
+    // nothing.
     for text in [report.to_text(), report.to_markdown()] {
         let set = "severities set: key-in-url off, deprecated warning, user-agent violation";
         assert!(text.contains(set), "{text}");

@@ -98,7 +98,8 @@ async fn a_file_that_cannot_be_compacted_is_used_as_it_is() {
     let server = open(&folder).await;
     server.pets().insert(SeedPet::new("Rex", 7)).unwrap();
     drop(server);
-    // With this name, a longer name for the new file would exceed the file system's limit.
+    // This name is so long that a longer name for the new file would exceed the file system's
+    // limit.
     let path = folder.path().join("x".repeat(250));
     std::fs::rename(folder.path().join("data"), &path).unwrap();
     for id in 27..29 {

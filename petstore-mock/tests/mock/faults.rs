@@ -1,4 +1,4 @@
-//! Tests of the requests that faults hit, their effects on responses, and faults without a hit.
+//! Tests of which requests faults hit, of their effects on responses, and of faults without a hit.
 //! `socket_faults` tests effects on the socket.
 
 use std::{

@@ -18,7 +18,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
         .args(args)
         .stdin(Stdio::null())
         .env("COLUMNS", "100");
-    // Otherwise these tests would write annotations into the workflow that runs them.
+    // With these variables, the tests would write annotations into the workflow that runs them.
     for name in [
         "PETSTORE_MOCK_ADMIN_TOKEN",
         "GITHUB_ACTIONS",
@@ -108,7 +108,7 @@ impl Drop for Running {
 /// Sends a request, and returns everything up to the end of the connection; `None` if that fails.
 pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(addr).ok()?;
-    // Long enough that only a hang exceeds it.
+    // Only a program that hangs takes longer.
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
         .ok()?;

@@ -11,10 +11,10 @@ use tokio::{
 
 use super::support::{Mock, Reply, client, post_head, start_with};
 
-/// Short enough to be waited for, for real.
+/// A time limit that is short enough for a test to wait for it in real time.
 const SOON: Duration = Duration::from_millis(80);
 
-/// Long enough that a request on a slow machine still comes in time.
+/// A time limit that is long enough for a request on a slow machine.
 const IDLE: Duration = Duration::from_secs(1);
 
 const GET: &[u8] =
@@ -78,7 +78,8 @@ async fn a_slow_head_gets_no_extra_time() {
     let mut answer = Vec::new();
     tokio::select! {
         () = drip => {}
-        // A client that keeps sending may lose the response to a reset. Either way, it is over.
+        // A client that keeps sending may lose the response because of a reset. In both cases, the
+        // connection has ended.
         _ = read.read_to_end(&mut answer) => {}
     }
 }

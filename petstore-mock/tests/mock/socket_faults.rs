@@ -230,7 +230,7 @@ async fn a_silent_server_does_not_delay_the_stop() {
     }
     mock.advance(86_400);
     wire.expect_silence(&mock).await;
-    // Less than the grace that requests in flight have.
+    // This is less than the grace period for requests in flight.
     let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
     assert!(stopped.is_ok(), "the stop waited for the hung request");
     assert_eq!(wire.rest().await.0, "");

@@ -19,7 +19,7 @@ use tokio_rustls::{
 
 use super::support::{Mock, Reply, client, start_with};
 
-/// Short enough to be waited for, for real.
+/// A time limit that is short enough for a test to wait for it in real time.
 const SOON: Duration = Duration::from_millis(80);
 
 const GET: &str =

@@ -10,12 +10,12 @@ use document::{ADMINISTRATION, SERVICE};
 #[derive(Clone, Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) method: &'a str,
-    /// Without the query.
+    /// The path without the query.
     pub(crate) path: &'a str,
     pub(crate) status: u16,
-    /// In lower case.
+    /// The names of the headers are in lower case.
     pub(crate) headers: Vec<(&'a str, &'a str)>,
-    /// `None` if it is not completely known.
+    /// The body; `None` if it is not completely known.
     pub(crate) body: Option<&'a [u8]>,
 }
 

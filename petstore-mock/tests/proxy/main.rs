@@ -1,4 +1,5 @@
-//! Tests of the proxy in front of services that keep and break the contract, that are long, slow and dead.
+//! Tests of the proxy in front of services that keep the contract, break it, send long bodies, are
+//! slow, or are dead.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::{

@@ -140,7 +140,7 @@ fn check_error(
 
 type Outcomes = BTreeMap<String, usize>;
 
-/// Makes calls at the same time, and checks all that a client promises.
+/// Makes calls at the same time, and checks all documented guarantees of the client.
 async fn keep_promises(
     replies: Vec<Reply>,
     calls: Vec<What>,
@@ -268,7 +268,8 @@ fn bomb() -> (Vec<u8>, Vec<u8>) {
     (head, part)
 }
 
-/// In real time: paused time advances only when the runtime is idle, which it never is in a flood.
+/// This runs in real time. Paused time advances only when the runtime is idle, and in a flood it
+/// never is.
 #[tokio::test]
 async fn no_flood_lasts_longer_than_the_call_or_fills_the_memory() {
     let ok = b"HTTP/1.1 200 OK\r\n".to_vec();

@@ -149,7 +149,7 @@ async fn a_post_that_ends_while_connecting_succeeds_later() {
     assert_eq!(server.count(), 1, "one attempt was sent");
 }
 
-/// The system accepts the connection, although the listener never does.
+/// The operating system accepts the connection, although the listener never does.
 #[tokio::test]
 async fn a_post_that_only_the_backlog_accepted_is_uncertain() {
     let listener = listen();

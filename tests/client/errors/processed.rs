@@ -1,5 +1,5 @@
-//! Tests that an error says correctly whether the service may have processed a POST, in each case for
-//! each way to the service. (A backlog that ignores connections is Linux's.)
+//! Tests that an error says correctly whether the service may have processed a POST, in each case
+//! and for each transport. (Only on Linux, a full backlog ignores connections.)
 
 #![cfg(target_os = "linux")]
 
@@ -237,7 +237,7 @@ async fn a_call_that_a_known_block_ends_was_not_sent() {
     }
 }
 
-/// Sends each request to two services, in order, until one responds.
+/// Sends each request to two services in turn, until one responds.
 struct Failover {
     builtin: Builtin,
     second: String,

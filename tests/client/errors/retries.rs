@@ -63,7 +63,7 @@ async fn other_methods_follow_rfc_9110() {
     }
 }
 
-/// A failed TLS handshake sends nothing, and counts all the same.
+/// A failed TLS handshake sends nothing, but it counts as an attempt.
 #[tokio::test(start_paused = true)]
 async fn a_classifier_that_always_retries_ends_at_the_limit() {
     let numbers = Arc::new(Mutex::new(Vec::new()));
@@ -145,7 +145,7 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
     assert_eq!(error.attempts(), 1 + 11, "the budget has recovered");
 }
 
-/// The intervals themselves are tested without a client.
+/// Other tests, without a client, check the intervals themselves.
 #[tokio::test(start_paused = true)]
 async fn backs_off_by_the_set_intervals_and_says_how_long() {
     let server = failing(500);

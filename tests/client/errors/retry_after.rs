@@ -56,12 +56,12 @@ async fn waits_as_long_as_a_429_asks_in_any_form() {
         (45, &["Fri, 15 Jan 2027 08:00:45 GMT"]),
         (45, &["Friday, 15-Jan-27 08:00:45 GMT"]),
         (45, &["Fri Jan 15 08:00:45 2027"]),
-        // At least a second. Of several values, the longest.
+        // The wait is at least a second. Of several values, the longest counts.
         (1, &["0"]),
         (1, &["Fri, 15 Jan 2027 07:00:00 GMT"]),
         (9, &["3", "9"]),
         (9, &["9, 3"]),
-        // A minute, if there is no readable value.
+        // If no value is readable, the wait is a minute.
         (60, &[]),
         (60, &["soon"]),
         (60, &["-5"]),

@@ -23,7 +23,7 @@ pub(super) enum Service {
     WithoutTls(&'static [u8]),
     /// A server with a certificate that nobody trusts.
     Untrusted,
-    /// A server that does the same with each request.
+    /// A server that does this with each request.
     Acts(Act),
     /// A service behind a proxy that does this.
     Proxied(Act),
@@ -51,7 +51,7 @@ impl Service {
     pub(super) async fn start(&self) -> Running {
         match self {
             Self::Gone => Running::new(format!("http://{}/v1", listen().local_addr().unwrap()), ()),
-            // A label of a host name has at most 63 characters, so no resolver is asked.
+            // A label of a host name has at most 63 characters, so this name is never looked up.
             Self::Unknown => Running::new(format!("http://{}.test:1/v1", "x".repeat(64)), ()),
             Self::Full => {
                 let full = full().await;

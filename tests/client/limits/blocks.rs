@@ -14,7 +14,7 @@ use crate::client::wire::{Act, Seen, Wire};
 
 const LIMIT: Duration = secs(10);
 const HOUR: Duration = secs(3_600);
-/// After this time, a longer block is probed.
+/// After this time, a longer block is ended by a probe.
 const LONGEST_BLOCK: Duration = secs(25 * 3_600);
 const FOR_YEARS: (&str, &str) = ("Retry-After", "99999999");
 
@@ -76,7 +76,7 @@ async fn a_429_that_blocks_for_years_is_probed_after_25_hours() {
         }
         assert_eq!(server.count(), 1, "nothing is sent within a day");
         sleep(LONGEST_BLOCK + secs(60) - start.elapsed()).await;
-        // These may wait for each other.
+        // These calls may wait for each other.
         let client = patient(&server.base()).build().unwrap();
         let calls = join_all((0..tasks).map(|_| get(&client)));
         within(&client, LIMIT, calls)

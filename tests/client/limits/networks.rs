@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::client::kit::{key, mock, secs};
 use crate::client::service::{MINUTE, get, patient, refused};
 
-/// The loopback addresses that this machine has.
+/// Returns the loopback addresses of this machine.
 fn hosts() -> impl Iterator<Item = IpAddr> {
     let hosts: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     hosts

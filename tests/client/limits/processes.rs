@@ -13,8 +13,8 @@ use tokio::net::TcpSocket;
 use crate::client::kit::{KEY, millis, secs};
 use crate::client::service::{self, keep_busy, refused};
 
-/// How long the processes send. In the first quarter of a minute, they let what is left fall by a factor
-/// of e.
+/// How long the processes send. In a quarter of the first minute, the remaining requests fall by a
+/// factor of e.
 const LENGTH: Duration = secs(20);
 const INPUT: [&str; 3] = ["FLEET_SERVICE", "FLEET_STORE", "FLEET_TASKS"];
 
@@ -89,10 +89,12 @@ async fn run(limit: u32, processes: usize, tasks: usize) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_that_cannot_reach_their_store_are_not_refused() {
-    // A member alone that assumed four users had 20 refusals and a ban with 8 processes of 8 tasks.
+    // Under an earlier rule, each process assumed four users. With 8 processes of 8 tasks, that led
+    // to 20 refusals and a ban.
     let (few, many) = tokio::join!(run(300, 4, 8), run(1_000, 8, 8));
     println!("{few} of 300, {many} of 1,000");
-    // Slowly enough to see each other, and fast enough to use the quota in a minute.
+    // The processes must be slow enough to see each other, and fast enough to use the quota in a
+    // minute.
     assert!((50..300).contains(&few), "{few} of 300");
     assert!((200..1_000).contains(&many), "{many} of 1,000");
 }

@@ -114,7 +114,7 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
         let mut number = numbers(seed);
         let (server, client) = start(60).await;
         let calls = (0..300).map(|call| {
-            // Within the second in which a window opens, when requests are in flight.
+            // This is within the second in which a window opens, while requests are in flight.
             let after = millis(60_000 * number(5) + number(1_000));
             let cancelled = call % 10 == seed % 10;
             let call = get(&client);

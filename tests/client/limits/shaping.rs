@@ -32,7 +32,7 @@ async fn at_once(client: &Client, count: usize) -> Vec<f64> {
 #[tokio::test(start_paused = true)]
 async fn two_programs_with_half_the_quota_each_use_it_all() {
     let server = free().await;
-    // Different host names, so that the two clients do not share a limiter.
+    // The two clients use different host names, so that they do not share a limiter.
     let other = server.url().replace("127.0.0.1", "localhost");
     let one = patient(server.url()).quota_share(0.5).build().unwrap();
     let two = patient(&other).quota_share(0.5).build().unwrap();
@@ -105,7 +105,7 @@ async fn a_call_passes_a_hundred_of_low_priority() {
     };
     let (low, normal) = tokio::join!(hundred, normal);
     assert_eq!(normal, 0, "the one in flight came first, for half a second");
-    // In order of arrival, except for the call with normal priority.
+    // The calls go in order of arrival, except for the call with normal priority.
     let expected: Vec<_> = (0..=100).filter(|second| *second != 6).collect();
     assert!(
         low.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1),

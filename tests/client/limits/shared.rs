@@ -94,7 +94,7 @@ async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
         "the quota is known to be used up"
     );
     assert_eq!(call("two", &ours, 1).await, 1);
-    // The other user's process learns from a refusal, which it does not share with ours.
+    // The other user's process learns from a refusal. It does not share that with our processes.
     assert_eq!(call("one", &theirs, 0).await, 1);
     assert_eq!((records(&ours).len(), records(&theirs).len()), (2, 1));
     let same = ours.path().join(file(&theirs).file_name().unwrap());
@@ -109,7 +109,7 @@ async fn a_part_kept_for_another_process_is_waited_for() {
         for client in &clients {
             client.pets().list().await.unwrap();
         }
-        // By then, nothing is kept any more for processes that may be about to start.
+        // After this time, nothing is kept for processes that may be about to start.
         tokio::time::sleep(secs(3)).await;
         let start = Instant::now();
         let options = RequestOptions::new().max_wait(secs(max_wait));
@@ -290,7 +290,7 @@ async fn few_files_stay_open_however_many_keys_there_are() {
         .filter_map(|entry| fs::read_link(entry.path()).ok())
         .filter(is_ours)
         .count();
-    // The folder's secret, and two for each of 64 keys.
+    // These are the file of the folder's secret, and two files for each of 64 keys.
     assert!(
         (1..=129).contains(&open),
         "{open} of {} are open",
@@ -403,7 +403,7 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
         }
     });
     join_all(tasks).await;
-    // Five at a time, since the minute's quota may be small: 256 rounds.
+    // Five calls go at a time, because the minute's quota may be small. That makes 256 rounds.
     assert!(start.elapsed() < secs(20), "{:?}", start.elapsed());
     // No timers pile up.
     let tasks = tokio::runtime::Handle::current()

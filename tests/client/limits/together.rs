@@ -153,7 +153,7 @@ async fn a_client_with_one_request_in_flight_is_not_held_up() {
         get(&modest).await.unwrap();
     }
     assert!(began.elapsed() < secs(3), "{:?}", began.elapsed());
-    // This client has one request in flight, however many the other one has.
+    // This client has one request in flight, no matter how many the other one has.
     let began = Instant::now();
     join_all((0..10).map(|_| get(&modest))).await;
     assert!(began.elapsed() >= secs(1), "{:?}", began.elapsed());

@@ -86,7 +86,7 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
         (BlockReason::Ban, 4),
     ];
     assert_eq!(recorded.iter().map(said).collect::<Vec<_>>(), expected);
-    // The wait for a 429 that follows another may be longer than asked, never shorter.
+    // After a second 429 in a row, the wait may be longer than requested, but never shorter.
     for (recorded, asked) in recorded.iter().zip([30, 40, 50]) {
         assert!(
             (asked..asked + 10).contains(&(recorded.2 + 1)),
@@ -105,7 +105,7 @@ async fn hears_of_a_refusal_that_ends_the_call() {
         (refusals.lock().unwrap().len(), waits.lock().unwrap().len()),
         (1, 0)
     );
-    // A call that would wait too long is not refused by the service: it is not sent.
+    // A call that would wait too long is not sent, so the service does not refuse it.
     client
         .pets()
         .list()
@@ -290,7 +290,7 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     assert!(recorded[4].contains("/v1/pets?limit=5"), "{}", recorded[4]);
 }
 
-/// A store that applies changes, fails or does nothing, as it is told.
+/// A store that a test tells to apply changes, to fail, or to do nothing.
 struct Moody {
     mood: AtomicU8,
     record: Mutex<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Tests of what a call tells: events, spans and log records, without the key.
+//! Tests of what a call reports: events, spans and log records, without the key.
 
 mod ended;
 mod events;

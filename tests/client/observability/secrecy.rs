@@ -120,7 +120,7 @@ async fn the_key_is_in_no_log_at_any_level() {
 
 #[tokio::test]
 async fn the_key_is_in_no_debug_output() {
-    // It sends back what it got.
+    // The server sends back what it got.
     let server = Wire::start(|_| answer(200, &[("X-Echo", SENTINEL)], REX));
     let builder = Client::builder(server.base()).api_key(SENTINEL);
     let client = builder

@@ -19,7 +19,7 @@ use crate::client::kit::{answer, builder, http, key, millis, no_pets, secs};
 use crate::client::service::{get, poll_once};
 use crate::client::wire::{Act, Wire};
 
-/// The time limit of an attempt, and the same with slack. A request that is not polled may delay
+/// The time limit of an attempt, without and with slack. A request that is not polled may delay
 /// others for that long.
 const ATTEMPT: Duration = millis(300);
 const LEASE: Duration = millis(2_300);
@@ -141,7 +141,7 @@ fn a_runtime_without_drivers_is_an_error_and_no_panic() {
         (&only_time, &wrapped, Some(no_io)),
         (&only_time, &fake, None),
     ] {
-        // Twice: what a runtime has is remembered.
+        // Do it twice, because the client remembers what the runtime has.
         for _ in 0..2 {
             let result = runtime.block_on(client.pets().list().send());
             match (missing, result) {
@@ -193,7 +193,8 @@ fn a_blocked_runtime_with_the_probe_delays_others_for_its_lease() {
         let took = others(&server.base, &key(), calls, secs(10));
         blocked.join().unwrap();
         assert!(took < LEASE + SLACK, "{calls} other calls took {took:?}");
-        // The attempt's limit alone proves nothing: its runtime may report the end a little later.
+        // The attempt's own limit is not enough here, because its runtime may report the end a
+        // little later.
         assert!(took > LEASE - SLACK, "{calls} other calls took {took:?}");
     }
 }
@@ -206,7 +207,7 @@ fn a_blocked_runtime_at_the_head_delays_others_for_its_lease() {
             0 => answer(429, &[("Retry-After", "1")], ""),
             _ => no_pets(),
         });
-        // The 429 that all wait for. This client keeps it alive.
+        // This client gets the 429 for which all others wait, and keeps its block alive.
         let told = client(&server.base, &key());
         runtime().block_on(async {
             told.pets().list().max_attempts(1).await.unwrap_err();
