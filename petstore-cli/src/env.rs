@@ -272,7 +272,7 @@ impl System {
 
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variables contain the key.
+        // The variables are not shown, because they may contain the key.
         f.debug_struct("Env")
             .field("args", &self.args)
             .finish_non_exhaustive()

@@ -48,7 +48,8 @@ pub(crate) struct Connector {
     mock: Mutex<Option<petstore_mock::MockServer>>,
 }
 
-/// Why the usual folder of shared limits is not used, if it is not, and the command that fixes it.
+/// Why the usual folder of shared limits is not used (if that is so), and the command that fixes
+/// it.
 #[derive(Default)]
 pub(crate) struct LimitsPlace {
     pub(crate) reason: Option<String>,

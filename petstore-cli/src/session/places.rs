@@ -23,7 +23,7 @@ struct Rejected {
 enum Refusal {
     /// A file or folder in the way belongs to another user.
     Foreign(PathBuf),
-    /// Other users can write in it, or it is a link.
+    /// Other users can write in the folder, or it is a link.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix systems are asked"))]
     Unsafe,
     Unusable(io::Error),

@@ -62,10 +62,10 @@ pub(super) struct SharedCall {
 
 enum CallState {
     Working(Work),
-    /// It ended on its own task.
+    /// The call ended on its own task.
     Ended(Box<RawResult>),
     Panicked(Box<dyn Any + Send>),
-    /// Its runtime ended first.
+    /// The call's runtime ended first.
     RuntimeEnded,
     /// The result was returned, or the call was dropped.
     Gone,

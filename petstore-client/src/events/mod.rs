@@ -236,7 +236,7 @@ pub enum CallOutcome<'a> {
     Succeeded(StatusCode),
     /// It failed.
     Failed(&'a Error),
-    /// Its future was dropped before it returned a result.
+    /// The call's future was dropped before it returned a result.
     Cancelled,
 }
 

@@ -51,7 +51,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// A call's request for a permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acquire {
-    /// Its place from an earlier attempt.
+    /// The call's place, if it has one from an earlier attempt.
     pub(crate) place: Option<u64>,
     pub(crate) priority: Priority,
     pub(crate) policy: Policy,
@@ -186,7 +186,7 @@ impl Limiter {
                     Ok(reservation) if self.start(reservation, request.lease) => {
                         return Ok(self.permit(reservation, place, true));
                     }
-                    // It has lapsed: this task was not polled in time.
+                    // The reservation has lapsed: this task was not polled in time.
                     _ => {
                         drop(line);
                         line = self.join(request, place);

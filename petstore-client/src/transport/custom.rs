@@ -255,7 +255,7 @@ impl TransportError {
     }
 }
 
-/// Returns what happened, in short: the error of the call says more.
+/// Returns a short description. The error of the call says more.
 fn summary(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Connect => "no connection",

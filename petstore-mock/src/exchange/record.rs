@@ -56,7 +56,7 @@ impl Moment {
         self.real.saturating_duration_since(earlier.real)
     }
 
-    /// Whether it is earlier than `later`, in the order of arrivals and ends.
+    /// Whether this moment is before `later`, in the order of arrivals and ends.
     pub(crate) fn is_before(&self, later: &Self) -> bool {
         self.order < later.order
     }
@@ -90,18 +90,18 @@ pub(crate) struct Sender {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Admission {
-    /// Its key was valid and within its quotas. The response may still be an error.
+    /// The request's key was valid and within its quotas. The response may still be an error.
     Admitted,
-    /// A quota of its key was exhausted.
+    /// A quota of the key was exhausted.
     Refused,
-    /// Its key was banned.
+    /// The key was banned.
     Banned,
-    /// It had no valid key.
+    /// The request had no valid key.
     Anonymous,
     /// The server refused it without checking its key: it was malformed, too large or too slow, or
     /// there were too many connections.
     Rejected,
-    /// Its path is outside the service, and needs no key.
+    /// The path is outside the service, and needs no key.
     Outside,
 }
 

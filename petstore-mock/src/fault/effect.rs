@@ -151,12 +151,13 @@ impl Effect {
         }
     }
 
-    /// Whether it does nothing at all.
+    /// Whether the effect does nothing at all.
     pub(super) fn is_pass(&self) -> bool {
         self.parts().is_empty()
     }
 
-    /// Whether it sets a header that delimits the body. A wrong one corrupts later responses.
+    /// Whether the effect sets a header that delimits the body. A wrong one would corrupt later
+    /// responses.
     pub(super) fn sets_length(&self) -> bool {
         self.parts().into_iter().any(|effect| {
             let (Self::SetHeader(field) | Self::AddHeader(field)) = effect else {
@@ -166,7 +167,7 @@ impl Effect {
         })
     }
 
-    /// Whether it replaces the response, so that the service does not process the request.
+    /// Whether the effect replaces the response, so that the service does not process the request.
     pub(super) fn has_status(&self) -> bool {
         self.parts()
             .into_iter()

@@ -47,7 +47,7 @@ pub(crate) struct EarlyEnd {
     pub(crate) how: EndMode,
 }
 
-/// Where it ends.
+/// Where a response ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CutPoint {
     /// Before the status line: no byte is sent.
@@ -56,7 +56,7 @@ pub(crate) enum CutPoint {
     Body(u64),
 }
 
-/// How it ends.
+/// How a response ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndMode {
     /// The connection is reset: the client sees ECONNRESET.

@@ -110,7 +110,7 @@ impl Fault {
             .any(Effect::sets_length)
     }
 
-    /// Returns its name, which defaults to that of its effect.
+    /// Returns the name of the fault. The default is the name of its effect.
     #[must_use]
     pub fn name(&self) -> String {
         match (&self.name, &self.effect) {
@@ -120,7 +120,7 @@ impl Fault {
         }
     }
 
-    /// Whether it matches a request.
+    /// Whether the fault matches a request.
     pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
         let Self {
             operation,
@@ -136,7 +136,7 @@ impl Fault {
             && (self.when != Trigger::Named || self.is_chosen_by(request.chosen_fault()))
     }
 
-    /// Whether it only hits requests that choose it, and `name` is its name.
+    /// Whether the fault only hits requests that choose it, and `name` is its name.
     pub(super) fn is_chosen_by(&self, name: Option<&HeaderValue>) -> bool {
         self.when == Trigger::Named
             && name.is_some_and(|name| name.as_bytes() == self.name().as_bytes())

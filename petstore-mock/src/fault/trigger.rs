@@ -52,7 +52,7 @@ impl<'a> RequestView<'a> {
         self.chosen
     }
 
-    /// Whether it has this field, with this value if one is given.
+    /// Whether the request has this field, with this value if one is given.
     pub(super) fn has_header(&self, field: &HeaderField) -> bool {
         let mut values = self.headers.get_all(&field.name.0).iter();
         values.any(|value| field.value.as_ref().is_none_or(|wanted| wanted.0 == value))

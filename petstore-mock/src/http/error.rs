@@ -127,7 +127,7 @@ pub(crate) struct ApiError {
     message: Cow<'static, str>,
     /// The header that this error requires.
     header: Option<(HeaderName, HeaderValue)>,
-    /// Whether it closes the connection.
+    /// Whether the error closes the connection.
     closes: bool,
 }
 

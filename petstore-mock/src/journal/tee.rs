@@ -36,7 +36,7 @@ struct Reading {
     start: Vec<u8>,
     length: u64,
     hasher: DefaultHasher,
-    /// Whether it was read completely.
+    /// Whether the body was read completely.
     is_whole: bool,
     has_failed: bool,
 }

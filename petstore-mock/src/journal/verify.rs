@@ -117,8 +117,8 @@ fn nearest(pattern: &Pattern, records: &[&Arc<Record>], keys: &Masker, matching:
 
 /// An expected number of matching requests.
 ///
-/// It is checked by [`verify`](Self::verify), or when it is dropped, unless the thread already
-/// panics.
+/// The number is checked by [`verify`](Self::verify), or when this value is dropped, unless the
+/// thread already panics.
 ///
 /// ```
 /// # use petstore_mock::{MockServer, Operation};

@@ -114,7 +114,8 @@ pub(super) fn check(
     if status == StatusCode::TOO_MANY_REQUESTS {
         check_retry_after(response.headers(), &mut breaches);
     }
-    // A 5xx may come from a gateway, and HEAD has no body.
+    // Two bodies are not checked: that of a 5xx, which may come from a gateway, and that of HEAD,
+    // which is empty.
     if !status.is_server_error() && sent.method != Method::HEAD {
         check_content_type(response.headers(), &mut breaches);
         if let Some(body) = body {

@@ -31,7 +31,7 @@ pub enum Role {
     Before,
     /// Its response, or the lack of one, makes the later requests a breach.
     Cause,
-    /// It breaks the rule.
+    /// The request breaks the rule.
     Offence,
     /// Context: the client sent it shortly after.
     After,
@@ -44,9 +44,9 @@ pub enum Role {
 pub struct JudgedRequest {
     /// The number of the request in the journal, from 1.
     pub number: u64,
-    /// Its role in the finding.
+    /// The role of the request in the finding.
     pub role: Role,
-    /// When it arrived, on the mock's clock.
+    /// When the request arrived, on the mock's clock.
     #[serde(serialize_with = "as_instant")]
     pub at: SystemTime,
     /// When its response was read or lost.
@@ -69,7 +69,7 @@ pub struct JudgedRequest {
     pub lost: Option<Cow<'static, str>>,
     /// The id of the pet that it created, whatever the response was.
     pub added: Option<i64>,
-    /// Whether it was refused because the key was banned.
+    /// Whether the request was refused because the key was banned.
     pub banned: bool,
     /// For a request that breaks the rule: the one before it in the same breach.
     pub after: Option<Predecessor>,

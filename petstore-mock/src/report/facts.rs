@@ -121,8 +121,8 @@ impl Facts {
         self.identity = Some(identity(record));
     }
 
-    /// Whether it has the same method, target, media type and body as another request. False if one
-    /// of the two was not identified.
+    /// Whether the request has the same method, target, media type and body as another one. False
+    /// if one of the two was not identified.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.identity.is_some() && self.identity == other.identity
     }
@@ -216,12 +216,12 @@ impl Facts {
         self.added
     }
 
-    /// Whether it was refused because its key was banned.
+    /// Whether the request was refused because its key was banned.
     pub(super) fn is_banned(&self) -> bool {
         self.admission == Admission::Banned
     }
 
-    /// Whether it was refused because a quota was exhausted.
+    /// Whether the request was refused because a quota was exhausted.
     pub(super) fn is_refused(&self) -> bool {
         self.admission == Admission::Refused
     }
@@ -231,7 +231,7 @@ impl Facts {
         self.strikes
     }
 
-    /// Whether it is the request that caused the ban of its key.
+    /// Whether the request caused the ban of its key.
     pub(super) fn has_caused_ban(&self) -> bool {
         self.is_banned() && self.strikes > 0
     }
@@ -256,7 +256,8 @@ impl Facts {
         !self.may_be_several && !self.is_multiplexed
     }
 
-    /// Whether it was certainly sent after the client read an earlier response, or gave up on it.
+    /// Whether the request was certainly sent after the client had read an earlier response, or had
+    /// given up waiting for it.
     pub(super) fn follows(&self, earlier: &Self) -> bool {
         if self.arrived.is_before(&earlier.ended) {
             return false;

@@ -41,8 +41,8 @@ pub struct Limits {
     /// The time from the first byte of a request to the end of its header fields (default: 10 s).
     /// After that, it is answered 408 `request_timeout`.
     pub head: Duration,
-    /// The time from there to the end of its body (default: 30 s). After that, it is answered 408
-    /// `request_timeout`.
+    /// The time from the end of the header fields to the end of the body (default: 30 s). After
+    /// that, it is answered 408 `request_timeout`.
     pub body: Duration,
     /// The time between requests, and before the first (default: 120 s). Then the connection is
     /// closed without a response.

@@ -32,7 +32,7 @@ pub enum KeyError {
     Unsendable,
 }
 
-/// An initial key.
+/// A key that the server has from its start.
 #[derive(Clone)]
 pub(crate) struct InitialKey {
     key: String,

@@ -53,7 +53,7 @@ impl Serialize for StoredPet {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Vec<StoredPet>")]
 pub(crate) struct PetList {
-    /// None of them is empty.
+    /// The pieces. None of them is empty.
     pieces: Vec<Arc<Vec<StoredPet>>>,
 }
 

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 /// The place of a row in its input, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// The line on which it starts.
+    /// The line on which the row starts.
     Line(usize),
-    /// Its number, if several rows start on one line.
+    /// The number of the row, if several rows start on one line.
     Row(usize),
 }
 

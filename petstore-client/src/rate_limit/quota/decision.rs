@@ -41,7 +41,7 @@ const LATE: i64 = 2 * SECOND;
 /// Whether a request may be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It may be sent. No other request may be sent while a probe is in flight.
+    /// The request may be sent. No other request may be sent while a probe is in flight.
     Send { probe: bool },
     /// Wait until the end of the block.
     WaitUntil(Block),
@@ -54,9 +54,9 @@ pub(crate) enum Decision {
 /// The requests that are reserved or in flight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InFlight {
-    /// All of them, of all processes that share the ledger.
+    /// All such requests, of all processes that share the ledger.
     pub(crate) all: u64,
-    /// Those of the client that asks, if it has a limit of its own (`max_in_flight`).
+    /// Those of the client that asks, if it has its own limit (`max_in_flight`).
     pub(crate) of_client: u64,
     /// Whether one is a probe.
     pub(crate) has_probe: bool,

@@ -36,7 +36,7 @@ const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
 const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
 /// A response changes the mean latency by one part in this many.
 const LATENCY_WEIGHT: u32 = 16;
-/// The most windows kept: a service has two quotas, whose limits may change.
+/// The maximum number of windows that are kept. A service has two quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
 /// Above this own share, no other client uses the key.
 const SOLE_USER_SHARE: f64 = 0.95;
@@ -50,7 +50,7 @@ pub(crate) struct Ledger {
     windows: Vec<Window>,
     /// The block of the last 429. It is kept past its end, until a later response is not a 429.
     blocked: Option<Block>,
-    /// Whether a response has told how much may be sent, or that the service does not describe its
+    /// Whether a response has shown how much may be sent, or that the service does not describe its
     /// quotas. If not, a probe must go first.
     described: bool,
     /// Whether a response other than a 429 came while the minute's quota was known, and no

@@ -18,7 +18,7 @@ pub(crate) const MAX_LEASE: Duration = Duration::from_secs(600);
 pub(crate) const MAX_COUNT: u64 = 1 << 48;
 /// How long a request may take to reach the service.
 const MAX_TRANSIT: Duration = Duration::from_secs(1);
-/// The most groups of lost requests.
+/// The maximum number of groups of lost requests.
 const MAX_LOST_GROUPS: usize = 16;
 /// Requests lost within this time form one group.
 const LOST_GROUP: u64 = SECOND.unsigned_abs() / 4;

@@ -7,7 +7,8 @@ use crate::rate_limit::view::Plan;
 /// How a client uses a key's quotas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
-    /// The most requests of the client in flight. With `None`, the limit follows the quotas.
+    /// The maximum number of requests of the client in flight. With `None`, the limit follows the
+    /// quotas.
     pub(crate) max_in_flight: Option<MaxInFlight>,
     /// The caller's part of each quota: above 0, up to 1.
     pub(crate) share: f64,
@@ -21,7 +22,7 @@ pub(crate) struct Policy {
 /// Bounds that leave room for processes that cannot be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unseen {
-    /// The most requests in flight.
+    /// The maximum number of requests in flight.
     pub(crate) in_flight: u64,
     /// The requests that are left unused at the end of a window.
     pub(crate) kept: u64,
@@ -59,8 +60,8 @@ impl Policy {
     }
 }
 
-/// The most requests that one client may have in flight. It does not limit other clients with the
-/// key.
+/// The maximum number of requests that one client may have in flight. It does not limit other
+/// clients with the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MaxInFlight {
     client: ClientId,

@@ -37,7 +37,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// A member reserves at most what it uses in this time, or in two pauses between its updates if
 /// that is longer.
 const PREFETCH_TIME: Duration = Duration::from_secs(2);
-/// The most outcomes kept while the store is unreachable; the oldest are dropped.
+/// The maximum number of outcomes that are kept while the store is unreachable. The oldest are
+/// dropped.
 const MAX_OUTCOMES: usize = 64;
 /// A member stops using its reservations this long before the others may count it as dead.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);

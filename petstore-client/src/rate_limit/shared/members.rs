@@ -6,7 +6,8 @@ use super::slot::{MEMBER_LEASE, MemberId, Slot};
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
-/// The most members in a record. With a million requests a minute, this many still fit into it.
+/// The maximum number of members in a record. With a million requests a minute, this many still fit
+/// into it.
 pub(crate) const MAX_MEMBERS: usize = 100;
 
 /// A probe: the only request in flight while the quota is unknown.

@@ -170,7 +170,7 @@ impl Record {
 #[derive(Serialize, Deserialize)]
 struct Stored<R> {
     epoch: u64,
-    /// When it was written, on the store's clock and the wall clock.
+    /// When the record was written, by the store's clock and by the wall clock.
     at: LocalTime,
     wall: ServiceTime,
     record: R,

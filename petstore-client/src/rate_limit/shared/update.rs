@@ -27,7 +27,7 @@ const MAX_ASK_INTERVAL: Duration = Duration::from_millis(1_600);
 /// How soon a member tries again while others have not reported to a restored record.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// How soon a response is expected, at least.
+/// The least time after which a response is expected.
 const MIN_RESPONSE_TIME: Duration = Duration::from_millis(100);
 /// Members that wait for a reset try at random instants within this time after it.
 const MAX_SPREAD: Duration = Duration::from_millis(300);

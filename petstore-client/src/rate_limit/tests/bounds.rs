@@ -385,7 +385,7 @@ fn the_four_windows_that_leave_the_least_are_kept() {
         let request = send(&mut local, 0);
         answer(&mut local, request, 0, reading(limit, remaining, 60));
     }
-    // Those that are not described are counted down.
+    // Windows that no response describes are counted down.
     assert_eq!(limits(&local), [20, 30, 40, 50]);
     let left: Vec<_> = local
         .ledger()

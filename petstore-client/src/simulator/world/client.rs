@@ -1,5 +1,5 @@
-//! The clients of the simulation: the ledger, an oracle that knows the service's state, and common
-//! simple policies.
+//! The clients of the simulation: the real ledger, an oracle that knows the service's state, and
+//! common simple policies.
 
 use std::time::Duration;
 

@@ -39,7 +39,7 @@ pub(in crate::simulator) struct Model {
     pub(in crate::simulator) date_ahead: i64,
     /// Changes of the service's clock: the time since the start, and the difference.
     pub(in crate::simulator) steps: Vec<(i64, i64)>,
-    /// Whether Remaining does not count the request itself.
+    /// Whether Remaining says how many requests were left before this one.
     pub(in crate::simulator) counts_before: bool,
     pub(in crate::simulator) dates: bool,
     pub(in crate::simulator) wait: Wait,

@@ -78,9 +78,9 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BackOff {
     NotFound,
-    /// It does, by hammering, and the client is still too fast.
+    /// The row breaks the rule by hammering, and the client is still too fast.
     Hammering,
-    /// It did, by hammering, and the client has slowed down.
+    /// The row broke the rule by hammering, and the client has slowed down.
     Found,
 }
 

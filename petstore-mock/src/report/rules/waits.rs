@@ -36,7 +36,7 @@ pub(in crate::report) struct Waits {
 pub(in crate::report) enum Timing {
     /// There was no wait, or it had ended.
     InTime,
-    /// It came early, but its worker may not have known of the wait.
+    /// The request came early, but its worker may not have known of the wait.
     Excused,
     Early,
 }

@@ -57,9 +57,9 @@ impl Random {
 /// How a program uses connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// Each worker keeps one.
+    /// Each worker keeps one connection.
     Kept,
-    /// Each request opens one.
+    /// Each request opens a connection.
     New,
     /// All workers share a pool. The connection that was used last is used first.
     Pooled,
@@ -78,7 +78,7 @@ pub(super) struct Request {
 /// What a worker learns from a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
-    /// `None` without a response.
+    /// The status; `None` if no response came.
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<u32>,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::super::journal::IdWindow;
 
-/// The most pets that are named for a row.
+/// The maximum number of pets that are named for a row.
 const MAX_NAMED: usize = 10;
 
 /// The fields of a pet, except its id, as the service writes them.

@@ -1,4 +1,4 @@
-//! What a member does while its store is unreachable. It goes on, at a pace that leaves room for
+//! What a member does while its store is unreachable. It continues, at a pace that leaves room for
 //! the members that it cannot see.
 
 mod pace;

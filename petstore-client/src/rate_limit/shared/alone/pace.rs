@@ -153,7 +153,7 @@ pub(crate) struct Pace {
     others_until: Option<LocalTime>,
     /// The number of measurements.
     measurements: u32,
-    /// The most requests in flight since the last measurement.
+    /// The highest number of requests in flight since the last measurement.
     most_in_flight: u64,
     /// How fast the rest falls: the logarithm of its change in one latency.
     decay: f64,

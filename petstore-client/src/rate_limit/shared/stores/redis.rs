@@ -48,7 +48,7 @@ const MAX_CONFLICTS: u32 = 50;
 /// The bounds of the delay after conflicts, which starts at two round trips, and doubles.
 const MIN_CONFLICT_PAUSE: Duration = Duration::from_millis(1);
 const MAX_CONFLICT_PAUSE: Duration = Duration::from_millis(100);
-/// The most records kept in memory.
+/// The maximum number of records that are kept in memory.
 const MAX_RECORDS: usize = 1_024;
 
 /// Shares limits between machines, through Redis 6.2 or later, or a compatible server.
