@@ -342,6 +342,7 @@ impl Limiter {
             }
             _ => {}
         }
+        // The first in line also watches for suspensions and ended leases, for all others.
         if is_first {
             wake = wake.min(instant + SUSPENSION_INTERVAL);
             if let Some(end) = state.engine.local().first_lease_end() {

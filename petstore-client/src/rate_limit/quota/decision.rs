@@ -233,6 +233,7 @@ impl Question<'_> {
         service_now: ServiceTime,
     ) {
         if self.ledger.has_passed(window, service_now) {
+            // No response describes the next window yet, so it counts as the rest of this one.
             if left == 0 {
                 capacity.must_probe = true;
             } else {
@@ -240,6 +241,7 @@ impl Question<'_> {
             }
             return;
         }
+        // In other cases, the response to a request in flight may show that more is left.
         if left == 0 && (self.in_flight.all == 0 || window.remaining() == 0) {
             let opens = window.reset().plus(self.ledger.reset_margin(service_now));
             capacity.block(Block {

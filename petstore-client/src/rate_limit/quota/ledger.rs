@@ -142,6 +142,7 @@ impl Ledger {
             return Recorded::default();
         }
         self.settle(sent);
+        // A refused request uses no quota.
         let counted = if head.status == 429 {
             0
         } else {
@@ -149,6 +150,7 @@ impl Ledger {
         };
         let earliest = self.clock.earliest(now);
         self.usage.count(counted, earliest);
+        // The headers of a 401 describe no quota of this key (specification, section 8).
         if head.status == 401 {
             return Recorded::default();
         }
@@ -162,6 +164,7 @@ impl Ledger {
         {
             self.reset_margin = (self.reset_margin + RESET_MARGIN_STEP).min(MAX_RESET_MARGIN);
         }
+        // A reading of a window that has ended says nothing about the current one.
         let current = reading.filter(|reading| reading.reset >= earliest);
         let outstanding = reserved + self.lost.count();
         let opened_window = self.learn(current, (outstanding, counted), (sent, now, earliest));

@@ -29,6 +29,7 @@ pub(crate) struct Window {
     /// The reset when the window was opened.
     anchor: ServiceTime,
     opened_at: LocalTime,
+    /// How many requests were left when, of the own ones, only the opening one was counted.
     opened_with: u64,
     /// Own answered requests in this window, without the one that opened it.
     own: u64,
