@@ -1,28 +1,24 @@
 //! The builder of a client, which checks its settings.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+mod build;
 
-use http::{HeaderMap, HeaderValue, header};
+use std::fmt;
+use std::time::Duration;
 
 use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
 use crate::backoff::Backoff;
-use crate::client::{Client, Core};
+use crate::client::Client;
 use crate::error::Error;
 use crate::events::{AttemptRequest, Event, Events};
 use crate::http::base_url::BaseUrl;
-use crate::http::extra_headers::additional_header;
 use crate::options::{RequestOptions, option_setters};
 #[cfg(feature = "shared-limits")]
 use crate::rate_limit::LimitStore;
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TimeSource;
-use crate::rate_limit::{ClientLimiters, MaxInFlight, Plan, Policy, SharedStore};
-use crate::retry::{Classifier, FailedAttempt, Retries, RetryAdvice, RetryBudget};
-use crate::transport::{BoxTransport, Builtin, Connection, Network, Proxy, Route, Tls, Transport};
-
-const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
+use crate::rate_limit::{MaxInFlight, Plan, Policy, SharedStore};
+use crate::retry::{Classifier, FailedAttempt, RetryAdvice, RetryBudget};
+use crate::transport::{BoxTransport, Builtin, Connection, Proxy, Tls, Transport};
 
 /// Wraps the built-in transport in one of the program.
 type Wrapper = Box<dyn FnOnce(Builtin) -> BoxTransport + Send + Sync>;
@@ -283,7 +279,7 @@ impl ClientBuilder {
     /// use the key. [`Event::SharedStore`] reports when that begins and ends.
     #[cfg(feature = "shared-limits")]
     pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
-        self.store = Some(Arc::new(store));
+        self.store = Some(std::sync::Arc::new(store));
         self
     }
 
@@ -325,113 +321,6 @@ impl ClientBuilder {
         self.isolated = true;
         self.test_clock = Some(TimeSource::of_service(now));
         self
-    }
-
-    /// Builds the client.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the base URL, the key or another setting is invalid. The message says which
-    /// setting, and why.
-    pub fn build(mut self) -> Result<Client, Error> {
-        let base = BaseUrl::parse(&self.base_url, self.insecure)
-            .map_err(|problem| Error::config("base URL", problem))?;
-        let credentials = self.credentials.take().unwrap_or_else(|| {
-            Err(Error::config(
-                "API key",
-                "none was given; set `api_key` or `api_key_provider`",
-            ))
-        })?;
-        self.check()?;
-        let headers = self.headers()?;
-        let route = match (self.transport, self.wrapper) {
-            (Some(transport), _) => Route::Custom(transport),
-            (None, Some(wrap)) => Route::Wrapped(wrap(self.connection.build(&base)?)),
-            (None, None) => Route::Builtin(self.connection.build(&base)?),
-        };
-        let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
-        #[cfg(feature = "test-util")]
-        let limiters = if self.isolated {
-            limiters.isolated(self.test_clock)
-        } else {
-            limiters
-        };
-        let core = Core {
-            network: Network::new(base.as_url(), route),
-            base,
-            credentials,
-            limiters,
-            policy: self.policy,
-            headers,
-            retries: Retries::new(self.backoff, self.classifier, self.budget),
-            events: self.events,
-        };
-        Ok(Client {
-            core: Arc::new(core),
-            options: self.options,
-        })
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let fail = |setting, problem: &str| Err(Error::config(setting, problem));
-        let Policy {
-            max_in_flight,
-            share,
-            plan,
-            ..
-        } = self.policy;
-        if self.options.max_attempts == Some(0) {
-            return fail("number of attempts", "it must be at least 1");
-        }
-        if !(share > 0.0 && share <= 1.0) {
-            let problem = format!("it is {share}, and must be above 0 and at most 1");
-            return fail("quota share", &problem);
-        }
-        if max_in_flight.is_some_and(|limit| limit.most() == 0) {
-            return fail("number of requests in flight", "it must be at least 1");
-        }
-        if plan.is_some_and(|plan| plan.minute_limit() == Some(0) || plan.day_limit() == Some(0)) {
-            return fail("plan", "a quota of 0 would block every call");
-        }
-        if let Some(problem) = self.budget.problem() {
-            return fail("retry budget", &problem);
-        }
-        #[cfg(feature = "test-util")]
-        if self.test_clock.is_some() && self.store.is_some() {
-            return fail("service clock", "shared limits do not work with it");
-        }
-        if self.transport.is_some() && self.wrapper.is_some() {
-            return fail(
-                "transport",
-                "`transport` replaces the built-in one that `wrap_transport` wraps; use one of them",
-            );
-        }
-        match self.connection.any() {
-            Some(setting) if self.transport.is_some() => fail(
-                setting,
-                "it is for the built-in transport, which `transport` replaces",
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the headers of every request.
-    fn headers(&self) -> Result<HeaderMap, Error> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        let agent = match &self.user_agent {
-            Some(product) => format!("{product} {USER_AGENT}"),
-            None => USER_AGENT.to_owned(),
-        };
-        let agent = HeaderValue::try_from(agent)
-            .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
-        headers.insert(header::USER_AGENT, agent);
-        for (name, value) in &self.headers {
-            let (name, value) = additional_header(name, value.as_str())
-                .map_err(|problem| Error::config("default header", problem))?;
-            headers.insert(name, value);
-        }
-        Ok(headers)
     }
 }
 

@@ -1,0 +1,151 @@
+//! What limits a call, and what it has used of that.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::limits::CallLimits;
+use super::observer::Observer;
+use crate::clock;
+use crate::error::Error;
+use crate::rate_limit::{Acquire, Limiter, Permit, Policy};
+use crate::request::Request;
+use crate::retry::Retries;
+
+/// What limits a call and its retries.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'c> {
+    /// The request says whether it is idempotent.
+    pub(super) request: &'c Request,
+    /// The deadline, the number of attempts and the maximum wait.
+    pub(super) limits: &'c CallLimits,
+    /// The back-off, the budget and the classifier.
+    pub(super) retries: &'c Retries,
+    /// How the client uses the quotas.
+    pub(super) policy: Policy,
+}
+
+/// What a call has used of its limits.
+pub(super) struct Progress<'c> {
+    rules: Rules<'c>,
+    /// The used part of `max_wait`.
+    blocked_for: Duration,
+    has_reauthorized: bool,
+    /// Whether the next attempt is sent even if the rate limits are known to be used up.
+    forced: bool,
+    /// The call's place in the limiter's queue. Retries keep it.
+    place: Option<u64>,
+}
+
+impl<'c> Progress<'c> {
+    pub(super) fn new(rules: Rules<'c>) -> Self {
+        Self {
+            rules,
+            blocked_for: Duration::ZERO,
+            has_reauthorized: false,
+            forced: rules.request.forced,
+            place: None,
+        }
+    }
+
+    /// Waits until the limiter permits a request. Returns the permit and the duration of the wait.
+    pub(super) async fn acquire<'l>(
+        &mut self,
+        limiter: &'l Limiter,
+        observer: &mut Observer<'_>,
+    ) -> Result<(Permit<'l>, Duration), Error> {
+        let limits = self.rules.limits;
+        let began = clock::now();
+        let request = Acquire {
+            place: self.place,
+            priority: limits.priority(),
+            policy: self.rules.policy,
+            latest: self.latest_unblocked(began),
+            forced: std::mem::take(&mut self.forced),
+            lease: limits.lease(),
+        };
+        let mut was_blocked = false;
+        let acquired = limiter.acquire(request, |wait| {
+            was_blocked |= wait.blocked.is_some();
+            observer.waiting(wait);
+        });
+        let acquired = timeout_at(limits.deadline(), acquired).await;
+        observer.check_store(limiter);
+        let waited = match &acquired {
+            Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
+            _ => clock::now().saturating_duration_since(began),
+        };
+        observer.waited(waited);
+        if was_blocked {
+            self.blocked_for += waited;
+        }
+        match acquired {
+            Ok(Ok(permit)) => {
+                self.place = Some(permit.place());
+                Ok((permit, waited))
+            }
+            Ok(Err(blocked)) => {
+                let allowed = self.allowed_wait(clock::now());
+                Err(Error::rate_limited(blocked).with_allowed_wait(allowed))
+            }
+            Err(_) => Err(limits.timed_out(false)),
+        }
+    }
+
+    /// Fails if no attempt is left, or if a 429 blocks for longer than the call may wait.
+    pub(super) fn check_block(&self, error: Error) -> Result<(), Error> {
+        if !self.may_try_again(&error) {
+            return Err(error);
+        }
+        let now = clock::now();
+        match error.retry_after() {
+            Some(wait) if clock::after(now, wait) > self.latest_unblocked(now) => {
+                Err(error.with_allowed_wait(self.allowed_wait(now)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns how long to wait before another attempt: the back-off plus the `Retry-After` of a
+    /// 5xx. It delays only this call. Returns `None` if the attempts, the time or the budget are
+    /// used up.
+    pub(super) fn delay(&mut self, error: &Error, backoff: Duration) -> Option<Duration> {
+        let asked = error.retry_after().unwrap_or_default();
+        let delay = backoff.saturating_add(asked);
+        let now = clock::now();
+        let end = clock::after(now, delay);
+        if !self.may_try_again(error) || end >= self.rules.limits.deadline() {
+            return None;
+        }
+        if !asked.is_zero() && end > self.latest_unblocked(now) {
+            return None;
+        }
+        if !self.rules.retries.spend() {
+            return None;
+        }
+        self.blocked_for += asked;
+        Some(delay)
+    }
+
+    /// Returns whether the call may use another key. It may do so once.
+    pub(super) fn may_reauthorize(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_reauthorized, true)
+    }
+
+    fn may_try_again(&self, error: &Error) -> bool {
+        // An attempt whose key was replaced does not count.
+        let counted = error.attempts() - u32::from(self.has_reauthorized);
+        counted < self.rules.limits.max_attempts()
+    }
+
+    /// Returns the latest instant until which rate limits may block the next attempt.
+    fn latest_unblocked(&self, now: Instant) -> Instant {
+        let limits = self.rules.limits;
+        let left = limits.max_wait().saturating_sub(self.blocked_for);
+        clock::after(now, left).min(limits.deadline())
+    }
+
+    fn allowed_wait(&self, now: Instant) -> Duration {
+        self.latest_unblocked(now).saturating_duration_since(now)
+    }
+}

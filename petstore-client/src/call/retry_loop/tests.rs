@@ -1,0 +1,307 @@
+//! Tests of the retry loop with a scripted service.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::super::limits::CallLimits;
+use super::super::record::CallRecord;
+use super::*;
+use crate::auth::{ApiKey, provider_fn};
+use crate::backoff::Backoff;
+use crate::error::{ErrorResponse, TimeoutKind};
+use crate::events::Events;
+use crate::options::RequestOptions;
+use crate::rate_limit::Policy;
+use crate::retry::{Classifier, Retries, RetryAdvice, RetryBudget};
+
+/// What the service does with one attempt.
+#[derive(Clone, Copy)]
+enum Act {
+    Status(u16),
+    /// A 5xx or 429 with this `Retry-After`, in seconds.
+    Later(u16, u64),
+    NotSent,
+    Lost,
+}
+
+/// A service that follows a script, and records the keys that it gets.
+struct Script {
+    acts: VecDeque<Act>,
+    keys: Vec<String>,
+}
+
+impl Sender for Script {
+    type Answer = StatusCode;
+
+    async fn send(
+        &mut self,
+        credential: &Credential,
+        _: &Limiter,
+        permit: Permit<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<StatusCode, Error> {
+        let key = credential.authorization.to_str().unwrap();
+        self.keys.push(key.replace("Bearer ", ""));
+        observer.begin_attempt();
+        observer.sending(None);
+        let response = |status: u16, headers: HeaderMap| {
+            let mut response = http::Response::new(Bytes::new());
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            *response.headers_mut() = headers;
+            Ok(response)
+        };
+        let mut blocked = None;
+        let result = match self.acts.pop_front().unwrap_or(Act::Status(200)) {
+            Act::Status(status) => response(status, HeaderMap::new()),
+            Act::Later(status, seconds) => {
+                let headers = [(http::header::RETRY_AFTER, seconds.into())];
+                let headers = headers.into_iter().collect();
+                blocked = permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
+                response(status, headers)
+            }
+            Act::NotSent => {
+                permit.not_sent();
+                Err(Error::new(ErrorKind::Connect, "refused"))
+            }
+            Act::Lost => Err(Error::timed_out(
+                TimeoutKind::Attempt,
+                Duration::from_secs(1),
+                true,
+            )),
+        };
+        let response = observer.finished(None, Duration::ZERO, result, |_| Bytes::new())?;
+        if response.status().is_success() {
+            return Ok(response.status());
+        }
+        let response = ErrorResponse::new(response);
+        let error = match blocked {
+            Some(blocked) => Error::rate_limited(blocked).with_response(response),
+            None => Error::from_response(response),
+        };
+        Err(observer.complete(error))
+    }
+}
+
+/// A call with scripted attempts and recorded pauses.
+struct Scene {
+    request: Request,
+    options: RequestOptions,
+    budget: RetryBudget,
+    classifier: Option<Classifier>,
+    credentials: Credentials,
+}
+
+/// What a call did.
+struct Outcome {
+    result: Result<StatusCode, Error>,
+    pauses: Vec<Duration>,
+    keys: Vec<String>,
+}
+
+impl Scene {
+    fn new(method: Method) -> Self {
+        let url = "http://127.0.0.1/v1/pets".parse().unwrap();
+        let authorization = ApiKey::new("one").authorization().unwrap();
+        Self {
+            request: Request::new("test", method, url),
+            options: RequestOptions::new(),
+            budget: RetryBudget::new(),
+            classifier: None,
+            credentials: Credentials::Fixed(authorization),
+        }
+    }
+
+    async fn run(self, acts: &[Act]) -> Outcome {
+        let seconds = Duration::from_secs;
+        let backoff = Backoff::new().initial(seconds(1)).max(seconds(1));
+        let retries = Retries::new(backoff, self.classifier, self.budget);
+        let _in_flight = retries.begin_call();
+        let limits = CallLimits::new(&self.options);
+        let base = "http://127.0.0.1/v1".parse().unwrap();
+        // A limiter without quotas: every request is permitted unless a 429 blocks.
+        let policy = Policy {
+            rate_limiting: false,
+            ..Policy::default()
+        };
+        let limiters = ClientLimiters::new(base, None).isolated(None);
+        let rules = Rules {
+            request: &self.request,
+            limits: &limits,
+            retries: &retries,
+            policy,
+        };
+        let events = Events::default();
+        let record = CallRecord::new("test".into(), self.request.idempotent);
+        let mut observer = Observer::new(&events, &self.request, &record);
+        let mut script = Script {
+            acts: acts.iter().copied().collect(),
+            keys: Vec::new(),
+        };
+        let pauses = Mutex::new(Vec::new());
+        let sleep = |delay| {
+            pauses.lock().unwrap().push(delay);
+            std::future::ready(())
+        };
+        let credentials = &self.credentials;
+        let result = retry_loop(
+            rules,
+            credentials,
+            &limiters,
+            &mut script,
+            sleep,
+            &mut observer,
+        )
+        .await;
+        Outcome {
+            result,
+            pauses: pauses.into_inner().unwrap(),
+            keys: script.keys,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_retried_after_a_pause_until_an_attempt_succeeds() {
+    let acts = [Act::Status(503), Act::Lost, Act::NotSent];
+    let outcome = Scene::new(Method::GET).run(&acts).await;
+    assert_eq!(outcome.result.unwrap(), StatusCode::OK);
+    assert_eq!((outcome.pauses.len(), outcome.keys.len()), (3, 4));
+    let max = Duration::from_millis(1_001);
+    assert!(outcome.pauses.iter().all(|pause| *pause <= max));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_maybe_processed_is_retried_only_if_idempotent() {
+    let lost = Scene::new(Method::POST).run(&[Act::Lost]).await;
+    assert!(lost.result.unwrap_err().may_have_been_processed());
+    assert_eq!(lost.keys.len(), 1);
+    let refused = Scene::new(Method::POST).run(&[Act::NotSent]).await;
+    assert_eq!((refused.pauses.len(), refused.keys.len()), (1, 2));
+    let mut declared = Scene::new(Method::POST);
+    declared.request.idempotent = true;
+    assert_eq!(declared.run(&[Act::Lost]).await.keys.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_budget_and_time_limit_the_retries() {
+    let failures = [Act::Status(503); 9];
+    let sent = async |scene: Scene| {
+        let outcome = scene.run(&failures).await;
+        assert_eq!(outcome.pauses.len() + 1, outcome.keys.len());
+        outcome.result.unwrap_err().attempts()
+    };
+    assert_eq!(sent(Scene::new(Method::GET)).await, 4);
+    let mut scene = Scene::new(Method::GET);
+    scene.options.max_attempts = Some(7);
+    assert_eq!(sent(scene).await, 7);
+    let mut scene = Scene::new(Method::GET);
+    scene.options.timeout = Some(Duration::ZERO);
+    let outcome = scene.run(&failures).await;
+    assert!(outcome.result.unwrap_err().is_timeout());
+    assert_eq!(outcome.keys.len(), 0, "nothing is sent after the deadline");
+    let mut scene = Scene::new(Method::GET);
+    scene.options.max_attempts = Some(9);
+    scene.budget = RetryBudget::new().ratio(0.0).min_per_second(0);
+    assert_eq!(
+        sent(scene).await,
+        4,
+        "three retries for each call in flight"
+    );
+    let mut scene = Scene::new(Method::GET);
+    scene.classifier = Some(Box::new(|_| RetryAdvice::Stop));
+    assert_eq!(sent(scene).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_retry_after_of_a_5xx_is_added_to_the_pause() {
+    let acts = [Act::Later(503, 40), Act::Later(503, 70)];
+    let outcome = Scene::new(Method::GET).run(&acts).await;
+    assert!(outcome.result.is_ok());
+    // The back-off is random, and practically never 0.
+    assert!(outcome.pauses[0] > Duration::from_secs(40));
+    assert!(outcome.pauses[1] > Duration::from_secs(70));
+    let acts = [Act::Later(503, 60), Act::Later(503, 61)];
+    let outcome = Scene::new(Method::GET).run(&acts).await;
+    assert_eq!(outcome.pauses.len(), 1, "121 s are more than max_wait");
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Server);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_is_waited_out_by_the_limiter_without_a_pause() {
+    let began = clock::now();
+    let outcome = Scene::new(Method::POST).run(&[Act::Later(429, 30)]).await;
+    assert!(outcome.result.is_ok());
+    assert_eq!((outcome.pauses.len(), outcome.keys.len()), (0, 2));
+    let waited = clock::now() - began;
+    assert!(waited >= Duration::from_secs(30), "{waited:?}");
+    let outcome = Scene::new(Method::GET).run(&[Act::Later(429, 121)]).await;
+    let error = outcome.result.unwrap_err();
+    assert!(error.is_rate_limited() && outcome.keys.len() == 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_first_attempt_ignores_what_is_known_of_the_limits() {
+    let mut scene = Scene::new(Method::GET);
+    scene.request.forced = true;
+    let began = clock::now();
+    let outcome = scene.run(&[Act::Later(429, 30)]).await;
+    assert!(outcome.result.is_ok());
+    let waited = clock::now() - began;
+    assert!(waited >= Duration::from_secs(30), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_delete_that_finds_nothing_says_why() {
+    let explained = "; an earlier attempt, whose response was lost, may have deleted it";
+    for status in [404, 410] {
+        let missing = Act::Status(status);
+        let outcome = Scene::new(Method::DELETE).run(&[Act::Lost, missing]).await;
+        let error = outcome.result.unwrap_err().to_string();
+        assert!(error.contains(explained), "{error}");
+        for (method, acts) in [
+            (Method::DELETE, vec![missing]),
+            (Method::DELETE, vec![Act::NotSent, missing]),
+            (Method::GET, vec![Act::Lost, missing]),
+        ] {
+            let error = Scene::new(method).run(&acts).await.result.unwrap_err();
+            assert!(!error.to_string().contains(explained), "{error}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_key_is_replaced_once_without_using_an_attempt() {
+    let rotating = || {
+        let mut scene = Scene::new(Method::POST);
+        scene.options.max_attempts = Some(1);
+        scene.credentials = Credentials::provided(provider_fn(async |rejected: Option<ApiKey>| {
+            let key = if rejected.is_some() { "two" } else { "one" };
+            Ok(ApiKey::new(key))
+        }));
+        scene
+    };
+    let outcome = rotating().run(&[Act::Status(401)]).await;
+    assert!(outcome.result.is_ok());
+    assert_eq!(outcome.keys, ["one", "two"]);
+    let outcome = rotating().run(&[Act::Status(401); 3]).await;
+    assert_eq!(outcome.keys, ["one", "two"]);
+    assert_eq!(outcome.result.unwrap_err().attempts(), 2);
+    let outcome = Scene::new(Method::GET).run(&[Act::Status(401)]).await;
+    assert_eq!(outcome.keys, ["one"], "a fixed key has no replacement");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_is_asked_for_again_after_a_long_wait() {
+    let mut scene = Scene::new(Method::GET);
+    let keys = Mutex::new(["one", "one", "two"].into_iter());
+    scene.credentials = Credentials::provided(provider_fn(move |_| {
+        let key = keys.lock().unwrap().next().unwrap();
+        std::future::ready(Ok(ApiKey::new(key)))
+    }));
+    let outcome = scene.run(&[Act::Later(429, 6)]).await;
+    assert_eq!(outcome.result.unwrap(), StatusCode::OK);
+    assert_eq!(outcome.keys, ["one", "two"]);
+}

@@ -1,0 +1,290 @@
+//! What programs read from an error, and how it is shown.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+
+use super::kind::{ErrorKind, TimeoutKind};
+use super::response::ErrorResponse;
+use super::{Error, Result};
+use crate::clock;
+use crate::http::headers;
+use crate::rate_limit::{Blocked, QuotaWindow};
+
+impl Error {
+    /// Returns whether the request of the last attempt may have reached the service.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.0.sent
+    }
+
+    pub(crate) fn response(&self) -> Option<&ErrorResponse> {
+        self.0.response.as_ref()
+    }
+
+    /// Returns the status of the response, if any.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        self.response().map(|response| response.status)
+    }
+
+    /// Returns what is wrong and what to do, without the operation and the attempts, for programs
+    /// that name those themselves. It is safe to print on a terminal.
+    #[must_use]
+    pub fn problem(&self) -> Cow<'_, str> {
+        match self.0.repeat {
+            Some(advice) if !self.is_unsafe_to_repeat() => {
+                format!("{}; {advice}", self.0.message).into()
+            }
+            _ => (&*self.0.message).into(),
+        }
+    }
+
+    /// Returns whether sending the request again may do the same thing twice.
+    fn is_unsafe_to_repeat(&self) -> bool {
+        self.may_have_been_processed() && !self.0.stats.idempotent
+    }
+
+    /// Returns the service's `code` as sent. The set of codes is open.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.response()?.code.as_deref()
+    }
+
+    /// Returns the service's `message` as sent. It may contain control characters.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        self.response()?.message.as_deref()
+    }
+
+    /// Returns the body of the response, at most 64 KiB, without the API key. It is empty if the
+    /// response was too large.
+    #[must_use]
+    pub fn body(&self) -> Option<&Bytes> {
+        self.response().map(|response| &response.body)
+    }
+
+    /// Decodes the body of the response, for services whose Error object has more fields.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Problem {
+    ///     field: String,
+    /// }
+    ///
+    /// fn show(error: &petstore_client::Error) {
+    ///     if let Ok(problem) = error.json::<Problem>() {
+    ///         println!("`{}` is wrong", problem.field);
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::Decode`] if there is no response, or if its body is not JSON of this
+    /// type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        let Some(ErrorResponse {
+            status,
+            headers,
+            body,
+            ..
+        }) = self.response()
+        else {
+            return Err(Self::new(ErrorKind::Decode, "there is no response to read"));
+        };
+        serde_json::from_slice(body)
+            .map_err(|problem| Self::decode::<T>(*status, headers.clone(), body, problem))
+    }
+
+    /// Returns the headers of the response, if any.
+    #[must_use]
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.response().map(|response| &response.headers)
+    }
+
+    /// Returns the quota that the response describes (specification, section 8).
+    #[must_use]
+    pub fn quota(&self) -> Option<QuotaWindow> {
+        QuotaWindow::read(self.headers()?)
+    }
+
+    /// Returns the time of the response (`Date`), if any.
+    #[must_use]
+    pub fn date(&self) -> Option<SystemTime> {
+        headers::date(self.headers()?)
+    }
+
+    /// Returns the path in the JSON at which decoding failed, such as `[3].categoryId`; `.` is the
+    /// root. It is escaped, and cut to 200 characters.
+    #[must_use]
+    pub fn decode_path(&self) -> Option<&str> {
+        self.0.decode_path.as_deref()
+    }
+
+    /// Returns the block that ended the call, if any.
+    #[must_use]
+    pub fn blocked(&self) -> Option<&Blocked> {
+        self.0.blocked.as_ref()
+    }
+
+    /// Returns when to retry, on the service's clock: at the end of the block, or after the
+    /// `Retry-After` of a 5xx or 408.
+    #[must_use]
+    pub fn retry_at(&self) -> Option<SystemTime> {
+        match self.blocked() {
+            Some(blocked) => Some(blocked.until),
+            None => self
+                .date()
+                .unwrap_or_else(clock::wall)
+                .checked_add(self.retry_after()?),
+        }
+    }
+
+    /// Returns the time from the error to [`retry_at`](Self::retry_at). Unlike that, it does not
+    /// depend on a correct local clock. Round it up if you send it on in a `Retry-After`.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Some(blocked) = self.blocked() {
+            return Some(blocked.remaining);
+        }
+        let response = self.response()?;
+        if !response.status.is_server_error() && response.status != StatusCode::REQUEST_TIMEOUT {
+            return None;
+        }
+        let service_now = self.date().unwrap_or_else(clock::wall);
+        headers::retry_after(&response.headers, service_now)
+    }
+
+    /// Returns the operation: the specification's name (`listPets`), or the method and path.
+    #[must_use]
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
+    }
+
+    /// Returns the number of attempts; 0 if the call failed before the first, or if its runtime ended
+    /// or was blocked.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.0.stats.attempts
+    }
+
+    /// Returns how long the call waited: between attempts, for rate limits, and for other calls
+    /// with the key ([`WaitReason`](crate::rate_limit::WaitReason)).
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.0.stats.waited
+    }
+
+    /// Returns whether the service may have processed the request: the response was lost, or it was
+    /// a 5xx, for example. If `false`, the request is safe to send again.
+    #[must_use]
+    pub fn may_have_been_processed(&self) -> bool {
+        self.0.stats.may_have_acted
+    }
+
+    /// Returns the kind of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Returns the time limit that ended the call, if any.
+    #[must_use]
+    pub fn timeout(&self) -> Option<TimeoutKind> {
+        self.0.timeout
+    }
+
+    /// Returns whether the key is missing or invalid (401), or the key provider failed.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Unauthorized | ErrorKind::Credentials
+        )
+    }
+
+    /// Returns whether the resource or the path does not exist (404).
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.kind() == ErrorKind::NotFound
+    }
+
+    /// Returns whether a rate limit or a ban ended the call: a 429, or a wait beyond `max_wait`.
+    /// [`retry_at`](Self::retry_at) says when to retry.
+    #[must_use]
+    pub fn is_rate_limited(&self) -> bool {
+        self.kind() == ErrorKind::RateLimited
+    }
+
+    /// Returns whether a time limit expired, including the one for connecting.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.kind() == ErrorKind::Timeout
+    }
+
+    /// Returns whether connecting failed: [`ErrorKind::Connect`], [`ErrorKind::Tls`], or a time-out
+    /// while connecting.
+    #[must_use]
+    pub fn is_connect(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Connect | ErrorKind::Tls)
+            || self.timeout() == Some(TimeoutKind::Connect)
+    }
+
+    /// Returns whether the same call may succeed later: after a failed connection, a time-out, an
+    /// interruption, a 408 or 5xx, or a rate limit.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self.kind() {
+            ErrorKind::Connect
+            | ErrorKind::Timeout
+            | ErrorKind::Interrupted
+            | ErrorKind::RateLimited
+            | ErrorKind::Server => true,
+            _ => self.status() == Some(StatusCode::REQUEST_TIMEOUT),
+        }
+    }
+}
+
+/// Includes the complete message, because a program whose `main` returns the error prints this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Error");
+        fields
+            .field("kind", &self.0.kind)
+            .field("message", &self.to_string());
+        fields
+            .field("attempts", &self.attempts())
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(operation) = &self.0.operation {
+            write!(f, "{operation} failed: ")?;
+        }
+        f.write_str(&self.problem())?;
+        if self.is_unsafe_to_repeat() {
+            f.write_str("; the request may have been processed: check before you retry")?;
+        }
+        match (self.attempts(), self.waited().as_secs()) {
+            (0 | 1, 0) => Ok(()),
+            (0 | 1, waited) => write!(f, " (after {waited} s of waiting)"),
+            (attempts, 0) => write!(f, " (after {attempts} attempts)"),
+            (attempts, waited) => {
+                write!(f, " (after {attempts} attempts and {waited} s of waiting)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
