@@ -281,9 +281,9 @@ fn slow(asked: &Arc<AtomicUsize>) -> impl ApiKeyProvider + use<> {
 async fn a_cached_key_is_kept_for_its_time_and_asked_for_by_one_call() {
     let server = Wire::start(|_| no_pets());
     let asked = Arc::new(AtomicUsize::new(0));
-    let keys = Arc::new(CachingProvider::new(slow(&asked), secs(60)));
+    let keys = CachingProvider::new(slow(&asked), secs(60));
     let client = builder(&server.base())
-        .api_key_provider(Arc::clone(&keys))
+        .api_key_provider(keys.clone())
         .build()
         .unwrap();
     let list = || async { client.pets().list().await.unwrap() };
@@ -316,6 +316,49 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
     assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 1);
     assert_eq!((asked.load(Ordering::Relaxed), server.count()), (2, 3));
+}
+
+#[derive(Debug)]
+struct Sealed;
+
+impl std::fmt::Display for Sealed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the vault is sealed")
+    }
+}
+
+impl std::error::Error for Sealed {}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_for_a_failing_vault_share_its_error() {
+    let server = Wire::start(|_| no_pets());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let vault = provider_fn(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        async {
+            tokio::time::sleep(millis(300)).await;
+            Err(Sealed.into())
+        }
+    });
+    // A cache of a cache, as in a program that gets one from a library.
+    let keys = CachingProvider::new(CachingProvider::new(vault, secs(60)), secs(60));
+    let client = builder(&server.base())
+        .api_key_provider(keys)
+        .build()
+        .unwrap();
+    let began = tokio::time::Instant::now();
+    let calls: Vec<_> = (0..64)
+        .map(|_| tokio::spawn(client.pets().list().send()))
+        .collect();
+    for call in calls {
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Credentials);
+        let source = std::error::Error::source(&error).unwrap();
+        assert!(source.is::<Sealed>(), "{source:?}");
+    }
+    assert_eq!((asked.load(Ordering::Relaxed), server.count()), (1, 0));
+    assert_eq!(began.elapsed(), millis(300));
 }
 
 #[tokio::test]

@@ -198,3 +198,44 @@ async fn a_key_refused_to_many_streams_of_http2_is_refreshed_once() {
         .collect();
     assert_eq!(connections.len(), 1, "HTTP/2 needs one connection");
 }
+
+#[tokio::test]
+async fn streams_of_http2_with_a_refused_key_share_the_vaults_failure() {
+    let old = format!("refused-{}", std::process::id());
+    let server = MockServer::builder()
+        .tls()
+        .key(&old, Plan::Business)
+        .start()
+        .await
+        .unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (count, key) = (Arc::clone(&asked), ApiKey::new(&*old));
+    let vault = provider_fn(move |_| {
+        let is_first = count.fetch_add(1, Ordering::Relaxed) == 0;
+        let key = key.clone();
+        async move {
+            if is_first {
+                return Ok(key);
+            }
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Err("the vault is sealed".into())
+        }
+    });
+    let client = Client::builder(server.url())
+        .api_key_provider(CachingProvider::new(vault, Duration::from_secs(300)))
+        .isolated_limits()
+        .max_in_flight(64)
+        .root_certificates(server.ca_certificate().unwrap())
+        .build()
+        .unwrap();
+    client.pets().list().await.unwrap();
+    server.keys().get(&old).unwrap().remove();
+    let calls = (0..STREAMS).map(|_| tokio::spawn(client.pets().list().send()));
+    for call in join_all(calls).await {
+        let error = call.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Credentials);
+    }
+    let refusals = asked.load(Ordering::Relaxed) - 1;
+    // A stream that is sent after the failure may ask again.
+    assert!((1..8).contains(&refusals), "{refusals}");
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, timeout_at};
 
+use super::failure::SharedFailure;
 use super::key::ApiKey;
 use super::provider::ApiKeyProvider;
 use crate::clock;
@@ -21,27 +22,27 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Caches the key of another provider for some time.
 ///
-/// After four fifths of `ttl`, it asks the provider for the next key in the background. At most one
-/// such request runs at a time. If the provider fails, the cache keeps the last key and logs one
-/// warning (target `petstore_client`). It asks again after a fifth of `ttl`, but at least a second
-/// and at most a minute later.
+/// After four fifths of `ttl`, it asks the provider for the next key in the background. If the
+/// provider fails, the cache keeps the last key and logs one warning (target `petstore_client`). It
+/// asks again after a fifth of `ttl`, but at least a second and at most a minute later. At most one
+/// request to the provider runs at a time. All callers that wait for it get its result, even if that
+/// is an error.
 ///
 /// After a 401, it asks the provider at once. If that fails too, the call fails with
 /// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). The key is not dropped: each further call
 /// tries it once more, because the service may have rejected it only for a moment.
 ///
-/// To [`invalidate`](Self::invalidate) the key later, keep this provider in an `Arc`.
+/// Clones share the key. To [`invalidate`](Self::invalidate) it later, keep one.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use std::time::Duration;
 /// use petstore_client::auth::{CachingProvider, provider_fn};
 /// use petstore_client::{ApiKey, Client};
 ///
 /// let vault = provider_fn(|_rejected| async { Ok(ApiKey::new("from the vault")) });
-/// let keys = Arc::new(CachingProvider::new(vault, Duration::from_secs(300)));
+/// let keys = CachingProvider::new(vault, Duration::from_secs(300));
 /// let client = Client::builder("https://petstore.example/v1")
-///     .api_key_provider(Arc::clone(&keys))
+///     .api_key_provider(keys.clone())
 ///     .build()?;
 /// // The program learns of a rotation.
 /// keys.invalidate();
@@ -67,6 +68,9 @@ struct CacheState {
     /// When the latest request for a new key began, whether or not it has ended.
     asked_at: Option<Instant>,
     is_failing: bool,
+    /// How many requests for a key have failed, and the latest failure.
+    failures: u64,
+    last_failure: Option<SharedFailure>,
     /// How many times the key was invalidated.
     invalidations: u64,
 }
@@ -184,14 +188,27 @@ impl<P: ApiKeyProvider> Cache<P> {
         self.state().known.as_ref().map(|known| known.key.clone())
     }
 
-    /// Asks the provider for a key, because the cache has no usable one.
+    /// Asks the provider for a key, because the cache has no usable one. Shares the result of a
+    /// request that is in progress.
     async fn ask_for(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
+        let failures = self.state().failures;
         let turn = Arc::clone(&self.asking).lock_owned().await;
-        // Another call may have got a key in the meantime.
         if let Lookup::Use(key) = self.look_up(rejected) {
             return Ok(key);
         }
+        if let Some(failure) = self.failure_since(failures) {
+            return Err(failure.into());
+        }
         self.ask(rejected, &turn).await
+    }
+
+    /// Returns the latest failure, if there are more than this many.
+    fn failure_since(&self, failures: u64) -> Option<SharedFailure> {
+        let state = self.state();
+        if state.failures == failures {
+            return None;
+        }
+        state.last_failure.clone()
     }
 
     async fn ask(
@@ -200,33 +217,49 @@ impl<P: ApiKeyProvider> Cache<P> {
         _turn: &OwnedMutexGuard<()>,
     ) -> Result<ApiKey, BoxError> {
         let invalidations = self.state().invalidations;
-        let result = self.provider.api_key(rejected).await;
+        match self.provider.api_key(rejected).await {
+            Ok(key) => {
+                self.keep(&key, invalidations);
+                Ok(key)
+            }
+            Err(error) => Err(self.fail(error).into()),
+        }
+    }
+
+    /// Keeps a key, unless it was asked for before the latest of the invalidations.
+    fn keep(&self, key: &ApiKey, invalidations: u64) {
         let now = clock::now();
         let mut state = self.state();
-        match &result {
-            Ok(_) if state.invalidations != invalidations => {}
-            Ok(key) => {
-                state.known = Some(Known {
-                    key: key.clone(),
-                    ask_at: clock::after(now, self.ttl / 5 * 4),
-                    ends_at: clock::after(now, self.ttl),
-                });
-                state.is_failing = false;
-            }
-            Err(error) => {
-                let was_failing = std::mem::replace(&mut state.is_failing, true);
-                if let Some(known) = &mut state.known {
-                    let pause = (self.ttl / 5).clamp(MIN_PAUSE, MAX_PAUSE);
-                    known.ask_at = clock::after(now, pause);
-                }
-                let has_key = state.known.is_some();
-                drop(state);
-                if has_key && !was_failing {
-                    self.report(error);
-                }
-            }
+        if state.invalidations != invalidations {
+            return;
         }
-        result
+        state.known = Some(Known {
+            key: key.clone(),
+            ask_at: clock::after(now, self.ttl / 5 * 4),
+            ends_at: clock::after(now, self.ttl),
+        });
+        state.is_failing = false;
+    }
+
+    /// Records a failure, and reports it if it is the first of several.
+    fn fail(&self, error: BoxError) -> SharedFailure {
+        let now = clock::now();
+        let mut state = self.state();
+        let was_failing = std::mem::replace(&mut state.is_failing, true);
+        if let Some(known) = &mut state.known {
+            let pause = (self.ttl / 5).clamp(MIN_PAUSE, MAX_PAUSE);
+            known.ask_at = clock::after(now, pause);
+        }
+        let has_key = state.known.is_some();
+        drop(state);
+        if has_key && !was_failing {
+            self.report(&error);
+        }
+        let failure = SharedFailure::new(error);
+        let mut state = self.state();
+        state.failures += 1;
+        state.last_failure = Some(failure.clone());
+        failure
     }
 
     /// Reports a failure to the hooks and the log.
@@ -250,6 +283,12 @@ impl<P: ApiKeyProvider> Cache<P> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P> Clone for CachingProvider<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
 }
 
 impl<P> fmt::Debug for CachingProvider<P> {
@@ -371,6 +410,53 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 3, "once after each");
         *down.lock().unwrap() = true;
         assert!(keys.api_key(Some(&key(3))).await.is_err());
+    }
+
+    /// A vault that is down and takes 300 ms to say so.
+    fn sealed(asked: &Arc<AtomicU32>) -> CachingProvider<impl ApiKeyProvider> {
+        let asked = Arc::clone(asked);
+        let provider = provider_fn(move |_| {
+            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            async move {
+                sleep(Duration::from_millis(300)).await;
+                Err(format!("sealed, {number}").into())
+            }
+        });
+        CachingProvider::new(provider, TTL)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_that_wait_for_one_failure_share_it() {
+        for callers in [8, 64] {
+            let asked = Arc::default();
+            let keys = sealed(&asked);
+            let began = clock::now();
+            let tasks: Vec<_> = (0..callers)
+                .map(|_| {
+                    let keys = keys.clone();
+                    tokio::spawn(async move { keys.api_key(None).await })
+                })
+                .collect();
+            for task in tasks {
+                let error = task.await.unwrap().unwrap_err();
+                assert_eq!(error.to_string(), "sealed, 1");
+            }
+            assert_eq!(clock::now() - began, Duration::from_millis(300));
+            assert_eq!(asked.load(Ordering::Relaxed), 1);
+            let error = keys.api_key(None).await.unwrap_err();
+            assert_eq!(error.to_string(), "sealed, 2", "a later caller asks again");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_gives_up_leaves_the_question_to_the_next() {
+        let asked = Arc::default();
+        let keys = sealed(&asked);
+        let first = tokio::time::timeout(Duration::from_millis(100), keys.api_key(None));
+        let (first, second) = tokio::join!(first, keys.api_key(None));
+        assert!(first.is_err());
+        assert_eq!(second.unwrap_err().to_string(), "sealed, 2");
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+use super::failure::SharedFailure;
 use super::key::ApiKey;
 use super::provider::{ApiKeyProvider, BoxProvider};
 use crate::clock;
@@ -158,5 +159,9 @@ impl ProvidedKeys {
 }
 
 fn failed(source: impl Into<BoxError>) -> Error {
-    Error::new(ErrorKind::Credentials, "the provider returned no API key").with_source(source)
+    let error = Error::new(ErrorKind::Credentials, "the provider returned no API key");
+    match source.into().downcast::<SharedFailure>() {
+        Ok(shared) => error.with_shared_source(shared.into_cause()),
+        Err(source) => error.with_source(source),
+    }
 }

@@ -9,6 +9,7 @@
 
 mod caching;
 mod credentials;
+mod failure;
 mod key;
 mod provider;
 

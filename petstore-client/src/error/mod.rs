@@ -200,8 +200,15 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_source(mut self, source: impl Into<BoxError>) -> Self {
-        self.0.source = Some(Arc::from(source.into()));
+    pub(crate) fn with_source(self, source: impl Into<BoxError>) -> Self {
+        self.with_shared_source(Arc::from(source.into()))
+    }
+
+    pub(crate) fn with_shared_source(
+        mut self,
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    ) -> Self {
+        self.0.source = Some(source);
         self
     }
 
