@@ -46,9 +46,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vault = Vault {
         is_rotated: Arc::clone(&is_rotated),
     };
-    let keys = Arc::new(CachingProvider::new(vault, Duration::from_secs(300)));
+    let keys = CachingProvider::new(vault, Duration::from_secs(300));
     let client = Client::builder(server.url())
-        .api_key_provider(Arc::clone(&keys))
+        .api_key_provider(keys.clone())
         .build()?;
     for _ in 0..3 {
         client.pets().list().await?;

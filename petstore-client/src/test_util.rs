@@ -23,7 +23,7 @@
 //! ```
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -47,22 +47,23 @@ use crate::transport::{Transport, TransportError};
 /// The base URL of [`client`].
 const BASE_URL: &str = "http://petstore.test/v1";
 
-/// A transport that calls a function instead of the service, and records the requests. Keep it in
-/// an `Arc` to read the requests later.
+/// A transport that calls a function instead of the service, and records the requests. To read the
+/// requests later, keep a clone.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use petstore_client::test_util::{self, FakeService};
 /// use petstore_client::transport::TransportError;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let down = Arc::new(FakeService::new(|_| Err(TransportError::connect("refused"))));
-/// let client = test_util::builder().transport(Arc::clone(&down)).max_attempts(3).build().unwrap();
+/// let down = FakeService::new(|_| Err(TransportError::connect("refused")));
+/// let client = test_util::builder().transport(down.clone()).max_attempts(3).build().unwrap();
 /// assert!(client.pets().list().await.unwrap_err().is_connect());
 /// assert_eq!(down.requests().len(), 3);
 /// # });
 /// ```
-pub struct FakeService<F> {
+pub struct FakeService<F>(Arc<Fake<F>>);
+
+struct Fake<F> {
     respond: F,
     requests: Mutex<Vec<Request<Bytes>>>,
 }
@@ -73,20 +74,21 @@ where
 {
     /// Turns a function into a service.
     pub fn new(respond: F) -> Self {
-        Self {
+        Self(Arc::new(Fake {
             respond,
             requests: Mutex::default(),
-        }
+        }))
     }
 
     /// Returns the requests so far, without `Authorization`.
     #[must_use]
     pub fn requests(&self) -> Vec<Request<Bytes>> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0.requests).clone()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<F> Transport for FakeService<F>
@@ -96,11 +98,15 @@ where
     async fn send(&self, request: Request<Bytes>) -> Result<HttpResponse<Bytes>, TransportError> {
         let mut shown = request.clone();
         shown.headers_mut().remove(header::AUTHORIZATION);
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(shown);
-        (self.respond)(&request)
+        lock(&self.0.requests).push(shown);
+        (self.0.respond)(&request)
+    }
+}
+
+/// Clones share the function and the recorded requests.
+impl<F> Clone for FakeService<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -178,7 +184,7 @@ pub fn problem(
 /// assert!(error.is_rate_limited());
 /// assert_eq!(error.retry_after(), Some(Duration::from_secs(5)));
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct ErrorBuilder {
     kind: ErrorKind,

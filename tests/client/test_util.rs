@@ -21,11 +21,9 @@ async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
 
 #[tokio::test]
 async fn a_fake_service_records_its_requests_without_the_key() {
-    let fake = Arc::new(FakeService::new(|_| {
-        Err(TransportError::interrupted("reset by peer"))
-    }));
+    let fake = FakeService::new(|_| Err(TransportError::interrupted("reset by peer")));
     let client = test_util::builder()
-        .transport(Arc::clone(&fake))
+        .transport(fake.clone())
         .build()
         .unwrap();
     let error = adopt(&client, "Rex").await.unwrap_err();

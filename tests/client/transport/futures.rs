@@ -6,9 +6,10 @@ use futures_util::{Stream, StreamExt as _};
 use petstore_client::auth::{BoxProvider, CachingProvider};
 use petstore_client::operations::{Call, CallFuture, ListPets, Pets, RawRequest, Store};
 use petstore_client::rate_limit::{
-    Blocked, BoxStore, FileStore, Plan, QuotaWindow, RateLimits, RecordKey, StoreError,
+    Blocked, BoxStore, FileStore, Plan, QuotaWindow, RateLimits, RecordKey, RedisStore, StoreError,
 };
 use petstore_client::retry::{Backoff, RetryBudget};
+use petstore_client::test_util::{ErrorBuilder, FakeService};
 use petstore_client::transport::{BoxTransport, Proxy, Tls, TransportError};
 use petstore_client::{
     ApiKey, Bytes, Client, ClientBuilder, Deprecation, Error, ErrorKind, Items, NewPet, Page,
@@ -87,6 +88,9 @@ fn cloned<T: Clone>() {}
 fn stream<T: Stream>() {}
 fn future<T: Future>() {}
 
+/// A provider's type that cannot be cloned.
+struct NotClone;
+
 #[test]
 fn every_type_may_cross_threads_and_none_borrows() {
     shared::<Client>();
@@ -138,6 +142,14 @@ fn every_type_may_cross_threads_and_none_borrows() {
         NewPet,
         Response<Pet>,
     )>();
+    // Also of a provider that is not `Clone`.
+    cloned::<(
+        CachingProvider<NotClone>,
+        FileStore,
+        RedisStore,
+        ErrorBuilder,
+    )>();
+    cloned::<FakeService<NotClone>>();
     future::<CallFuture<Bytes>>();
     stream::<Pages<Bytes>>();
     stream::<Items<Pet>>();

@@ -45,6 +45,8 @@ const SLOW_PAUSE: Duration = Duration::from_secs(10);
 /// should be on a local disk: on a network, one machine may not see the locks of another. A file that is
 /// damaged or deleted is replaced.
 ///
+/// Clones share the open files, so a program can keep one to [`close`](Self::close) them.
+///
 /// ```no_run
 /// use petstore_client::{Client, rate_limit::FileStore};
 ///
@@ -55,10 +57,10 @@ const SLOW_PAUSE: Duration = Duration::from_secs(10);
 /// # let _ = client;
 /// # Ok::<(), petstore_client::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FileStore {
     folder: PathBuf,
-    open: Mutex<OpenKeys>,
+    open: Arc<Mutex<OpenKeys>>,
 }
 
 /// The open files of a store.
@@ -140,7 +142,7 @@ impl FileStore {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            open: Mutex::new(OpenKeys::new()),
+            open: Arc::new(Mutex::new(OpenKeys::new())),
         }
     }
 

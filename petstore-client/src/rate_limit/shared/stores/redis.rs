@@ -58,6 +58,8 @@ const MAX_RECORDS: usize = 1_024;
 /// `maxmemory-policy` to `noeviction`. A failover to a replica without the last updates may cause a
 /// 429.
 ///
+/// Clones share the connection, so several clients need only one.
+///
 /// ```no_run
 /// use petstore_client::{Client, rate_limit::RedisStore};
 ///
@@ -68,13 +70,16 @@ const MAX_RECORDS: usize = 1_024;
 /// # let _ = client;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct RedisStore {
     client: Client,
     location: String,
     prefix: String,
-    connection: Mutex<Option<OpenConnection>>,
-    records: std::sync::Mutex<HashMap<RecordKey, Arc<Mutex<LastRecord>>>>,
+    connection: Arc<Mutex<Option<OpenConnection>>>,
+    records: Arc<std::sync::Mutex<Records>>,
 }
+
+type Records = HashMap<RecordKey, Arc<Mutex<LastRecord>>>;
 
 /// A connection, and the process that opened it. The child of a fork cannot use it.
 struct OpenConnection {
@@ -107,8 +112,8 @@ impl RedisStore {
             client: Client::open(info).map_err(StoreError::new)?,
             location: without_credentials(url),
             prefix: "petstore:".to_owned(),
-            connection: Mutex::default(),
-            records: std::sync::Mutex::default(),
+            connection: Arc::default(),
+            records: Arc::default(),
         })
     }
 
@@ -116,6 +121,8 @@ impl RedisStore {
     #[must_use]
     pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
+        // The records of clones have other names.
+        self.records = Arc::default();
         self
     }
 
@@ -135,6 +142,8 @@ impl RedisStore {
         };
         let info = self.client.get_connection_info().clone();
         self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
+        // The connection of clones trusts other certificates.
+        self.connection = Arc::default();
         Ok(self)
     }
 
