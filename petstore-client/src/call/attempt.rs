@@ -53,6 +53,7 @@ impl Sender for NetworkSender<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<Self::Answer, Error> {
         let began = clock::now();
+        let logged_blocks = limiter.logged_blocks();
         let redactor = Redactor::new(&credential.authorization);
         observer.begin_attempt();
         let span = AttemptSpan::new(self.request, observer.stats().attempts);
@@ -80,7 +81,15 @@ impl Sender for NetworkSender<'_> {
         if response.status().is_success() {
             return Ok((response, redactor));
         }
-        let error = refusal(response, blocked, limiter, observer);
+        let response = ErrorResponse::new(response);
+        let error = match blocked {
+            Some(blocked) => {
+                let blocked = explained(blocked, &response, limiter);
+                observer.throttled(blocked, limiter.log_block(blocked, logged_blocks));
+                Error::rate_limited(blocked).with_response(response)
+            }
+            None => Error::from_response(response),
+        };
         Err(observer.complete(error))
     }
 }
@@ -121,21 +130,14 @@ impl NetworkSender<'_> {
     }
 }
 
-/// Returns the error for a response other than a success.
-fn refusal(
-    response: Response<Bytes>,
-    blocked: Option<Blocked>,
-    limiter: &Limiter,
-    observer: &Observer<'_>,
-) -> Error {
-    let response = ErrorResponse::new(response);
-    let Some(mut blocked) = blocked else {
-        return Error::from_response(response);
-    };
-    if response.code.as_deref() == Some("key_banned") {
-        blocked.reason = BlockReason::Ban;
-        limiter.record_ban();
+/// Adds the reason that only the body of a 429 tells.
+fn explained(blocked: Blocked, response: &ErrorResponse, limiter: &Limiter) -> Blocked {
+    if response.code.as_deref() != Some("key_banned") {
+        return blocked;
     }
-    observer.throttled(blocked);
-    Error::rate_limited(blocked).with_response(response)
+    limiter.record_ban();
+    Blocked {
+        reason: BlockReason::Ban,
+        ..blocked
+    }
 }

@@ -126,14 +126,15 @@ impl<'c> Observer<'c> {
         result
     }
 
-    /// Records a 429.
-    pub(super) fn throttled(&self, blocked: Blocked) {
-        self.events.notify_throttled(Throttled {
+    /// Records a 429. `is_new` says whether its block was not logged yet.
+    pub(super) fn throttled(&self, blocked: Blocked, is_new: bool) {
+        let throttled = Throttled {
             operation: &self.request.operation,
             call_id: self.record.id(),
             attempt: self.stats.attempts,
             blocked,
-        });
+        };
+        self.events.notify_throttled(throttled, is_new);
     }
 
     /// Logs that no retry is left, unless the failed attempt was the only one.

@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::{AttemptRequest, Event, Throttled};
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
 use crate::logging::TARGET;
-use crate::rate_limit::{BlockReason, Blocked, Limiter};
+use crate::rate_limit::{BlockReason, Limiter};
 
 /// The maximum number of deprecated operations that are remembered as reported. Raw requests can
 /// have any number of names.
@@ -25,8 +24,6 @@ pub(crate) struct Events {
     request_hooks: Vec<RequestHook>,
     /// The deprecated operations that were reported.
     deprecated: Mutex<HashSet<String>>,
-    /// The latest block that was logged.
-    logged_block: Mutex<Option<Blocked>>,
     /// The number of state changes of the shared store.
     store_changes: AtomicU64,
 }
@@ -64,8 +61,8 @@ impl Events {
         }
     }
 
-    /// Reports a 429. Logs it at WARN, unless it belongs to a block that was logged.
-    pub(crate) fn notify_throttled(&self, throttled: Throttled<'_>) {
+    /// Reports a 429. Logs it at WARN if its block is new.
+    pub(crate) fn notify_throttled(&self, throttled: Throttled<'_>, is_new: bool) {
         let Throttled {
             operation,
             attempt,
@@ -76,26 +73,12 @@ impl Events {
             BlockReason::Ban => "the service banned the API key",
             _ => "the service refused a request: too many requests",
         };
-        if self.is_new(blocked) {
+        if is_new {
             tracing::warn!(target: TARGET, operation, attempt, %blocked, "{problem}");
         } else {
             tracing::debug!(target: TARGET, operation, attempt, %blocked, "{problem}");
         }
         self.tell(&Event::Throttled(throttled));
-    }
-
-    /// Returns whether a block differs from the one that was logged. When a block begins, all
-    /// requests in flight are refused, and only the first refusal is logged.
-    fn is_new(&self, blocked: Blocked) -> bool {
-        let mut logged = self
-            .logged_block
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let is_known = logged.is_some_and(|logged| is_same_block(logged, blocked));
-        if !is_known {
-            *logged = Some(blocked);
-        }
-        !is_known
     }
 
     /// Reports whether the store of shared limits failed or works again, once per change.
@@ -140,14 +123,4 @@ impl Events {
             hook(event);
         }
     }
-}
-
-/// Returns whether two 429s describe the same block. `Retry-After` has whole seconds, so the ends
-/// may differ by one.
-fn is_same_block(one: Blocked, other: Blocked) -> bool {
-    let difference = match one.until.duration_since(other.until) {
-        Ok(difference) => difference,
-        Err(error) => error.duration(),
-    };
-    one.reason == other.reason && difference <= Duration::from_secs(1)
 }

@@ -18,6 +18,7 @@ use shuttle::sync::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 
+use super::logged::LoggedBlocks;
 use super::queue::{Place, Queue};
 use super::quota::clock::{LocalTime, ServiceTime};
 use super::quota::decision::Decision;
@@ -80,6 +81,7 @@ pub(crate) struct Limiter {
     changed: Notify,
     /// The record that processes share, if any.
     exchange: Option<Arc<Exchange>>,
+    logged: Mutex<LoggedBlocks>,
 }
 
 struct State {
@@ -141,6 +143,7 @@ impl Limiter {
             }),
             changed: Notify::new(),
             exchange,
+            logged: Mutex::new(LoggedBlocks::default()),
         })
     }
 
@@ -249,6 +252,21 @@ impl Limiter {
     /// Records that the last 429 was a ban.
     pub(crate) fn record_ban(&self) {
         self.change(|engine, _| engine.record_ban());
+    }
+
+    /// Returns how many blocks of the key were logged.
+    pub(crate) fn logged_blocks(&self) -> u64 {
+        self.logged().count()
+    }
+
+    /// Returns whether to log a 429, because its block was not logged. `logged` is the number of logged
+    /// blocks when the request was sent.
+    pub(crate) fn log_block(&self, blocked: Blocked, logged: u64) -> bool {
+        self.logged().add(blocked, logged)
+    }
+
+    fn logged(&self) -> MutexGuard<'_, LoggedBlocks> {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets all that is known, here and in the shared record.

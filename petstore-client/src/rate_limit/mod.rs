@@ -18,6 +18,7 @@ pub(crate) mod quota;
 pub(crate) mod time;
 
 pub(crate) mod limiter;
+mod logged;
 mod queue;
 #[cfg(feature = "shared-limits")]
 pub(crate) mod shared;

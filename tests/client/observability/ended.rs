@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use petstore_client::auth::provider_fn;
 use petstore_client::events::{CallOutcome, Event};
-use petstore_client::{Client, ErrorKind, NewPet};
+use petstore_client::{ApiKey, Client, ErrorKind, NewPet};
 use tokio::time::timeout;
 
-use crate::client::kit::{answer, builder, millis, no_pets, once, recorded, secs, serve};
+use crate::client::kit::{
+    answer, builder, client, http, key, millis, no_pets, once, recorded, secs, serve,
+};
 use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
 
@@ -208,6 +211,48 @@ async fn a_block_is_one_warning_however_many_calls_it_refuses() {
     is_banned.store(true, Ordering::Relaxed);
     client.pets().list().await.unwrap_err();
     assert_eq!(warnings(), 2, "a later ban is another one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_key_has_a_warning_of_its_own_block() {
+    let server = Wire::start(|_| answer(429, &[("Retry-After", "300")], ""));
+    let number = AtomicU32::new(0);
+    let rotating = provider_fn(move |_| {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(Ok(ApiKey::new(format!("{}-{number}", key()))))
+    });
+    let client = builder(&server.base())
+        .api_key_provider(rotating)
+        .build()
+        .unwrap();
+    let logs = Logs::capture();
+    for _ in 0..2 {
+        let error = client.pets().list().await.unwrap_err();
+        assert!(error.is_rate_limited());
+    }
+    assert_eq!(logs.text().matches(" WARN ").count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_clients_with_one_key_share_the_warning_of_its_block() {
+    // Neither names an end: each refusal blocks for a minute from its own time.
+    let refusal = || Act::Later(secs(3), http(429, &[], ""));
+    let server = Wire::of(vec![no_pets(), refusal(), refusal()]);
+    let clients = [client(&server.base()), client(&server.base())];
+    clients[0].pets().list().await.unwrap();
+    let logs = Logs::capture();
+    let calls = clients
+        .iter()
+        .zip([0, 2])
+        .map(|(client, delay)| async move {
+            tokio::time::sleep(secs(delay)).await;
+            client.pets().list().max_wait(secs(0)).await.unwrap_err()
+        });
+    for error in join_all(calls).await {
+        assert!(error.is_rate_limited());
+    }
+    assert_eq!(server.count(), 3);
+    assert_eq!(logs.text().matches(" WARN ").count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
