@@ -15,7 +15,7 @@ use backoff::backoff::Backoff as _;
 /// let quick = Backoff::new().initial(Duration::from_millis(50)).max(Duration::from_secs(2));
 /// # let _ = quick;
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Backoff {
     initial: Duration,

@@ -11,7 +11,7 @@ static SUNSET: HeaderName = HeaderName::from_static("sunset");
 
 /// The announced removal of an operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and the
 /// link to its replacement (`rel="successor-version"`, RFC 5829).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Deprecation {
     since: Option<SystemTime>,
     sunset: Option<SystemTime>,

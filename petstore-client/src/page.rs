@@ -125,6 +125,15 @@ impl<'p, T> IntoIterator for &'p Page<T> {
     }
 }
 
+impl<'p, T> IntoIterator for &'p mut Page<T> {
+    type Item = &'p mut T;
+    type IntoIter = std::slice::IterMut<'p, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.iter_mut()
+    }
+}
+
 /// Returns the first `rel="next"` of a response, resolved against the requested URL (RFC 8288,
 /// section 3.1). Fails if it leaves the key's origin.
 pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>, String> {
@@ -150,9 +159,12 @@ mod tests {
 
     #[test]
     fn a_page_is_iterated_by_value_and_by_reference() {
-        let page = Page::new(vec![1, 2], 2, Ok(None));
+        let mut page = Page::new(vec![1, 2], 2, Ok(None));
         assert_eq!((&page).into_iter().copied().collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(page.into_iter().collect::<Vec<_>>(), [1, 2]);
+        for item in &mut page {
+            *item += 1;
+        }
+        assert_eq!(page.into_iter().collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]

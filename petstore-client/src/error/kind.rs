@@ -57,6 +57,13 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// Writes the variant's name: a label for metrics.
+impl fmt::Display for TimeoutKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
 impl ErrorKind {
     /// Returns the kind of a response that is not a success.
     pub(super) fn of(status: StatusCode) -> Self {
@@ -121,5 +128,16 @@ impl TimeoutKind {
             Self::Connect => None,
             Self::Attempt | Self::Read | Self::Call => Some("try again later, or allow more"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_labels_for_metrics() {
+        assert_eq!(ErrorKind::RateLimited.to_string(), "RateLimited");
+        assert_eq!(TimeoutKind::Attempt.to_string(), "Attempt");
     }
 }

@@ -78,7 +78,7 @@ impl fmt::Display for Quota {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Hash)]
 #[non_exhaustive]
 pub struct QuotaWindow {
     /// The quota, derived from the time to its reset.
@@ -123,7 +123,7 @@ impl QuotaWindow {
 ///
 /// assert_ne!(Plan::FREE, Plan::custom().per_minute(60));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Plan {
     per_minute: Option<u64>,
@@ -206,7 +206,7 @@ impl fmt::Display for BlockReason {
 ///     })
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Hash)]
 #[non_exhaustive]
 pub struct Blocked {
     /// The reason.

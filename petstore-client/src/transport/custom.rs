@@ -136,7 +136,7 @@ impl fmt::Debug for BoxTransport {
 
 /// The maximum size of the body that the client accepts, in bytes: an extension of the request. A
 /// transport that stops reading there saves memory. The client checks the size too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ResponseLimit(pub usize);
 
 /// The error of a transport. It says whether the service may have received the request.

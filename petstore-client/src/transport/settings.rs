@@ -30,7 +30,7 @@ pub struct Tls {
 /// The first of those that exist is the default. `native-tls` comes before `rustls`, because cargo
 /// combines the features of all packages. So a program that enables `native-tls` keeps it, even if
 /// another package of the program enables this crate's default features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TlsBackend {
     /// The system's library.
