@@ -48,17 +48,17 @@ pub use crate::{
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
     journal::{Expectation, JournalUsage, Pattern, Times},
-    model::{Pet, PetStatus, SeedPet},
+    model::{ParsePetStatusError, Pet, PetStatus, SeedPet},
     openapi::OpenApi,
-    operation::Operation,
+    operation::{Operation, ParseOperationError},
     plan::{ParsePlanError, Plan},
     report::{
-        About, Evidence, Finding, JudgedRequest, Predecessor, Report, ReportedClient, Role, Rule,
-        Severity,
+        About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Predecessor,
+        Report, ReportedClient, Role, Rule, Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{
-        BanPolicy, ChangeError, DataError, KeyError, KeyUsage, QuotaUsage, RateHeaders, Seed,
-        SeedError, Snapshot, Window,
+        BanPolicy, ChangeError, DataError, KeyError, KeyUsage, ParseRateHeadersError,
+        ParseWindowError, QuotaUsage, RateHeaders, Seed, SeedError, Snapshot, Window,
     },
 };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 #[cfg(any(test, feature = "proxy"))]
 use serde_json::{Map, Value};
-use strum::{Display, EnumCount, EnumString, VariantNames};
+use strum::{Display, EnumString, VariantNames};
 
 /// The availability of a pet.
 ///
@@ -11,12 +11,14 @@ use strum::{Display, EnumCount, EnumString, VariantNames};
 /// use petstore_mock::PetStatus;
 ///
 /// assert_eq!("pending".parse(), Ok(PetStatus::Pending));
-/// assert!("lost".parse::<PetStatus>().is_err());
+/// let problem = "lost".parse::<PetStatus>().unwrap_err();
+/// assert_eq!(problem.to_string(), "a status is available, pending or sold");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[derive(Display, EnumCount, EnumString, VariantNames)]
+#[derive(Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
+#[strum(parse_err_ty = ParsePetStatusError, parse_err_fn = unknown_status)]
 pub enum PetStatus {
     /// The pet can be bought.
     Available,
@@ -24,6 +26,15 @@ pub enum PetStatus {
     Pending,
     /// The pet has been sold.
     Sold,
+}
+
+/// The error for a text that is not the name of a [`PetStatus`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a status is available, pending or sold")]
+pub struct ParsePetStatusError;
+
+fn unknown_status(_: &str) -> ParsePetStatusError {
+    ParsePetStatusError
 }
 
 /// A pet to add, from a seed, a test or a request.
@@ -123,6 +134,14 @@ impl Pet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_of_an_unknown_status_names_all() {
+        let problem = "lost".parse::<PetStatus>().unwrap_err().to_string();
+        for name in PetStatus::VARIANTS {
+            assert!(problem.contains(name), "{problem}");
+        }
+    }
 
     #[test]
     fn each_field_is_written_and_read_from_another_service() {

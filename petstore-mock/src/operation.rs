@@ -23,6 +23,7 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
 #[serde(rename_all = "camelCase")]
 #[derive(Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "camelCase")]
+#[strum(parse_err_ty = ParseOperationError, parse_err_fn = unknown_operation)]
 #[non_exhaustive]
 pub enum Operation {
     /// `GET /pets`.
@@ -33,6 +34,15 @@ pub enum Operation {
     GetPet,
     /// `GET /store/orders`. The specification shows no name, so the mock calls it `listOrders`.
     ListOrders,
+}
+
+/// The error for a text that is not the name of an [`Operation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an operation is listPets, createPet, getPet or listOrders")]
+pub struct ParseOperationError;
+
+fn unknown_operation(_: &str) -> ParseOperationError {
+    ParseOperationError
 }
 
 /// What the body of a success contains.
@@ -157,9 +167,9 @@ mod tests {
             assert_eq!(json, format!("\"{operation}\""));
             assert_eq!(serde_json::from_str::<Operation>(&json).unwrap(), operation);
         }
-        assert_eq!(
-            "ListPets".parse::<Operation>(),
-            Err(strum::ParseError::VariantNotFound)
-        );
+        assert_eq!("ListPets".parse::<Operation>(), Err(ParseOperationError));
+        for operation in Operation::ALL {
+            assert!(ParseOperationError.to_string().contains(operation.name()));
+        }
     }
 }

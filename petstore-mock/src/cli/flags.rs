@@ -290,7 +290,7 @@ struct LimitArgs {
 /// Parses the name of an enum variant.
 fn one_of<T>() -> impl TypedValueParser<Value = T>
 where
-    T: FromStr<Err = strum::ParseError> + VariantNames + Clone + Send + Sync + 'static,
+    T: FromStr<Err: std::error::Error + Send + Sync> + VariantNames + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }

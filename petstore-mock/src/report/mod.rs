@@ -27,5 +27,5 @@ pub(crate) use self::{audit::Audit, facts::Facts, rule::Severities};
 pub use self::{
     evidence::{Evidence, JudgedRequest, Predecessor, Role},
     finding::{Finding, Report, ReportedClient},
-    rule::{About, Rule, Severity},
+    rule::{About, ParseRuleError, ParseSeverityError, Rule, Severity},
 };

@@ -10,6 +10,7 @@ use strum::{Display, EnumString, VariantArray};
 #[serde(rename_all = "camelCase")]
 #[derive(Display, EnumString, VariantArray)]
 #[strum(serialize_all = "camelCase")]
+#[strum(parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
 #[non_exhaustive]
 pub enum Severity {
     /// Something that could be better. A notice never fails a run.
@@ -18,6 +19,15 @@ pub enum Severity {
     Warning,
     /// The specification forbids it, or its effect cannot be undone.
     Violation,
+}
+
+/// The error for a text that is not the name of a [`Severity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a severity is notice, warning or violation")]
+pub struct ParseSeverityError;
+
+fn unknown_severity(_: &str) -> ParseSeverityError {
+    ParseSeverityError
 }
 
 /// A rule of the compliance report.
@@ -34,6 +44,7 @@ pub enum Severity {
 #[serde(rename_all = "kebab-case")]
 #[derive(Display, EnumString, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
+#[strum(parse_err_ty = ParseRuleError, parse_err_fn = unknown_rule)]
 #[non_exhaustive]
 pub enum Rule {
     /// A request was sent before the `Retry-After` of a 429 had elapsed.
@@ -62,6 +73,15 @@ pub enum Rule {
     KeepAlive,
     /// Requests had no `User-Agent`.
     UserAgent,
+}
+
+/// The error for a text that is not the name of a [`Rule`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a rule is one of `Rule::all`, such as told-to-wait")]
+pub struct ParseRuleError;
+
+fn unknown_rule(_: &str) -> ParseRuleError {
+    ParseRuleError
 }
 
 /// The description of a rule.
@@ -203,6 +223,16 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_errors_of_unknown_names_show_names() {
+        let problem = "fatal".parse::<Severity>().unwrap_err().to_string();
+        for severity in Severity::VARIANTS {
+            assert!(problem.contains(&severity.to_string()), "{problem}");
+        }
+        let problem = "manners".parse::<Rule>().unwrap_err().to_string();
+        assert!(problem.contains(&Rule::FIRST.to_string()), "{problem}");
+    }
 
     #[test]
     fn the_guide_names_every_rule_its_source_and_its_severity() {

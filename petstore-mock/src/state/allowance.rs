@@ -12,6 +12,7 @@ use crate::{exchange::Rate, plan::Plan};
 /// The specification does not show this. Assumption: [`RateHeaders::Tightest`] by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
+#[strum(parse_err_ty = ParseRateHeadersError, parse_err_fn = unknown_rate_headers)]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// The quota with the fewest requests left; that of the shorter period if two are equal.
@@ -23,6 +24,15 @@ pub enum RateHeaders {
     Hour,
     /// Always the quota per day.
     Day,
+}
+
+/// The error for a text that is not the name of one of [`RateHeaders`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rate headers are tightest, minute, hour or day")]
+pub struct ParseRateHeadersError;
+
+fn unknown_rate_headers(_: &str) -> ParseRateHeadersError {
+    ParseRateHeadersError
 }
 
 /// A value for the quota of each period.
@@ -158,6 +168,14 @@ impl Allowance {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_of_an_unknown_name_lists_all() {
+        let problem = "other".parse::<RateHeaders>().unwrap_err().to_string();
+        for name in RateHeaders::VARIANTS {
+            assert!(problem.contains(name), "{problem}");
+        }
+    }
 
     /// Midnight UTC: 2025-01-01T00:00:00Z.
     const START: u64 = 1_735_689_600;

@@ -25,11 +25,11 @@ pub(crate) use self::{
     store::{Change, Store},
 };
 pub use self::{
-    allowance::RateHeaders,
+    allowance::{ParseRateHeadersError, RateHeaders},
     ban::BanPolicy,
     keys::{KeyError, KeyUsage, QuotaUsage},
     persistence::DataError,
-    quota::Window,
+    quota::{ParseWindowError, Window},
     seed::{Seed, SeedError},
     snapshot::Snapshot,
     store::ChangeError,

@@ -12,6 +12,7 @@ use crate::exchange::Rate;
 /// The specification does not show this. Assumption: [`Window::Fixed`] by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
+#[strum(parse_err_ty = ParseWindowError, parse_err_fn = unknown_window)]
 #[non_exhaustive]
 pub enum Window {
     /// Fixed windows, aligned to the clock's minute and hour, and to the UTC day. The quota resets when a new
@@ -24,6 +25,15 @@ pub enum Window {
     /// (3,600, 86,400) seconds after its own. `X-RateLimit-Reset` is when the oldest request leaves, or
     /// the end of a window that starts now if none is counted.
     Sliding,
+}
+
+/// The error for a text that is not the name of a [`Window`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a window is fixed or sliding")]
+pub struct ParseWindowError;
+
+fn unknown_window(_: &str) -> ParseWindowError {
+    ParseWindowError
 }
 
 /// The period of a quota.
@@ -165,6 +175,14 @@ impl Quota {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_of_an_unknown_name_lists_all() {
+        let problem = "other".parse::<Window>().unwrap_err().to_string();
+        for name in Window::VARIANTS {
+            assert!(problem.contains(name), "{problem}");
+        }
+    }
 
     /// A minute that begins on a minute: 2025-01-01T00:00:00Z.
     const START: u64 = 1_735_689_600;
