@@ -33,7 +33,9 @@ const clients = {
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`status ${response.status}`);
     };
-    return () => retry(send, { retries: 20, minTimeout: 0, maxTimeout: 0 });
+    // Without a wait, Node may open a second connection, because the first is not free yet. The
+    // report lets go who alternates between two.
+    return () => retry(send, { retries: 20, minTimeout: 1, maxTimeout: 1 });
   },
 };
 

@@ -8,11 +8,10 @@
 
 use std::{collections::BTreeSet, path::Path, process::Stdio, time::Duration};
 
-use futures_util::future::join_all;
 use petstore_client::{Client, NewPet};
 use petstore_mock::{
     Effect, FaultGuard, MockServer, Operation, Plan, RetryAfter,
-    Rule::{self, BackOff, RepeatedPost, ToldToWait},
+    Rule::{self, BackOff, RepeatedPost, SteadyRetry, ToldToWait},
     Severity,
 };
 use reqwest_middleware::ClientBuilder;
@@ -219,8 +218,16 @@ async fn ours(method: &str, server: &MockServer) {
     }
 }
 
-/// Runs a client against a server. Returns the rules that it broke, and the report.
-async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, String) {
+/// What the report says of a client.
+struct Verdict {
+    /// The rules with a finding that fails a run.
+    broken: BTreeSet<Rule>,
+    is_steady: bool,
+    text: String,
+}
+
+/// Runs a client against a server.
+async fn judge(name: &str, how: Run, trouble: Trouble) -> Verdict {
     let server = MockServer::builder()
         .key(KEY, Plan::Pro)
         .start()
@@ -234,24 +241,41 @@ async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, Strin
     let failing = report
         .findings()
         .filter(|finding| finding.severity > Severity::Notice);
-    (
-        failing.map(|finding| finding.rule).collect(),
-        report.to_text(),
-    )
+    Verdict {
+        broken: failing.map(|finding| finding.rule).collect(),
+        is_steady: report.findings().any(|finding| finding.rule == SteadyRetry),
+        text: report.to_text(),
+    }
 }
 
+/// On a busy machine, the retries of a client that never waits are some milliseconds apart. Then the
+/// report has a notice in place of the finding. Such a client gets two more tries, and at least one
+/// of these clients must be found out.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_clients_are_judged_by_what_they_do() {
-    let judged = CLIENTS.into_iter().map(|(name, how, expected)| async move {
-        let mut wrong = String::new();
+    let mut wrong = String::new();
+    let mut found_out = 0;
+    for (name, how, expected) in CLIENTS {
         for (trouble, expected) in Trouble::ALL.into_iter().zip(expected) {
-            let (found, report) = judge(name, how, trouble).await;
-            if found != expected.iter().copied().collect() {
-                wrong += &format!("{name}, {trouble:?}: expected {expected:?}\n{report}\n");
+            let expected = BTreeSet::from_iter(expected.iter().copied());
+            let never_waits = expected == BTreeSet::from([BackOff]);
+            let mut verdict = judge(name, how, trouble).await;
+            for _ in 0..2 {
+                if never_waits && verdict.broken.is_empty() {
+                    verdict = judge(name, how, trouble).await;
+                }
+            }
+            let is_as_expected = verdict.broken == expected;
+            let is_noticed = verdict.broken.is_empty() && verdict.is_steady;
+            if never_waits && is_as_expected {
+                found_out += 1;
+            }
+            if !is_as_expected && !(never_waits && is_noticed) {
+                let text = verdict.text;
+                wrong += &format!("{name}, {trouble:?}: expected {expected:?}\n{text}\n");
             }
         }
-        wrong
-    });
-    let wrong = join_all(judged).await.concat();
+    }
     assert!(wrong.is_empty(), "{wrong}");
+    assert!(found_out > 0, "no client without a wait was found out");
 }
