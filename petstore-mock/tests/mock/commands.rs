@@ -112,6 +112,8 @@ fn exec_exits_with_3_if_findings_fail_the_run() {
     assert!(status == 0 && said.contains("key-in-url 1"), "{said}");
     assert_eq!(verdict(&["--fail-on", "violations"], RUDE).0, 3);
     assert_eq!(verdict(&["--fail-on", "warnings"], RUDE).0, 3);
+    assert_eq!(verdict(&["--fail-on", "warning"], RUDE).0, 3);
+    assert_eq!(verdict(&["--fail-on", "violation"], RUDE).0, 3);
     let failed = format!("{RUDE}; exit 9");
     assert_eq!(
         verdict(&["--fail-on", "violations"], &failed).0,

@@ -89,9 +89,12 @@ enum ReportFormat {
     Markdown,
 }
 
+/// What fails a run. The aliases are the severities as `--rule` and the report spell them.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FailOn {
+    #[value(alias = "violation")]
     Violations,
+    #[value(alias = "warning")]
     Warnings,
 }
 
