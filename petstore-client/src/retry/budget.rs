@@ -198,6 +198,9 @@ mod tests {
                 "{ratio}"
             );
         }
+        for ratio in [0.0, 1_000.0] {
+            assert_eq!(RetryBudget::new().ratio(ratio).problem(), None, "{ratio}");
+        }
         assert_eq!(RetryBudget::unlimited().problem(), None);
     }
 }

@@ -229,6 +229,17 @@ mod tests {
         assert!(!with(RetryAdvice::Retry, lost(), false));
         assert!(with(RetryAdvice::RetryUnsafe, lost(), false));
         assert!(with(RetryAdvice::Default, lost(), true));
+        // The client itself does not retry a 501.
+        let unsupported = || {
+            let stats = CallStats {
+                may_have_acted: true,
+                ..CallStats::default()
+            };
+            answered(501).with_stats(stats)
+        };
+        assert!(!with(RetryAdvice::Default, unsupported(), true));
+        assert!(with(RetryAdvice::Retry, unsupported(), true));
+        assert!(!with(RetryAdvice::Retry, unsupported(), false));
         assert!(!with(RetryAdvice::Stop, lost(), true));
         let opposite: Classifier = Box::new(|attempt: &FailedAttempt<'_>| {
             if attempt.would_retry {

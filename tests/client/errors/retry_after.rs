@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use petstore_client::RequestOptions;
 use petstore_client::rate_limit::{BlockReason, Quota};
 
-use crate::client::kit::{DATE, answer, client, millis, no_pets, reason, secs};
+use crate::client::kit::{DATE, answer, builder, client, http, millis, no_pets, reason, secs};
 use crate::client::wire::{Act, Wire};
 
 fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire {
@@ -250,4 +250,24 @@ async fn a_call_waits_exactly_as_long_as_it_may_for_all_refusals() {
             "{status}, {max_wait} s: {result:?}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_other_calls_uses_up_nothing_of_max_wait() {
+    let server = Wire::of(vec![
+        Act::Later(secs(100), http(200, &[], "[]")),
+        answer(429, &[("Retry-After", "60")], ""),
+        no_pets(),
+    ]);
+    let client = builder(&server.base())
+        .max_in_flight(1)
+        .attempt_timeout(secs(200))
+        .build()
+        .unwrap();
+    let list = || client.pets().list().send();
+    let (first, second) = tokio::join!(list(), list());
+    first.unwrap();
+    let page = second.unwrap();
+    assert_eq!(page.meta().attempts(), 2);
+    assert!(page.meta().waited() >= secs(159), "100 s and 60 s");
 }

@@ -264,6 +264,7 @@ async fn a_repeated_delete_that_finds_nothing_says_why() {
         for (method, acts) in [
             (Method::DELETE, vec![missing]),
             (Method::DELETE, vec![Act::NotSent, missing]),
+            (Method::DELETE, vec![Act::Lost, Act::Status(403)]),
             (Method::GET, vec![Act::Lost, missing]),
         ] {
             let error = Scene::new(method).run(&acts).await.result.unwrap_err();
