@@ -277,7 +277,7 @@ struct LimitArgs {
     #[arg(long, env = "PETSTORE_MOCK_IDLE_TIMEOUT", hide_env = true, value_name = "SECONDS", default_value = "120", value_parser = seconds())]
     idle_timeout: Duration,
 
-    /// Seconds that a client may not read its response, then the connection is reset; 0 for no
+    /// Seconds after which a connection is reset if its client does not read the response; 0 for no
     /// limit.
     #[arg(long, env = "PETSTORE_MOCK_WRITE_TIMEOUT", hide_env = true, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
     write_timeout: Duration,

@@ -91,8 +91,8 @@ enum Command {
     Exec(Box<ExecArgs>),
     /// Forward requests to a real service, and judge the client and the service.
     ///
-    /// All else is as with `serve`: the journal, faults, the inspector and the report. The report has
-    /// a part about the service: how it broke its contract.
+    /// The journal, faults, the inspector and the report work as with `serve`. The report also says
+    /// how the service broke its contract.
     #[cfg(feature = "proxy")]
     Proxy(Box<ProxyArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.

@@ -47,7 +47,7 @@ pub struct Limits {
     /// The time between requests, and before the first (default: 120 s). Then the connection is
     /// closed without a response.
     pub idle: Duration,
-    /// How long a client may not read its response (default: 30 s). Then the connection is reset.
+    /// After this time (default: 30 s), a connection is reset if its client does not read the response.
     pub write: Duration,
     /// How long a stopping server waits for requests in flight (default: 5 s). Zero closes their
     /// connections immediately.
