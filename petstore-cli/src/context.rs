@@ -1,6 +1,9 @@
 //! The context of a run: settings, streams, and the connection to the service. Commands get the
 //! parts that they need.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::OsString;
 use std::sync::Arc;
 

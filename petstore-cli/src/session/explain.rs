@@ -1,5 +1,8 @@
 //! Turns errors of requests into messages with hints for the command line.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +13,7 @@ use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
+use super::purpose::{Loss, Purpose};
 use super::service::Service;
 use super::tls;
 use super::words::{causes, exhausted, shortened};
@@ -22,43 +26,6 @@ use crate::time::{self, Clock};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many characters of an unexpected response are shown.
 const MAX_START: usize = 15;
-
-/// The purpose of a command's request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Read,
-    /// `getPet`, which the service will remove, with the pet's id.
-    GetPet(i64),
-    CreatePet,
-    /// A `DELETE`, which finds nothing if an earlier attempt has deleted it.
-    Delete,
-    /// Any other change.
-    Change,
-}
-
-impl Purpose {
-    /// Returns whether a request only reads, so that it may be sent twice.
-    pub(crate) fn is_read(self) -> bool {
-        match self {
-            Self::Read | Self::GetPet(_) => true,
-            Self::CreatePet | Self::Delete | Self::Change => false,
-        }
-    }
-
-    /// Returns what a lost request may have done, and where to look.
-    fn loss(self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::Read | Self::GetPet(_) => None,
-            Self::CreatePet => Some((
-                "the pet may have been created",
-                "look in `petstore pets list --all`",
-            )),
-            Self::Delete | Self::Change => {
-                Some(("the request may have been processed", "check the result"))
-            }
-        }
-    }
-}
 
 /// Turns the errors of a client into messages.
 #[derive(Debug, Clone)]
@@ -124,19 +91,27 @@ impl Explainer {
     }
 
     fn timed_out(&self, error: &ClientError) -> Failure {
+        match error.timeout() {
+            Some(TimeoutKind::Connect) => self.not_connected_in_time(),
+            _ => self.or_lost(error, self.no_response()),
+        }
+    }
+
+    fn not_connected_in_time(&self) -> Failure {
+        let host = self.service.host();
+        let limit = CONNECT_TIMEOUT.min(self.settings.values().timeout());
+        let message = format!("cannot connect to {host} within {}", time::duration(limit));
+        Failure::new(Kind::Timeout, message).hint("check the network and the firewall")
+    }
+
+    fn no_response(&self) -> Failure {
         let host = self.service.host();
         let timeout = self.settings.values().timeout();
-        if error.timeout() == Some(TimeoutKind::Connect) {
-            let limit = time::duration(CONNECT_TIMEOUT.min(timeout));
-            let message = format!("cannot connect to {host} within {limit}");
-            return Failure::new(Kind::Timeout, message).hint("check the network and the firewall");
-        }
         let limit = time::duration(timeout);
         let longer = Seconds::<1>(timeout.saturating_mul(4));
         let message = format!("no response from {host} within {limit}");
         let hint = format!("`--timeout {longer}` waits longer");
-        let failure = Failure::new(Kind::Timeout, message).hint(hint);
-        self.or_lost(error, failure)
+        Failure::new(Kind::Timeout, message).hint(hint)
     }
 
     fn interrupted(&self, error: &ClientError) -> Failure {
@@ -189,14 +164,14 @@ impl Explainer {
 
     /// If the request may have been processed, adds that to the message, with a hint.
     fn or_lost(&self, error: &ClientError, mut failure: Failure) -> Failure {
-        let Some((done, look)) = self.purpose.loss() else {
+        let Some(Loss { effect, advice }) = self.purpose.loss() else {
             return failure;
         };
         if !error.may_have_been_processed() {
             return failure;
         }
-        failure.message = format!("{}; {done}", failure.message);
-        failure.hint(format!("{look} before you try again"))
+        failure.message = format!("{}; {effect}", failure.message);
+        failure.hint(format!("{advice} before you try again"))
     }
 
     /// Describes an exhausted quota or a ban.
@@ -229,62 +204,62 @@ impl Explainer {
 
     /// Describes a response with an error status.
     fn refused(&self, error: &ClientError) -> Failure {
+        let answer = answer(error);
         match error.status().map_or(0, |status| status.as_u16()) {
             300..=399 => redirected(error),
-            404 => self.not_found(error),
-            410 => self.gone(error),
-            status @ 400..=499 => {
-                let kind = match status {
-                    429 => Kind::RateLimited,
-                    _ => Kind::Refused,
-                };
+            404 => self.not_found(error, &answer),
+            410 => self.gone(&answer),
+            429 => {
+                let message = format!("the service refused the request {answer}");
+                Failure::new(Kind::RateLimited, message)
+            }
+            400..=499 => {
                 let noun = match self.purpose {
                     Purpose::CreatePet => "pet",
                     Purpose::Read | Purpose::GetPet(_) | Purpose::Delete | Purpose::Change => {
                         "request"
                     }
                 };
-                let (code, said) = (status_and_code(error), said(error));
-                let message = format!("the service refused the {noun} ({code}){said}");
-                Failure::new(kind, message)
+                let message = format!("the service refused the {noun} {answer}");
+                Failure::new(Kind::Refused, message)
             }
             _ => self.failed(error),
         }
     }
 
-    fn not_found(&self, error: &ClientError) -> Failure {
-        let (code, said) = (status_and_code(error), said(error));
+    fn not_found(&self, error: &ClientError, answer: &str) -> Failure {
+        let failure = |message| Failure::new(Kind::NotFound, message);
         if error.code().is_none_or(|code| code == "route_not_found") {
-            let message = format!("no such path ({code}){said}");
-            let hint = "check the path; the base URL must end with the version: /v1";
-            return Failure::new(Kind::NotFound, message).hint(hint);
+            return failure(format!("no such path {answer}"))
+                .hint("check the path; the base URL must end with the version: /v1");
         }
         match self.purpose {
-            Purpose::GetPet(id) => Failure::new(Kind::NotFound, format!("no pet {id}"))
-                .hint("`petstore pets list --all` lists all pets"),
+            Purpose::GetPet(id) => {
+                let failure = failure(format!("no pet {id}"));
+                failure.hint("`petstore pets list --all` lists all pets")
+            }
             Purpose::Delete if error.may_have_been_processed() => {
-                let message =
-                    format!("not found ({code}){said}; an earlier attempt may have deleted it");
-                Failure::new(Kind::NotFound, message)
+                let why = "an earlier attempt may have deleted it";
+                failure(format!("not found {answer}; {why}"))
                     .hint("the response to an earlier attempt was lost: look whether it is gone")
             }
             Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                Failure::new(Kind::NotFound, format!("not found ({code}){said}"))
+                failure(format!("not found {answer}"))
             }
         }
     }
 
-    fn gone(&self, error: &ClientError) -> Failure {
-        let (code, said) = (status_and_code(error), said(error));
+    fn gone(&self, answer: &str) -> Failure {
+        let failure = |what| {
+            let message = format!("the service has removed {what} {answer}");
+            Failure::new(Kind::NotFound, message)
+        };
         match self.purpose {
-            Purpose::GetPet(id) => {
-                let message = format!("the service has removed `pets get` ({code}){said}");
-                let hint = format!("`petstore pets list --id {id}` searches for the pet");
-                Failure::new(Kind::NotFound, message).hint(hint)
-            }
+            Purpose::GetPet(id) => failure("`pets get`").hint(format!(
+                "`petstore pets list --id {id}` searches for the pet"
+            )),
             Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                let message = format!("the service has removed this operation ({code}){said}");
-                Failure::new(Kind::NotFound, message)
+                failure("this operation")
             }
         }
     }
@@ -335,6 +310,11 @@ fn redirected(error: &ClientError) -> Failure {
     Failure::new(Kind::Refused, message).hint("if you trust it, set it as the base URL")
 }
 
+/// Returns the status, the code and the message of a response: `(404 pet_not_found): no pet`.
+fn answer(error: &ClientError) -> String {
+    format!("({}){}", status_and_code(error), said(error))
+}
+
 fn status_and_code(error: &ClientError) -> String {
     match (error.status(), error.code()) {
         (Some(status), Some(code)) => format!("{} {}", status.as_u16(), escape::line(code)),
@@ -362,27 +342,20 @@ fn fields(error: &ClientError) -> Map<String, Value> {
         Some(BlockReason::Quota(quota)) => Some(quota),
         _ => None,
     };
-    let status = error.status().map(|status| status.as_u16());
-    let retry_at = error.retry_at().map(time::instant);
-    let retry_after = error.retry_after().map(time::seconds);
+    let all = json!({
+        "quota": quota,
+        "retryAt": error.retry_at().map(time::instant),
+        "retryAfterSeconds": error.retry_after().map(time::seconds),
+        "status": error.status().map(|status| status.as_u16()),
+        "code": error.code(),
+        "serviceMessage": error.message(),
+        "path": error.decode_path(),
+        "attempts": error.attempts(),
+        "mayHaveBeenProcessed": error.may_have_been_processed(),
+    });
     let mut fields = Map::new();
-    for (name, value) in [
-        ("quota", json!(quota)),
-        ("retryAt", json!(retry_at)),
-        ("retryAfterSeconds", json!(retry_after)),
-        ("status", json!(status)),
-        ("code", json!(error.code())),
-        ("serviceMessage", json!(error.message())),
-        ("path", json!(error.decode_path())),
-        ("attempts", json!(error.attempts())),
-        (
-            "mayHaveBeenProcessed",
-            json!(error.may_have_been_processed()),
-        ),
-    ] {
-        if !value.is_null() {
-            fields.insert(name.to_owned(), value);
-        }
+    if let Value::Object(all) = all {
+        fields.extend(all.into_iter().filter(|(_, value)| !value.is_null()));
     }
     fields
 }

@@ -5,6 +5,7 @@
 
 mod explain;
 mod places;
+mod purpose;
 mod service;
 mod stores;
 mod tls;
@@ -19,8 +20,8 @@ use petstore_client::rate_limit::SharedStatus;
 use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
 
 use self::explain::Explainer;
-pub(crate) use self::explain::Purpose;
 use self::places::Places;
+pub(crate) use self::purpose::Purpose;
 use self::service::Service;
 use self::stores::LimitsStore;
 use self::trace::Tracer;

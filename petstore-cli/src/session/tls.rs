@@ -39,39 +39,57 @@ pub(super) fn explain_native(_: &ClientError, _: &Service) -> Option<Failure> {
 /// Returns the message of a known problem.
 #[cfg(feature = "rustls-errors")]
 fn known(problem: &rustls::Error, service: &Service) -> Option<Failure> {
-    use rustls::{CertificateError as Bad, Error as TlsError};
+    let host = service.host();
+    match problem {
+        rustls::Error::InvalidCertificate(problem) => bad_certificate(problem, service),
+        rustls::Error::InvalidMessage(_) => {
+            let message = format!("{host} does not speak TLS");
+            let hint = format!("for a local service use http://{host}/v1");
+            Some(Failure::new(Kind::Tls, message).hint(hint))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(feature = "rustls-errors")]
+fn bad_certificate(problem: &rustls::CertificateError, service: &Service) -> Option<Failure> {
+    use rustls::CertificateError as Bad;
 
     let host = service.host();
-    let failure = |problem| Failure::new(Kind::Tls, format!("{host}{problem}"));
-    Some(match problem {
-        TlsError::InvalidCertificate(Bad::UnknownIssuer) => {
-            failure(": certificate from an unknown authority").hint(TRUST)
+    let failure = |text: &str| Failure::new(Kind::Tls, format!("{host}: {text}"));
+    match problem {
+        Bad::UnknownIssuer => {
+            let failure = failure("certificate from an unknown authority");
+            Some(failure.hint(TRUST))
         }
-        TlsError::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
             let source = service.base_url_source();
-            failure(": the certificate is for another host")
-                .hint(format!("correct the base URL{source}"))
+            let failure = failure("the certificate is for another host");
+            Some(failure.hint(format!("correct the base URL{source}")))
         }
-        TlsError::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
-            failure(": the certificate has expired").hint("check the clock of this machine")
+        Bad::Expired | Bad::ExpiredContext { .. } => {
+            let failure = failure("the certificate has expired");
+            Some(failure.hint("check the clock of this machine"))
         }
-        TlsError::InvalidMessage(_) => {
-            failure(" does not speak TLS").hint(format!("for a local service use http://{host}/v1"))
-        }
-        _ => return None,
-    })
+        _ => None,
+    }
 }
 
 /// Returns the library's own error of a TLS connection.
 #[cfg(feature = "rustls-errors")]
 fn rustls_error(error: &ClientError) -> Option<&rustls::Error> {
-    let found = causes(error).filter_map(|cause| {
-        // rustls's error is wrapped in one or more `io::Error`s.
-        let mut outer = cause.downcast_ref::<std::io::Error>()?;
-        while let Some(inner) = outer.get_ref().and_then(|inner| inner.downcast_ref()) {
-            outer = inner;
+    causes(error).filter_map(wrapped).last()
+}
+
+/// Returns the library's error in one or more `io::Error`s.
+#[cfg(feature = "rustls-errors")]
+fn wrapped<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    let mut outer = cause.downcast_ref::<std::io::Error>()?;
+    loop {
+        let inner = outer.get_ref()?;
+        match inner.downcast_ref() {
+            Some(next) => outer = next,
+            None => return inner.downcast_ref(),
         }
-        outer.get_ref()?.downcast_ref()
-    });
-    found.last()
+    }
 }

@@ -11,7 +11,7 @@ use petstore_client::rate_limit::{Blocked, SharedStatus, WaitReason};
 use petstore_client::{Bytes, Deprecation, Error as ClientError};
 use tokio::time::Instant;
 
-use super::explain::Purpose;
+use super::purpose::Purpose;
 use super::words::{exhausted, limit_name, quota_left};
 use crate::status::Activity;
 use crate::time;
