@@ -8,6 +8,8 @@
 //! at most [`BLOCK`] rows, which `--unknown check` checks.
 
 mod history;
+mod lines;
+mod record;
 mod state;
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -19,19 +21,17 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 pub(super) use self::history::IdWindow;
-use self::state::millis;
+use self::lines::Lines;
+use self::record::millis;
 #[cfg(test)]
-pub(super) use self::state::parse;
-pub(super) use self::state::{
-    Checked, HEADER, Record, RowState, Run, RunTotals, State, Totals, line,
-};
+pub(super) use self::record::parse;
+pub(super) use self::record::{Checked, HEADER, Record, RowState, Run, line};
+pub(super) use self::state::{RunTotals, State, Totals};
 use crate::context::Context;
 use crate::error::{CliError, Kind, os_text};
 
 /// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
-/// The number of zeros after the last line when the file is extended.
-const ZEROS: u64 = 4_096;
 
 /// Syncs the file.
 type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
@@ -110,12 +110,7 @@ impl Journal {
         (&file).seek(at).map_err(unusable)?;
         let file = Arc::new(file);
         let synced = Arc::clone(&file);
-        let out = Lines {
-            file,
-            end: state.whole,
-            length: state.length,
-            has_rest: state.is_cut(),
-        };
+        let out = Lines::new(file, state.whole, state.length, state.is_cut());
         let opened_after = modified.elapsed().unwrap_or_default();
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
         Ok(Self {
@@ -235,53 +230,6 @@ impl Journal {
     }
 }
 
-/// Writes lines, and keeps zeros after them.
-struct Lines {
-    file: Arc<File>,
-    /// The end of the last line.
-    end: u64,
-    /// The length of the file.
-    length: u64,
-    /// Whether an incomplete line follows the last one.
-    has_rest: bool,
-}
-
-impl Lines {
-    /// Extends the file, and removes an incomplete line. The file ends with zeros at every moment.
-    fn extend(&mut self, length: u64) -> io::Result<()> {
-        let (mut file, end) = (&*self.file, SeekFrom::Start(self.end));
-        file.set_len(length)?;
-        file.seek(end)?;
-        if self.has_rest {
-            io::copy(&mut io::repeat(0).take(length - self.end), &mut file)?;
-            file.seek(end)?;
-        }
-        (self.has_rest, self.length) = (false, length);
-        Ok(())
-    }
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let end = self.end + bytes.len() as u64;
-        if self.has_rest || end >= self.length {
-            self.extend(end + ZEROS)?;
-        }
-        if let Err(error) = (&*self.file).write_all(bytes) {
-            // If the incomplete line stayed, the next run would take it for a power failure.
-            self.has_rest = true;
-            let _ = self.extend(self.length);
-            return Err(error);
-        }
-        self.end = end;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Reads the journal in a file.
 pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<State, CliError> {
     let mut bytes = Vec::new();
@@ -356,47 +304,6 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
-    }
-
-    #[test]
-    fn zeros_stand_behind_each_line_and_half_a_line_goes() {
-        let mut name = tempfile::NamedTempFile::new().unwrap();
-        name.write_all(b"one\nhalf a line\0").unwrap();
-        let file = Arc::new(name.reopen().unwrap());
-        (&*file).seek(SeekFrom::End(0)).unwrap();
-        let mut lines = Lines {
-            file,
-            end: 4,
-            length: 16,
-            has_rest: true,
-        };
-        let mut expected = b"one\n".to_vec();
-        let mut write = |lines: &mut Lines| {
-            lines.write_all(b"a line\n").unwrap();
-            expected.extend_from_slice(b"a line\n");
-            let bytes = std::fs::read(name.path()).unwrap();
-            assert_eq!((bytes.len() as u64, lines.has_rest), (lines.length, false));
-            let (content, zeros) = bytes.split_at(expected.len());
-            assert_eq!(content, expected);
-            assert!(!zeros.is_empty() && zeros.iter().all(|byte| *byte == 0));
-        };
-        (0..1_000).for_each(|_| write(&mut lines));
-        lines.extend(lines.end + 7).unwrap();
-        write(&mut lines); // This line ends exactly at the end of the file.
-    }
-
-    #[test]
-    fn half_a_line_that_cannot_be_removed_is_removed_later() {
-        let name = tempfile::NamedTempFile::new().unwrap();
-        let read_only = Arc::new(File::open(name.path()).unwrap());
-        let mut lines = Lines {
-            file: read_only,
-            end: 0,
-            length: 100,
-            has_rest: false,
-        };
-        lines.write_all(b"a line\n").unwrap_err();
-        assert!(lines.has_rest && lines.end == 0);
     }
 
     #[test]
