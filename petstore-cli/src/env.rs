@@ -205,7 +205,7 @@ impl System {
     pub(crate) fn unicode(&self, name: &str) -> Result<Option<&str>, CliError> {
         match self.vars.get(name) {
             Some(value) if value.to_str().is_none() => {
-                Err(CliError::new(Kind::Config, format!("{name} is not UTF-8")))
+                Err(CliError::config(format!("{name} is not UTF-8")))
             }
             _ => Ok(self.var(name)),
         }
@@ -247,6 +247,7 @@ impl System {
     pub(crate) fn shown(&self, path: &Path) -> String {
         let home = self.var("HOME").filter(|home| home.len() > 1);
         match home.and_then(|home| path.strip_prefix(home).ok()) {
+            Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
             Some(below) => format!("~/{}", below.display()),
             None => path.display().to_string(),
         }
@@ -310,5 +311,18 @@ mod tests {
         let none = dirs(&[("TMPDIR", "t")]);
         assert_eq!((none.config, none.state, none.runtime), (None, None, None));
         assert_eq!(none.temporary.unwrap().parent(), Some(Path::new("/tmp")));
+    }
+
+    #[test]
+    fn shows_paths_below_the_home_folder_with_a_tilde() {
+        let vars = [("HOME".to_owned(), "/home/ada".into())].into();
+        let system = System::new(vars, Dirs::default(), || SystemTime::UNIX_EPOCH, None);
+        for (path, shown) in [
+            ("/home/ada", "~"),
+            ("/home/ada/shop/pets.csv", "~/shop/pets.csv"),
+            ("/home/adam", "/home/adam"),
+        ] {
+            assert_eq!(system.shown(Path::new(path)), shown);
+        }
     }
 }

@@ -112,6 +112,18 @@ impl CliError {
         Self::new(Kind::Usage, message)
     }
 
+    pub(crate) fn input(message: impl Into<String>) -> Self {
+        Self::new(Kind::Input, message)
+    }
+
+    pub(crate) fn config(message: impl Into<String>) -> Self {
+        Self::new(Kind::Config, message)
+    }
+
+    pub(crate) fn key(message: impl Into<String>) -> Self {
+        Self::new(Kind::Key, message)
+    }
+
     /// Returns the error of an action on a file, with the system's reason.
     pub(crate) fn io(kind: Kind, action: impl fmt::Display, problem: &io::Error) -> Self {
         Self::new(kind, format!("{action}: {}", os_text(problem)))

@@ -127,7 +127,7 @@ impl Reader {
         if bytes.len() as u64 > max {
             let size = Size(usize::try_from(max).unwrap_or(usize::MAX));
             let problem = format!("{name} is larger than {size}");
-            return Err(CliError::new(Kind::Input, problem));
+            return Err(CliError::input(problem));
         }
         Ok(bytes)
     }

@@ -66,12 +66,15 @@ impl Activity {
             return vec![format!("{}, {elapsed}", self.text)];
         };
         let left = time::duration(end.saturating_duration_since(now));
-        let with_end = at.iter().map(|at| format!("{before} {left} ({at})"));
-        let short = Some(format!("{}: {left}", self.short)).filter(|_| !self.short.is_empty());
-        with_end
-            .chain([format!("{before} {left}")])
-            .chain(short)
-            .collect()
+        let mut forms = Vec::new();
+        if let Some(at) = at {
+            forms.push(format!("{before} {left} ({at})"));
+        }
+        forms.push(format!("{before} {left}"));
+        if !self.short.is_empty() {
+            forms.push(format!("{}: {left}", self.short));
+        }
+        forms
     }
 }
 

@@ -54,7 +54,26 @@ pub(crate) fn did_you_mean<'c>(
 }
 
 /// What is wrong with a command line, and a hint.
-type Advice = (String, Option<String>);
+struct Advice {
+    problem: String,
+    hint: Option<String>,
+}
+
+impl Advice {
+    fn new(problem: impl Into<String>) -> Self {
+        Self {
+            problem: problem.into(),
+            hint: None,
+        }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
 
 /// A command line that the parser refused.
 struct Mistake<'m> {
@@ -83,19 +102,18 @@ pub(crate) fn usage_error(error: &clap::Error, tree: &Command, args: &[String]) 
         path,
         shown,
     };
-    let (problem, hint) = match error.kind() {
+    let Advice { problem, hint } = match error.kind() {
         ErrorKind::InvalidSubcommand => mistake.no_command(tree, &word),
         ErrorKind::UnknownArgument => mistake.unknown_argument(),
         ErrorKind::InvalidValue => mistake.no_choice(),
         ErrorKind::ValueValidation => mistake.invalid_value(),
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => (
-            format!("`{}` needs a command", mistake.path),
-            Some(mistake.help()),
-        ),
-        ErrorKind::TooManyValues => (format!("`{}` takes no value", mistake.name()), None),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            Advice::new(format!("`{}` needs a command", mistake.path)).hint(mistake.help())
+        }
+        ErrorKind::TooManyValues => Advice::new(format!("`{}` takes no value", mistake.name())),
         ErrorKind::MissingRequiredArgument => mistake.missing(),
         ErrorKind::ArgumentConflict => mistake.conflict(),
-        other => (other.to_string(), Some(mistake.help())),
+        other => Advice::new(other.to_string()).hint(mistake.help()),
     };
     CliError::usage(problem).hint_if(hint)
 }
@@ -156,18 +174,24 @@ impl Mistake<'_> {
             && is_about_pets
         {
             let hint = format!("the service has no operation that {does}");
-            return (problem, Some(hint));
+            return Advice::new(problem).hint(hint);
         }
-        let full = match self.is_bare(tree) {
-            true => full_name(tree, word),
-            false => None,
+        let hint = match self.meant_command(tree, word) {
+            Some(meant) => format!("did you mean `{} {meant}`?", self.path),
+            None => self.help(),
         };
-        let meant = full.or_else(|| {
-            let names = self.command.get_subcommands().map(Command::get_name);
-            similar(word, names).map(str::to_owned)
-        });
-        let meant = meant.map(|meant| format!("did you mean `{} {meant}`?", self.path));
-        (problem, meant.or_else(|| Some(self.help())))
+        Advice::new(problem).hint(hint)
+    }
+
+    /// Returns the command that a word probably means.
+    fn meant_command(&self, tree: &Command, word: &str) -> Option<String> {
+        if self.is_bare(tree)
+            && let Some(full) = full_name(tree, word)
+        {
+            return Some(full);
+        }
+        let names = self.command.get_subcommands().map(Command::get_name);
+        similar(word, names).map(str::to_owned)
     }
 
     /// Returns what is wrong with an argument that a command does not have, and a hint.
@@ -176,15 +200,11 @@ impl Mistake<'_> {
         if !name.starts_with('-') {
             let meant = meant_word(self.command, self.args, &self.shown);
             let hint = meant.unwrap_or_else(|| self.help());
-            return (
-                format!("`{path}` does not take `{}`", self.shown),
-                Some(hint),
-            );
+            return Advice::new(format!("`{path}` does not take `{}`", self.shown)).hint(hint);
         }
         if name.contains("key") || name.contains("token") {
-            let problem = "no option takes the key, because others could read it";
-            let hint = "set PETSTORE_API_KEY, or run `petstore auth login`";
-            return (problem.to_owned(), Some(hint.to_owned()));
+            return Advice::new("no option takes the key, because others could read it")
+                .hint("set PETSTORE_API_KEY, or run `petstore auth login`");
         }
         let known: Vec<_> = self
             .command
@@ -194,36 +214,30 @@ impl Mistake<'_> {
         let problem = format!("`{path}` has no option `{name}`");
         // There are no suggestions for a single letter.
         let Some(long) = name.strip_prefix("--") else {
-            return (problem, Some(self.help()));
+            return Advice::new(problem).hint(self.help());
         };
         if known.contains(&long) {
             let problem = format!("`{path}` does not take `{name}` after `--`");
-            return (problem, Some(self.help()));
+            return Advice::new(problem).hint(self.help());
         }
-        let other = OTHER_NAMES.iter().find(|(other, _)| *other == long);
-        let meant = match other {
-            Some((_, here)) => Some((*here).to_owned()),
-            None => similar(long, known).map(|meant| format!("--{meant}")),
-        };
-        let hint = match meant {
+        let hint = match meant_option(long, known) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => self.help(),
         };
-        (problem, Some(hint))
+        Advice::new(problem).hint(hint)
     }
 
     /// Describes a value that is not one of the option's values.
     fn no_choice(&self) -> Advice {
         if self.value.is_empty() {
             let problem = format!("`{}` needs a value", self.name());
-            return (problem, Some(self.help()));
+            return Advice::new(problem).hint(self.help());
         }
         let values = texts(self.error, ContextKind::ValidValue);
-        let hint = did_you_mean(&self.value, values.iter().map(String::as_str));
-        (
-            format!("`{}` is not {}", self.given(), either(&values)),
-            hint,
-        )
+        Advice {
+            problem: format!("`{}` is not {}", self.given(), either(&values)),
+            hint: did_you_mean(&self.value, values.iter().map(String::as_str)),
+        }
     }
 
     fn invalid_value(&self) -> Advice {
@@ -233,25 +247,36 @@ impl Mistake<'_> {
             Some(invalid) => invalid.clone(),
             None => Invalid::new("is not valid"),
         };
-        invalid.named(format!("`{}`", self.given())).into_parts()
+        let named = invalid.named(format!("`{}`", self.given()));
+        let (problem, hint) = named.into_parts();
+        Advice { problem, hint }
     }
 
     fn missing(&self) -> Advice {
         let missing = texts(self.error, ContextKind::InvalidArg).join(" and ");
         let missing = missing.replace(['<', '>'], "");
         let problem = format!("`{}` needs {missing}", self.short());
-        (problem, Some(self.help()))
+        Advice::new(problem).hint(self.help())
     }
 
     fn conflict(&self) -> Advice {
         let others = texts(self.error, ContextKind::PriorArg);
         let others: Vec<_> = others.iter().map(|arg| option_name(arg)).collect();
         let others = others.join("` or `");
-        (
-            format!("`{}` cannot be used with `{others}`", self.name()),
-            None,
-        )
+        let name = self.name();
+        Advice::new(format!("`{name}` cannot be used with `{others}`"))
     }
+}
+
+/// Returns the option that a name probably means.
+fn meant_option(name: &str, known: Vec<&str>) -> Option<String> {
+    for (other, here) in OTHER_NAMES {
+        if other == name {
+            return Some(here.to_owned());
+        }
+    }
+    let meant = similar(name, known)?;
+    Some(format!("--{meant}"))
 }
 
 /// Returns the command before an argument, and its full name.
@@ -288,17 +313,20 @@ pub(crate) fn full_name(tree: &Command, verb: &str) -> Option<String> {
 
 /// Returns what an unexpected word may be: a value of an option, or a part of a name.
 fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> {
-    let takes = |arg: &&Arg| {
-        arg.get_possible_values()
-            .iter()
-            .any(|value| value.get_name() == word)
-    };
-    if let Some(option) = command.get_opts().find(takes).and_then(Arg::get_long) {
-        return Some(format!("did you mean `--{option} {word}`?"));
+    for option in command.get_opts() {
+        let values = option.get_possible_values();
+        let takes_word = values.iter().any(|value| value.get_name() == word);
+        if takes_word && let Some(name) = option.get_long() {
+            return Some(format!("did you mean `--{name} {word}`?"));
+        }
     }
-    let takes_name = command.get_positionals().any(|arg| arg.get_id() == "name");
-    let before = args.iter().take_while(|arg| *arg != word).last();
-    let before = before.filter(|before| takes_name && command.find_subcommand(before).is_none())?;
+    if !command.get_positionals().any(|arg| arg.get_id() == "name") {
+        return None;
+    }
+    let before = args.iter().take_while(|arg| *arg != word).last()?;
+    if command.find_subcommand(before).is_some() {
+        return None;
+    }
     Some(format!(
         "quote arguments that contain spaces: `\"{before} {word}\"`"
     ))

@@ -85,7 +85,10 @@ pub(crate) fn instant(at: SystemTime) -> String {
 
 /// Formats the day of a time in UTC, for people.
 pub(crate) fn day(at: SystemTime) -> String {
-    Timestamp::try_from(at).map_or_else(|_| instant(at), |at| at.strftime("%-d %B %Y").to_string())
+    match Timestamp::try_from(at) {
+        Ok(at) => at.strftime("%-d %B %Y").to_string(),
+        Err(_) => instant(at),
+    }
 }
 
 /// Formats a duration with at most two units, rounded up.

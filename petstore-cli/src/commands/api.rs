@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use http::{HeaderMap, StatusCode};
 use petstore_client::operations::RawRequest;
-use petstore_client::{Client, Method};
+use petstore_client::{Client, Error, Method};
 use serde_json::{Map, Value};
 
 use super::dry_run;
@@ -91,68 +91,69 @@ impl Api {
         reader: &mut Reader,
     ) -> Result<(), CliError> {
         let output = printer.start_or(OutputFormat::Json, ANY)?;
-        if self
-            .headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
-        {
-            let problem = "`-H Authorization` would replace the API key";
-            return Err(CliError::usage(problem).hint("leave it out; each request carries the key"));
-        }
-        let (dry_run, paginate, include) = (self.dry_run, self.paginate, self.include);
-        let silent = self.silent;
+        self.refuse_authorization()?;
         let body = self.body(reader).await?;
-        let method = match (&self.method, &body) {
-            (Some(method), _) => method.clone(),
-            (None, Body::None) => Method::GET,
-            (None, _) => Method::POST,
-        };
-        if paginate && method != Method::GET {
-            let problem = format!("`--paginate` follows the pages of a GET, not of a {method}");
-            return Err(CliError::usage(problem)
-                .hint("with `-X GET`, the fields become the query of the first page"));
-        }
-        if dry_run {
+        let method = self.method(&body);
+        self.refuse_pages_of(&method)?;
+        if self.dry_run {
             let client = dry_run::client(connector.settings())?;
             let request = self.request(&client, method, body).build()?;
             return dry_run::show(&request, output, connector, printer, ui);
         }
-        let purpose = if method.is_safe() {
-            Purpose::Read
-        } else if method == Method::DELETE {
-            Purpose::Delete
-        } else {
-            Purpose::Change
-        };
-        let client = connector.connect(purpose).await?;
+        let client = connector.connect(purpose(&method)).await?;
         let request = self.request(&client, method, body);
-        if paginate {
+        if self.paginate {
             return all_pages(ui, output, request).await;
         }
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
-                if let (true, Some(status), Some(headers)) =
-                    (include, error.status(), error.headers())
-                {
-                    let body = error.body().map(|body| String::from_utf8_lossy(body));
-                    let body = body.as_deref().map(escape::lines).unwrap_or_default();
-                    ui.trace(&format!("{}{body}", head(status, headers)));
+                if self.include {
+                    show_refusal(ui, &error);
                 }
                 return Err(error.into());
             }
         };
-        if include {
+        if self.include {
             printer.print(&head(response.meta().status(), response.meta().headers()))?;
         }
-        match silent {
-            true => Ok(()),
-            false => write_body(printer, output, &response),
+        if self.silent {
+            return Ok(());
+        }
+        write_body(printer, output, &response)
+    }
+
+    fn refuse_authorization(&self) -> Result<(), CliError> {
+        for (name, _) in &self.headers {
+            if name.eq_ignore_ascii_case("authorization") {
+                let problem = "`-H Authorization` would replace the API key";
+                let hint = "leave it out; each request carries the key";
+                return Err(CliError::usage(problem).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
+    fn method(&self, body: &Body) -> Method {
+        match (&self.method, body) {
+            (Some(method), _) => method.clone(),
+            (None, Body::None) => Method::GET,
+            (None, _) => Method::POST,
         }
     }
 
+    /// Refuses to follow the pages of another method than `GET`.
+    fn refuse_pages_of(&self, method: &Method) -> Result<(), CliError> {
+        if !self.paginate || method == Method::GET {
+            return Ok(());
+        }
+        let problem = format!("`--paginate` follows the pages of a GET, not of a {method}");
+        let hint = "with `-X GET`, the fields become the query of the first page";
+        Err(CliError::usage(problem).hint(hint))
+    }
+
     /// Builds the request. `-f` and `-F` become the query of a `GET`.
-    fn request(self, client: &Client, method: Method, body: Body) -> RawRequest {
+    fn request(&self, client: &Client, method: Method, body: Body) -> RawRequest {
         let mut request = client.request(method, &self.path);
         for (name, value) in &self.headers {
             request = request.header(name, value.as_str());
@@ -200,11 +201,33 @@ impl Api {
     }
 }
 
+fn purpose(method: &Method) -> Purpose {
+    if method.is_safe() {
+        Purpose::Read
+    } else if method == Method::DELETE {
+        Purpose::Delete
+    } else {
+        Purpose::Change
+    }
+}
+
+/// Shows the head and the body of an error response, if there is one.
+fn show_refusal(ui: &Ui, error: &Error) {
+    let (Some(status), Some(headers)) = (error.status(), error.headers()) else {
+        return;
+    };
+    let mut text = head(status, headers);
+    if let Some(body) = error.body() {
+        text += &escape::lines(&String::from_utf8_lossy(body));
+    }
+    ui.trace(&text);
+}
+
 async fn read_text(file: &Path, reader: &mut Reader) -> Result<String, CliError> {
     let bytes = reader.read(file, "a field", MAX_BODY).await?;
     String::from_utf8(bytes).map_err(|_| {
         let problem = format!("{} is not UTF-8", file.display());
-        CliError::new(Kind::Input, problem)
+        CliError::input(problem)
     })
 }
 

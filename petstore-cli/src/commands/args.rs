@@ -75,10 +75,13 @@ fn lay_out(command: Command, path: &str) -> Command {
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .arg(help);
-    let text = help::text(path).map_or_else(
-        || format!("Commands:\n{{subcommands}}\n\nExamples and options: {path} <command> --help\n"),
-        str::to_owned,
-    );
+    let text = match help::text(path) {
+        Some(text) => text.to_owned(),
+        None => {
+            let more = format!("Examples and options: {path} <command> --help");
+            format!("Commands:\n{{subcommands}}\n\n{more}\n")
+        }
+    };
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
     let text = format!("{about}\n\nUsage: {{usage}}\n\n{text}");
@@ -98,7 +101,10 @@ fn usage(command: &Command, path: &str) -> String {
     for arg in command.get_positionals() {
         let names = arg.get_value_names().unwrap_or_default();
         let id = arg.get_id().as_str().to_uppercase();
-        let name = names.first().map_or(&*id, |name| name.as_str());
+        let name = match names.first() {
+            Some(name) => name.as_str(),
+            None => &id,
+        };
         usage += &match (arg.is_last_set(), arg.is_required_set()) {
             (true, _) => format!(" -- {name}..."),
             (false, true) => format!(" {name}"),

@@ -211,7 +211,10 @@ impl Known {
             "journal" => Some(files(is_journal)),
             _ if Values::NAMES.contains(&name) => {
                 let choices = Values::choices(name);
-                (!choices.is_empty()).then(|| one_of(choices))
+                if choices.is_empty() {
+                    return None;
+                }
+                Some(one_of(choices))
             }
             _ if arg.get_value_hint() == ValueHint::FilePath => {
                 Some(files(|path| !is_journal(path)))
@@ -244,10 +247,15 @@ fn one_of(names: Vec<String>) -> ArgValueCompleter {
 /// Completes the last field of a list: `id,na` becomes `id,name`.
 fn complete_fields(word: &OsStr) -> Vec<CompletionCandidate> {
     let word = word.to_string_lossy();
-    let (before, last) = word
-        .rfind(',')
-        .map_or(("", &*word), |comma| word.split_at(comma + 1));
-    let fits = PETS.fields.iter().filter(|field| field.starts_with(last));
-    fits.map(|field| CompletionCandidate::new(format!("{before}{field}")))
-        .collect()
+    let (before, last) = match word.rfind(',') {
+        Some(comma) => word.split_at(comma + 1),
+        None => ("", &*word),
+    };
+    let mut candidates = Vec::new();
+    for field in PETS.fields {
+        if field.starts_with(last) {
+            candidates.push(CompletionCandidate::new(format!("{before}{field}")));
+        }
+    }
+    candidates
 }

@@ -201,20 +201,22 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
         Err(error) => Err(error.into()),
     };
     checks.push(Check::of("service", found, connector));
-    checks.extend(date.map(|date| clock(date, connector.clock().now(), elapsed)));
+    if let Some(date) = date {
+        checks.push(clock(date, connector.clock().now(), elapsed));
+    }
     let limits = client.rate_limits();
     let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
     if let Some(quota) = quota.or(fewest.copied()) {
-        let now = date
-            .or(limits.service_time)
-            .unwrap_or_else(|| connector.clock().now());
+        let now = match date.or(limits.service_time) {
+            Some(now) => now,
+            None => connector.clock().now(),
+        };
         checks.push(rate_limits(&quota, now, connector));
     }
-    checks.extend(
-        limits
-            .shared
-            .map(|store| limits_file(&store, &connector.limits_place(), system)),
-    );
+    if let Some(store) = &limits.shared {
+        let place = connector.limits_place();
+        checks.push(limits_file(store, &place, system));
+    }
 }
 
 fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> Check {

@@ -5,7 +5,7 @@ use http::Request;
 use petstore_client::{Bytes, Client};
 use serde_json::{Map, Value, json};
 
-use crate::error::{CliError, Kind};
+use crate::error::CliError;
 use crate::escape;
 use crate::output::{Output, Printer};
 use crate::session::{Connector, USER_AGENT};
@@ -36,7 +36,7 @@ pub(crate) fn show(
     printer: &Printer,
     ui: &Ui,
 ) -> Result<(), CliError> {
-    let not_text = |what| CliError::new(Kind::Input, format!("{what} is not UTF-8"));
+    let not_text = |what| CliError::input(format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
     let (url, quoted) = match address.strip_prefix(NOWHERE) {
         Some(rest) => (

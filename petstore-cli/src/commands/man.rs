@@ -124,16 +124,19 @@ fn with_global_options(command: &Command) -> Command {
     let mut options = global_options();
     // This sets what a page shows of each option.
     options.build();
-    let options = options.get_arguments().filter(|arg| arg.get_id() != "help");
-    let options = options.map(|arg| arg.clone().help_heading(None));
-    let mut names: Vec<String> = Vec::new();
-    let options: Vec<_> = options.collect();
-    for option in &options {
-        names.push(option.get_id().as_str().to_owned());
+    let mut globals = Vec::new();
+    for option in options.get_arguments() {
+        if option.get_id() != "help" {
+            globals.push(option.clone().help_heading(None));
+        }
     }
     command.clone().mut_args(|arg| {
-        let at = names.iter().position(|name| arg.get_id() == name.as_str());
-        at.map_or(arg, |at| options[at].clone())
+        for global in &globals {
+            if global.get_id() == arg.get_id() {
+                return global.clone();
+            }
+        }
+        arg
     })
 }
 

@@ -28,27 +28,18 @@ impl Jq {
     pub(super) fn parse(code: &str, variables: &[(String, String)]) -> Result<Self, CliError> {
         let code = if code.trim().is_empty() { "." } else { code };
         compile(code)?;
-        let pairs = variables
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone().into()));
+        let mut all = Map::new();
+        for (name, value) in variables {
+            all.insert(name.clone(), value.clone().into());
+        }
         Ok(Self {
             code: code.to_owned(),
-            variables: pairs.collect(),
+            variables: all,
         })
     }
 
     /// Returns all outputs of the expression for a value.
     pub(super) fn run(&self, input: &Value) -> Result<Vec<Value>, CliError> {
-        let failed = |problem: String| {
-            let short: String = problem.chars().take(MAX_MESSAGE).collect();
-            let rest = if short.len() < problem.len() {
-                "…"
-            } else {
-                ""
-            };
-            CliError::new(Kind::Usage, format!("`--jq`: {short}{rest}"))
-                .hint("`-o json` without `--jq` shows the data")
-        };
         // Compiled here, because a filter is not `Send`.
         let filter = compile(&self.code)?;
         let variables = read(&Value::Object(self.variables.clone()))?;
@@ -57,18 +48,20 @@ impl Jq {
         for result in filter.id.run((context, read(input)?)) {
             match result.map_err(Exn::get_err) {
                 Ok(value) => {
-                    let value = serde_json::from_str(&value.to_string());
-                    let value = value.map_err(|_| failed("the result is not JSON".to_owned()))?;
+                    let Ok(value) = serde_json::from_str(&value.to_string()) else {
+                        return Err(failed("the result is not JSON"));
+                    };
                     values.push(without_points(value));
                 }
                 Err(Ok(error)) => {
                     // The text of `error("text")` arrives as a JSON string.
                     let text = error.to_string();
-                    return Err(failed(serde_json::from_str(&text).unwrap_or(text)));
+                    let text: String = serde_json::from_str(&text).unwrap_or(text);
+                    return Err(failed(&text));
                 }
                 Err(Err(end)) => match end.get_halt() {
                     Ok(0) => break,
-                    _ => return Err(failed("the expression halted with an error".to_owned())),
+                    _ => return Err(failed("the expression halted with an error")),
                 },
             }
         }
@@ -76,15 +69,26 @@ impl Jq {
     }
 }
 
+/// Returns the error of an expression that fails while it runs.
+fn failed(problem: &str) -> CliError {
+    let mut short: String = problem.chars().take(MAX_MESSAGE).collect();
+    if short.len() < problem.len() {
+        short.push('…');
+    }
+    CliError::new(Kind::Usage, format!("`--jq`: {short}"))
+        .hint("`-o json` without `--jq` shows the data")
+}
+
 /// Writes whole numbers without `.0`, as jq does.
 fn without_points(value: Value) -> Value {
     match value {
         Value::Number(number) => {
             let text = number.to_string();
-            let whole = text
-                .strip_suffix(".0")
-                .and_then(|whole| whole.parse::<i64>().ok());
-            whole.map_or(Value::Number(number), Value::from)
+            let whole = text.strip_suffix(".0").unwrap_or_default();
+            match whole.parse::<i64>() {
+                Ok(whole) => whole.into(),
+                Err(_) => Value::Number(number),
+            }
         }
         Value::Array(values) => values.into_iter().map(without_points).collect(),
         Value::Object(fields) => fields
@@ -127,30 +131,60 @@ fn compile(code: &str) -> Result<Filter, CliError> {
         .compile(modules)
         .map_err(|errors| {
             let mut undefined = errors.into_iter().flat_map(|(_, errors)| errors);
-            let (what, kind) = undefined
-                .next()
-                .map_or(("", "name"), |(at, kind)| (at, kind.as_str()));
+            let (what, kind) = match undefined.next() {
+                Some((at, kind)) => (at, kind.as_str()),
+                None => ("", "name"),
+            };
             misplaced(code, what, &format!("there is no {kind} `{what}`"))
         })
 }
 
+/// Returns the error for an expression that is not valid jq.
 fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>) -> CliError {
-    let mut found = errors.filter_map(|error| match error {
-        load::Error::Lex(errors) => errors.first().map(|(expected, at)| match expected {
-            lex::Expect::Delim(open) => (*open, format!("`{open}` is never closed")),
-            other => (*at, format!("expected {}", other.as_str())),
-        }),
-        load::Error::Parse(errors) => errors
-            .first()
-            .map(|(expected, at)| (*at, format!("expected {}", expected.as_str()))),
-        load::Error::Io(errors) => errors
-            .first()
-            .map(|(at, _)| (*at, "modules are not supported".to_owned())),
+    let first = errors.filter_map(first_problem).next();
+    let Misread { part, text } = first.unwrap_or(Misread {
+        part: code,
+        text: "expected an expression".to_owned(),
     });
-    let (at, problem) = found
-        .next()
-        .unwrap_or((code, "expected an expression".to_owned()));
-    misplaced(code, at, &problem).hint("put the expression in single quotes")
+    misplaced(code, part, &text).hint("put the expression in single quotes")
+}
+
+/// What is wrong, and with which part of the expression.
+struct Misread<'c> {
+    part: &'c str,
+    text: String,
+}
+
+fn first_problem<'c>(error: load::Error<&'c str>) -> Option<Misread<'c>> {
+    match error {
+        load::Error::Lex(errors) => {
+            let (expected, at) = errors.into_iter().next()?;
+            Some(match expected {
+                lex::Expect::Delim(open) => Misread {
+                    part: open,
+                    text: format!("`{open}` is never closed"),
+                },
+                other => Misread {
+                    part: at,
+                    text: format!("expected {}", other.as_str()),
+                },
+            })
+        }
+        load::Error::Parse(errors) => {
+            let (expected, at) = errors.into_iter().next()?;
+            Some(Misread {
+                part: at,
+                text: format!("expected {}", expected.as_str()),
+            })
+        }
+        load::Error::Io(errors) => {
+            let (at, _) = errors.into_iter().next()?;
+            Some(Misread {
+                part: at,
+                text: "modules are not supported".to_owned(),
+            })
+        }
+    }
 }
 
 /// Returns the error for a part of the expression, with its position.
@@ -158,8 +192,6 @@ fn misplaced(code: &str, part: &str, problem: &str) -> CliError {
     let offset = (part.as_ptr() as usize).checked_sub(code.as_ptr() as usize);
     let before = offset.and_then(|offset| code.get(..offset)).unwrap_or("");
     let position = before.chars().count() + 1;
-    CliError::new(
-        Kind::Usage,
-        format!("`--jq`: {problem}, at character {position}"),
-    )
+    let problem = format!("`--jq`: {problem}, at character {position}");
+    CliError::new(Kind::Usage, problem)
 }

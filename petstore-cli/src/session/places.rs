@@ -159,10 +159,12 @@ fn foreign_in(folder: &Path) -> Option<PathBuf> {
     if is_foreign(folder) {
         return Some(foreign_above(folder).unwrap_or_else(|| folder.to_owned()));
     }
-    let mut entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
-    entries
-        .any(|entry| is_foreign(&entry.path()))
-        .then(|| folder.to_owned())
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        if is_foreign(&entry.path()) {
+            return Some(folder.to_owned());
+        }
+    }
+    None
 }
 
 #[cfg(not(unix))]

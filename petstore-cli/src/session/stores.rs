@@ -77,12 +77,12 @@ fn redis(url: &str, settings: &Settings) -> Result<RedisStore, CliError> {
         let source = settings.source("limits_store");
         let problem = format!("the limits store is invalid: {problem}{source}");
         let hint = "give an address such as redis://HOST:6379";
-        CliError::new(Kind::Config, problem).hint(hint)
+        CliError::config(problem).hint(hint)
     })
 }
 
 /// Hardly reached: the setting itself refuses such an address.
 #[cfg(not(feature = "redis"))]
 fn without_redis(_: &str) -> CliError {
-    CliError::new(Kind::Config, "`--limits-store` needs a build with Redis")
+    CliError::config("`--limits-store` needs a build with Redis")
 }

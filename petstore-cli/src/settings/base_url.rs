@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use petstore_client::Url;
 
 use super::secrets::without_password;
-use crate::error::{CliError, Kind};
+use crate::error::CliError;
 
 /// Parses a URL, and checks that a key may be sent to it. For messages, `setting` is what the user
 /// can change, and `from` is the source in brackets.
@@ -19,18 +19,16 @@ pub(crate) fn checked(
         return Err(not_a_url(text, setting, from));
     };
     if url.password().is_some() {
-        let problem = format!(
-            "base URL `{}` contains a password{from}",
-            without_password(text)
-        );
+        let text = without_password(text);
+        let problem = format!("base URL `{text}` contains a password{from}");
         let hint = "leave it out; requests carry the API key";
-        return Err(CliError::new(Kind::Config, problem).hint(hint));
+        return Err(CliError::config(problem).hint(hint));
     }
     if url.scheme() == "http" && !is_local(&url) && !allows_http {
         let origin = url.origin().ascii_serialization();
         let problem = format!("{origin} would send the key unencrypted");
         let hint = "use https, or accept the risk with `--allow-insecure-http`";
-        return Err(CliError::new(Kind::Config, problem).hint(hint));
+        return Err(CliError::config(problem).hint(hint));
     }
     Ok(url)
 }
@@ -50,12 +48,15 @@ fn not_a_url(text: &str, setting: &str, from: &str) -> CliError {
         None => format!("set {setting} to a URL such as https://HOST/v1"),
     };
     let problem = format!("base URL `{text}` {lacks}{from}");
-    CliError::new(Kind::Config, problem).hint(hint)
+    CliError::config(problem).hint(hint)
 }
 
 fn web_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
-    matches!(url.scheme(), "http" | "https").then_some(url)
+    match url.scheme() {
+        "http" | "https" => Some(url),
+        _ => None,
+    }
 }
 
 /// Returns whether a URL names this machine.

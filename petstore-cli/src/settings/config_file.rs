@@ -122,7 +122,7 @@ impl ConfigFile {
 }
 
 pub(crate) fn no_folder() -> CliError {
-    CliError::new(Kind::Config, "there is no folder for the configuration")
+    CliError::config("there is no folder for the configuration")
         .hint("set HOME or XDG_CONFIG_HOME; variables such as PETSTORE_BASE_URL need no folder")
 }
 

@@ -101,7 +101,7 @@ fn from_file(path: &Path, system: &System) -> Result<Credential, CliError> {
     let shown = system.shown(path);
     let Some(text) = read_private(path, system)? else {
         let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
-        return Err(CliError::new(Kind::Key, problem));
+        return Err(CliError::key(problem));
     };
     Ok(Credential {
         key: without_end(&text).to_owned(),
@@ -123,7 +123,7 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     let source = settings.source("base_url");
     let option = settings.profile_option();
     let problem = format!("no API key for {service}{source}");
-    Err(CliError::new(Kind::Key, problem).hint(format!("`petstore auth login{option}`")))
+    Err(CliError::key(problem).hint(format!("`petstore auth login{option}`")))
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
@@ -134,7 +134,7 @@ pub(crate) fn check(key: &str, source: &KeySource) -> Result<(), CliError> {
     };
     if key.is_empty() {
         let problem = format!("the API key is empty{from}");
-        return Err(CliError::new(Kind::Key, problem).hint(source.fix()));
+        return Err(CliError::key(problem).hint(source.fix()));
     }
     let Some((at, c)) = key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic()) else {
         return Ok(());
@@ -150,7 +150,7 @@ pub(crate) fn check(key: &str, source: &KeySource) -> Result<(), CliError> {
         Some(start) if start.eq_ignore_ascii_case("bearer ") => "leave out `Bearer`",
         _ => "a key has printable ASCII characters only, and no spaces",
     };
-    Err(CliError::new(Kind::Key, problem).hint(hint))
+    Err(CliError::key(problem).hint(hint))
 }
 
 /// Returns the path of a profile's key.
@@ -158,7 +158,7 @@ pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
     let Some(folder) = &dirs.config else {
         let problem = "there is no folder to store a key in";
         let hint = "set HOME or XDG_CONFIG_HOME, or use PETSTORE_API_KEY";
-        return Err(CliError::new(Kind::Config, problem).hint(hint));
+        return Err(CliError::config(problem).hint(hint));
     };
     Ok(folder.join("keys").join(profile))
 }
@@ -191,7 +191,7 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>, Cl
         // The message omits the content, which may be the key.
         let problem = format!("{shown} contains no key");
         let hint = format!("`petstore auth login{option}` replaces it");
-        return Err(CliError::new(Kind::Key, problem).hint(hint));
+        return Err(CliError::key(problem).hint(hint));
     };
     let base_url = settings.base_url()?;
     if home.origin() != base_url.origin() {
@@ -199,7 +199,7 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>, Cl
         let other = base_url.origin().ascii_serialization();
         let problem = format!("the key was stored for {home}, not for {other}");
         let hint = format!("`petstore auth login{option} --base-url {base_url}`");
-        return Err(CliError::new(Kind::Key, problem).hint(hint));
+        return Err(CliError::key(problem).hint(hint));
     }
     let source = KeySource::Stored {
         path: shown,
@@ -229,5 +229,5 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>, CliError
     };
     let quoted = escape::shell_path(&shown);
     let problem = format!("others can read the key in {shown} (mode {mode:04o})");
-    Err(CliError::new(Kind::Key, problem).hint(format!("`chmod 600 {quoted}`")))
+    Err(CliError::key(problem).hint(format!("`chmod 600 {quoted}`")))
 }

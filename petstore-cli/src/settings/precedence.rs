@@ -193,7 +193,7 @@ impl Settings {
         let Some((text, source)) = self.shown("base_url") else {
             let option = self.profile_option();
             let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
-            return Err(CliError::new(Kind::Config, "no base URL").hint(hint));
+            return Err(CliError::config("no base URL").hint(hint));
         };
         let setting = match source {
             Source::Profile => format!("base_url of profile {}", self.profile),
@@ -223,7 +223,7 @@ impl Settings {
                 format!("`{login} --base-url https://HOST/v1` creates it")
             }
         };
-        CliError::new(Kind::Config, format!("no profile `{name}`")).hint(hint)
+        CliError::config(format!("no profile `{name}`")).hint(hint)
     }
 }
 

@@ -212,11 +212,18 @@ impl FromStr for StoreAddress {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::read(text, cfg!(feature = "redis"))
+    }
+}
+
+impl StoreAddress {
+    /// Parses an address. A build without Redis says how to get another one.
+    fn read(text: &str, has_redis: bool) -> Result<Self, Invalid> {
         let is_redis = text.starts_with("redis://") || text.starts_with("rediss://");
         match text {
             "file" => Ok(Self::File),
             "off" => Ok(Self::Off),
-            _ if is_redis && cfg!(feature = "redis") => Ok(Self::Redis(text.to_owned())),
+            _ if is_redis && has_redis => Ok(Self::Redis(text.to_owned())),
             _ if is_redis => {
                 let hint = "install it with `--features redis`";
                 Err(Invalid::new("needs a build with Redis").hint(hint))
@@ -280,6 +287,27 @@ mod tests {
         ] {
             let read = text.parse::<Size>().ok().map(|size| size.to_string());
             assert_eq!(read.as_deref(), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_build_without_redis_says_so() {
+        for address in ["redis://cache:6379", "rediss://cache:6379"] {
+            assert!(matches!(
+                StoreAddress::read(address, true),
+                Ok(StoreAddress::Redis(kept)) if kept == address
+            ));
+            let (problem, hint) = StoreAddress::read(address, false).unwrap_err().into_parts();
+            assert_eq!(problem, "needs a build with Redis");
+            assert_eq!(hint.as_deref(), Some("install it with `--features redis`"));
+        }
+        for has_redis in [false, true] {
+            let read = |text| StoreAddress::read(text, has_redis);
+            assert!(matches!(read("file"), Ok(StoreAddress::File)));
+            assert!(matches!(read("off"), Ok(StoreAddress::Off)));
+            let (problem, hint) = read("cache:6379").unwrap_err().into_parts();
+            assert_eq!(problem, "is not file, off or redis://HOST");
+            assert_eq!(hint, None);
         }
     }
 

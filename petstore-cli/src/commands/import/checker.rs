@@ -12,7 +12,7 @@ use super::cells::{
     missing, shorten,
 };
 use super::rows::{Fault, Place, Row};
-use crate::error::{CliError, Kind};
+use crate::error::CliError;
 use crate::suggest::similar;
 
 /// The maximum number of listed errors.
@@ -48,6 +48,31 @@ pub(super) struct Checker<'n> {
     statuses: BTreeSet<String>,
 }
 
+/// Returns whether the import knows a column.
+fn is_known(name: &str) -> bool {
+    FIELDS.contains(&name) || IGNORED.contains(&name)
+}
+
+/// Returns the number of a column.
+fn column(header: &StringRecord, name: &str) -> Option<usize> {
+    header.iter().position(|other| other == name)
+}
+
+/// Returns the field that a column with a similar name probably holds, if no column has its name.
+fn meant(header: &StringRecord, name: &str) -> Option<&'static str> {
+    let missing = FIELDS
+        .into_iter()
+        .filter(|field| column(header, field).is_none());
+    similar(name, missing)
+}
+
+/// Returns the separator of a header without commas.
+fn other_separator(first: &str) -> Option<char> {
+    let is_field = |name: &str| is_known(name) || similar(name, FIELDS).is_some();
+    let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_field);
+    [';', '|'].into_iter().find(separates)
+}
+
 impl<'n> Checker<'n> {
     pub(super) fn new(name: &'n str, lines: Vec<usize>, is_json: bool, map: &'n [Mapping]) -> Self {
         Self {
@@ -60,7 +85,7 @@ impl<'n> Checker<'n> {
     }
 
     fn error(&self, problem: impl fmt::Display) -> CliError {
-        CliError::new(Kind::Input, format!("{} {problem}", self.name))
+        CliError::input(format!("{} {problem}", self.name))
     }
 
     fn fault(&mut self, place: Place, problem: impl Into<String>) {
@@ -85,7 +110,7 @@ impl<'n> Checker<'n> {
             .delimiter(delimiter)
             .flexible(true)
             .from_reader(text.as_bytes());
-        let unreadable = |error: csv::Error| CliError::new(Kind::Input, error.to_string());
+        let unreadable = |error: csv::Error| CliError::input(error.to_string());
         let header = reader.headers().map_err(unreadable)?.clone();
         if header.is_empty() {
             return Ok(());
@@ -140,90 +165,135 @@ impl<'n> Checker<'n> {
         line: usize,
         first: &str,
     ) -> Result<Columns, CliError> {
-        let is_known = |name: &str| FIELDS.contains(&name) || IGNORED.contains(&name);
-        let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_known);
-        if let (1, Some(other)) = (header.len(), [';', '|'].into_iter().find(separates)) {
-            return Err(self
-                .error(format!("is separated by `{other}`"))
-                .hint(format!("`--delimiter '{other}'` reads it")));
-        }
-        let is_missing = |field: &&str| header.iter().all(|name| name != *field);
-        let meant = |name: &str| similar(name, FIELDS.into_iter().filter(is_missing));
-        if !header
-            .iter()
-            .any(|name| is_known(name) || meant(name).is_some())
-        {
-            return Err(self
-                .error(format!(
-                    "has no header: line {line} is `{}`",
-                    shorten(first)
-                ))
-                .hint("put `name,categoryId,status` above it"));
-        }
+        self.refuse_other_separator(header, first)?;
+        self.refuse_missing_header(header, line, first)?;
         for name in header {
+            self.check_column(header, name)?;
+        }
+        for field in [NAME, CATEGORY] {
+            if column(header, field).is_none() {
+                let hint = "add it, or name the column that holds it with `--map COLUMN=FIELD`";
+                let error = self.error(format!("has no column `{field}`"));
+                return Err(error.hint(hint));
+            }
+        }
+        Ok(Columns {
+            name: column(header, NAME),
+            category_id: column(header, CATEGORY),
+            status: column(header, STATUS),
+            id: column(header, "id"),
+        })
+    }
+
+    fn refuse_other_separator(&self, header: &StringRecord, first: &str) -> Result<(), CliError> {
+        if header.len() > 1 {
+            return Ok(());
+        }
+        match other_separator(first) {
+            Some(other) => Err(self
+                .error(format!("is separated by `{other}`"))
+                .hint(format!("`--delimiter '{other}'` reads it"))),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_missing_header(
+        &self,
+        header: &StringRecord,
+        line: usize,
+        first: &str,
+    ) -> Result<(), CliError> {
+        for name in header {
+            if is_known(name) || meant(header, name).is_some() {
+                return Ok(());
+            }
+        }
+        let first = shorten(first);
+        Err(self
+            .error(format!("has no header: line {line} is `{first}`"))
+            .hint("put `name,categoryId,status` above it"))
+    }
+
+    /// Refuses a column that occurs twice or is mistyped, and ignores an unknown one.
+    fn check_column(&mut self, header: &StringRecord, name: &str) -> Result<(), CliError> {
+        if is_known(name) {
             let times = header.iter().filter(|other| *other == name).count();
             if FIELDS.contains(&name) && times > 1 {
                 return Err(self.error(format!("has two columns `{name}`")));
             }
-            if let Some(meant) = meant(name).filter(|_| !is_known(name)) {
+            return Ok(());
+        }
+        match meant(header, name) {
+            Some(meant) => {
                 let problem = format!("has an unknown column `{}`", shorten(name));
                 let hint = format!("did you mean `{meant}`? `--map '{name}={meant}'` reads it");
-                return Err(self.error(problem).hint(hint));
+                Err(self.error(problem).hint(hint))
             }
-            if !is_known(name) {
+            None => {
                 self.ignore(name);
+                Ok(())
             }
         }
-        if let Some(name) = [NAME, CATEGORY].iter().find(|field| is_missing(field)) {
-            return Err(self
-                .error(format!("has no column `{name}`"))
-                .hint("add it, or name the column that holds it with `--map COLUMN=FIELD`"));
-        }
-        let column = |field: &str| header.iter().position(|name| name == field);
-        Ok(Columns {
-            name: column(NAME),
-            category_id: column(CATEGORY),
-            status: column(STATUS),
-            id: column("id"),
-        })
     }
 
     pub(super) fn json(&mut self, text: &str) -> Result<(), CliError> {
-        let values = json_values(text.trim_end()).map_err(|error| {
-            let problem = match error.is_eof() {
-                true => "the JSON ends too early".to_owned(),
-                false => format!("not valid JSON at column {}", error.column()),
-            };
-            self.error(format!("line {}: {problem}", error.line()))
-                .hint("write one JSON object per line, or all in one array")
-        })?;
-        let start = |value: &&RawValue| value.get().as_ptr() as usize - text.as_ptr() as usize;
-        let lines: Vec<_> = values.iter().map(|value| self.line(start(value))).collect();
+        let values = match json_values(text.trim_end()) {
+            Ok(values) => values,
+            Err(error) => return Err(self.not_json(&error)),
+        };
+        let mut lines = Vec::new();
+        for value in &values {
+            let start = value.get().as_ptr() as usize - text.as_ptr() as usize;
+            lines.push(self.line(start));
+        }
         let have_own_lines = lines.is_sorted_by(|before, after| before < after);
-        for (row, (value, line)) in (1..).zip(values.into_iter().map(RawValue::get).zip(lines)) {
+        for (index, value) in values.into_iter().enumerate() {
             let place = if have_own_lines {
-                Place::Line(line)
+                Place::Line(lines[index])
             } else {
-                Place::Row(row)
+                Place::Row(index + 1)
             };
-            match serde_json::from_str::<Object<'_>>(value) {
-                Ok(object) => self.object(place, &object),
-                Err(_) if !value.starts_with('{') => {
-                    self.fault(place, format!("`{}` is not an object", shorten(value)));
-                }
-                Err(error) if error.is_data() => self.fault(place, "a field is repeated"),
-                Err(_) => self.fault(place, "a number is too large, or a text is not Unicode"),
-            }
+            self.json_row(place, value.get());
         }
         Ok(())
     }
 
+    fn not_json(&self, error: &serde_json::Error) -> CliError {
+        let line = error.line();
+        let problem = match error.is_eof() {
+            true => "the JSON ends too early".to_owned(),
+            false => format!("not valid JSON at column {}", error.column()),
+        };
+        let error = self.error(format!("line {line}: {problem}"));
+        error.hint("write one JSON object per line, or all in one array")
+    }
+
+    fn json_row(&mut self, place: Place, value: &str) {
+        match serde_json::from_str::<Object<'_>>(value) {
+            Ok(object) => self.object(place, &object),
+            Err(_) if !value.starts_with('{') => {
+                let value = shorten(value);
+                self.fault(place, format!("`{value}` is not an object"));
+            }
+            Err(error) if error.is_data() => {
+                self.fault(place, "a field is repeated");
+            }
+            Err(_) => {
+                self.fault(place, "a number is too large, or a text is not Unicode");
+            }
+        }
+    }
+
     fn object(&mut self, place: Place, object: &Object<'_>) {
         for other in object.others.keys() {
-            match similar(other, FIELDS).filter(|_| !IGNORED.contains(&other.as_str())) {
+            if IGNORED.contains(&other.as_str()) {
+                continue;
+            }
+            match similar(other, FIELDS) {
                 Some(meant) => {
                     let problem = format!("unknown; did you mean `{meant}`?");
-                    self.field::<()>(place, &shorten(other), Err(problem));
+                    let fault = Fault::new(place, Some(&shorten(other)), problem);
+                    self.faults.push(fault);
                 }
                 None => self.ignore(other),
             }
@@ -315,7 +385,7 @@ impl<'n> Checker<'n> {
         if let more @ 1.. = self.faults.len().saturating_sub(MAX_LISTED) {
             list.push(format!("{more} more; --error-format json lists all"));
         }
-        let mut error = CliError::new(Kind::Input, message).list(list);
+        let mut error = CliError::input(message).list(list);
         if let CliError::Failure(failure) = &mut error {
             let all = self.faults.iter().map(Fault::json);
             failure.fields.insert("rows".to_owned(), all.collect());

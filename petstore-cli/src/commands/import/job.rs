@@ -208,11 +208,18 @@ impl Job<'_> {
     }
 }
 
-/// Combines the error of a run with those of files that could not be written.
+/// Returns whether a file could not be written.
+fn is_unwritten(error: &CliError) -> bool {
+    match error {
+        CliError::Failure(failure) => failure.kind == Kind::Internal,
+        CliError::Client(_) | CliError::Silent(_) => false,
+    }
+}
+
+/// Returns the error of a run and of files that could not be written as one.
 fn combine(result: Result<(), CliError>, mut unwritten: Vec<CliError>) -> Result<(), CliError> {
-    let is_io = |error: &CliError| matches!(error, CliError::Failure(failure) if failure.kind == Kind::Internal);
     let (mut first, others) = match result {
-        Err(error) if is_io(&error) => (error, unwritten),
+        Err(error) if is_unwritten(&error) => (error, unwritten),
         result if unwritten.is_empty() => return result,
         result => {
             let first = unwritten.remove(0);

@@ -98,5 +98,5 @@ async fn pet_of_file(file: &Path, reader: &mut Reader) -> Result<NewPet, CliErro
     }
     let problem = format!("{name} is not a JSON object");
     let hint = r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#;
-    Err(CliError::new(Kind::Input, problem).hint(hint))
+    Err(CliError::input(problem).hint(hint))
 }
