@@ -224,6 +224,15 @@ async fn a_list_that_never_ends_or_ends_too_early_proves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_that_lacks_a_pet_proves_nothing() {
+    // The second row's pet is the last one of the second page.
+    let (scene, ran) = checked(Paging::Incomplete, 198).await;
+    let why = "page 2 of the list has 99 pets, but earlier pages have 100";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert_eq!((ran.code, scene.shop.count("Three")), (8, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn equal_rows_of_two_imports_are_never_created_too_often() {
     for lost in [Fate::Lost, Fate::Unanswered, Fate::Late(2)] {
         for ids in [
@@ -281,6 +290,33 @@ async fn an_outage_pauses_the_import_and_obeys_retry_after() {
         ran.stderr
     );
     assert_eq!(scene.shop.state().pets.len(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_shows_each_pause_with_its_reason_and_its_end() {
+    let scene = Scene::new();
+    let mut fates = vec![Fate::Created];
+    fates.extend([Fate::Failed("0"); 8]);
+    scene.shop.state().fates = fates.into();
+    let file = scene.folder.path().join("a.csv");
+    let rows = "x,7\n".repeat(20);
+    std::fs::write(&file, format!("name,categoryId\n{rows}")).unwrap();
+    let petstore = Petstore::with(&scene.shop.url(), "key-of-an-import");
+    let petstore = petstore.home(scene.folder.path()).stderr_terminal();
+    let line = format!("pets import {} --concurrency 1", file.display());
+    let ran = petstore.width(80).run(&line).await;
+    let mut rest = ran.stderr.as_str();
+    // Each pause is twice as long as the one before. The first one is too short to be seen whole.
+    for pause in [
+        "0.7 s (10:00:01)",
+        "2 s (10:00:02)",
+        "4 s (10:00:04)",
+        "8 s (10:00:08)",
+    ] {
+        let found = rest.split_once(&format!("503, paused: {pause}"));
+        (_, rest) = found.unwrap_or_else(|| panic!("{pause}: {}", ran.stderr));
+    }
+    assert_eq!((ran.summary()[3], ran.code), (8, 8), "{}", ran.stderr);
 }
 
 #[tokio::test(start_paused = true)]

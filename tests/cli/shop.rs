@@ -34,6 +34,8 @@ pub(super) enum Paging {
     Reversed,
     /// The list ends after this number of pets, as if there were no more.
     Cut(usize),
+    /// Like `Linked`, but the second page lacks its last pet.
+    Incomplete,
     /// Each page has a link to another one, with the same pets.
     Repeated,
     /// Each page has a link to another one, without pets.
@@ -89,7 +91,7 @@ impl State {
         let mut pets = self.pets.clone();
         let mut next = from + limit;
         match self.paging {
-            Paging::Linked | Paging::Unlinked | Paging::Repeated => {}
+            Paging::Linked | Paging::Unlinked | Paging::Incomplete | Paging::Repeated => {}
             Paging::Reversed => pets.reverse(),
             Paging::Cut(end) => pets.truncate(end),
             Paging::Empty => pets.clear(),
@@ -98,7 +100,9 @@ impl State {
         let is_endless = matches!(self.paging, Paging::Repeated | Paging::Empty);
         let start = if is_endless { 0 } else { from.min(pets.len()) };
         let end = pets.len().min(start + limit);
-        let page = serde_json::to_vec(&pets[start..end]).unwrap();
+        let is_incomplete = self.paging == Paging::Incomplete && from == limit;
+        let shown = &pets[start..end - usize::from(is_incomplete)];
+        let page = serde_json::to_vec(shown).unwrap();
         let has_more = is_endless || end < pets.len();
         let link = format!("<{base}/pets?limit={limit}&from={next}>; rel=\"next\"");
         let headers: &[(&str, &str)] = &[("Link", &link)];

@@ -24,7 +24,7 @@ pub(crate) struct PaceArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = in_flight)]
     concurrency: Option<usize>,
 
-    /// go on so long while the service fails [default: 2m]
+    /// how long the service may fail [default: 2m]
     #[arg(
         long,
         value_name = "TIME",
@@ -49,8 +49,14 @@ struct Outage {
     /// The end of the pause. Then one row shows whether the service works again.
     until: Instant,
     pause: Duration,
-    /// What failed last.
-    problem: String,
+    reason: PauseReason,
+}
+
+/// What failed last, and the same beside a bar.
+#[derive(Debug)]
+pub(super) struct PauseReason {
+    pub(super) text: String,
+    pub(super) short: String,
 }
 
 /// The number of rows that may be in flight. Each success adds one, and a failure halves it.
@@ -92,11 +98,14 @@ impl Pace {
         }
     }
 
-    /// Returns how much longer the pause lasts, and its reason.
-    pub(super) fn pause(&self) -> Option<(Duration, &str)> {
+    /// Returns the rest of a pause, and its reason.
+    pub(super) fn pause(&self) -> Option<(Duration, &PauseReason)> {
         let outage = self.outage.as_ref()?;
         let rest = outage.until.saturating_duration_since(Instant::now());
-        (!rest.is_zero()).then_some((rest, outage.problem.as_str()))
+        if rest.is_zero() {
+            return None;
+        }
+        Some((rest, &outage.reason))
     }
 
     pub(super) fn succeeded(&mut self) {
@@ -132,7 +141,7 @@ impl Pace {
             began,
             until: now + pause.min(rest).max(told),
             pause,
-            problem: problem(&error),
+            reason: reason(&error),
         });
     }
 
@@ -168,12 +177,28 @@ pub(super) fn is_hopeless(error: &Error) -> bool {
 }
 
 /// Describes a failure that may pass.
-fn problem(error: &Error) -> String {
-    match error.status() {
-        Some(status) => format!("the service fails ({})", status.as_u16()),
-        None if error.is_connect() => "cannot connect to the service".to_owned(),
-        None if error.is_timeout() => "the service does not respond".to_owned(),
-        None => "the connection was lost".to_owned(),
+fn reason(error: &Error) -> PauseReason {
+    let (text, short) = match error.status() {
+        Some(status) => {
+            let status = status.as_u16();
+            (format!("the service fails ({status})"), status.to_string())
+        }
+        None if error.is_connect() => (
+            "cannot connect to the service".to_owned(),
+            "no connection".to_owned(),
+        ),
+        None if error.is_timeout() => (
+            "the service does not respond".to_owned(),
+            "no response".to_owned(),
+        ),
+        None => (
+            "the connection was lost".to_owned(),
+            "connection lost".to_owned(),
+        ),
+    };
+    PauseReason {
+        text,
+        short: format!("{short}, paused"),
     }
 }
 
@@ -225,8 +250,9 @@ mod tests {
         // Failures of rows that were already in flight do not extend the pause.
         assert_eq!(pause_after(&mut pace, 9, None), Some(1));
         let mut pauses = Vec::new();
-        while let Some((rest, problem)) = pace.pause() {
-            assert_eq!(problem, "the service fails (503)");
+        while let Some((rest, reason)) = pace.pause() {
+            assert_eq!(reason.text, "the service fails (503)");
+            assert_eq!(reason.short, "503, paused");
             pauses.push(rest.as_secs());
             advance(rest).await;
             assert_eq!(pace.concurrency(), 1);

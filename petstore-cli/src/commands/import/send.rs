@@ -220,10 +220,10 @@ impl<'a> Sender<'a> {
     /// Returns how long no row may be sent. If a limit lasts longer than `--max-wait`, there is no
     /// wait: the next request fails, with the reason.
     fn wait(&self, limits: &RateLimits) -> Option<Duration> {
-        if let Some((rest, problem)) = self.pace.pause() {
+        if let Some((rest, reason)) = self.pace.pause() {
             let until = self.context.connector().clock().now() + rest;
-            let text = format!("{problem}; continues");
-            self.context.ui().waits(&text, "paused", rest, until);
+            let text = format!("{}; continues", reason.text);
+            self.context.ui().waits(&text, &reason.short, rest, until);
             return Some(rest);
         }
         if self.pace.outage().is_some() {
@@ -351,6 +351,10 @@ fn speed(done: usize, left: usize, elapsed: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use petstore_client::rate_limit::{Quota, QuotaWindow, WaitReason};
+
     use super::*;
 
     #[test]
@@ -361,6 +365,37 @@ mod tests {
         assert_eq!(room(&limits, 0, 16), 16, "a service that shows no limit");
         assert_eq!(room(&limits, 5, 16), 11);
         assert_eq!(room(&limits, 0, 0), 0, "in a pause");
+    }
+
+    fn limits(left: u64, in_flight: u32) -> RateLimits {
+        let reset = SystemTime::UNIX_EPOCH;
+        let mut limits = RateLimits::default();
+        limits.windows = vec![
+            QuotaWindow::new(Quota::Day, 1_000, 900, reset),
+            QuotaWindow::new(Quota::Minute, 60, left, reset),
+        ];
+        limits.in_flight = in_flight;
+        limits
+    }
+
+    #[test]
+    fn rows_that_wait_in_the_client_take_room_too() {
+        // Five rows are in flight, and the service has counted all of them, or two.
+        assert_eq!(room(&limits(10, 5), 5, 16), 10);
+        assert_eq!(room(&limits(10, 2), 5, 16), 7);
+        assert_eq!(room(&limits(3, 2), 5, 16), 0, "all of it is taken");
+        assert_eq!(room(&limits(3, 0), 5, 16), 0, "more than that is taken");
+        assert_eq!(room(&limits(100, 2), 5, 16), 11, "the concurrency decides");
+        // Requests of other calls of this client take no row's room.
+        assert_eq!(room(&limits(10, 9), 5, 16), 10);
+        assert_eq!(room(&limits(0, 0), 0, 16), 1, "its error says why");
+    }
+
+    #[test]
+    fn no_row_goes_while_the_client_waits_unless_none_is_in_flight() {
+        let mut limits = limits(10, 1);
+        limits.wait_reason = Some(WaitReason::Members);
+        assert_eq!([room(&limits, 1, 16), room(&limits, 0, 16)], [0, 1]);
     }
 
     #[test]

@@ -107,6 +107,7 @@ async fn list(
     let list = client.pets().list().limit(PAGE);
     let mut pages = list.clone().pages();
     let (mut listed, mut page_count, mut more) = (0, 0, More::No);
+    let mut full_page = None;
     loop {
         let page = match pages.try_next().await {
             Ok(Some(page)) => page,
@@ -116,6 +117,16 @@ async fn list(
         listed += page.len();
         page_count += 1;
         more = page.more();
+        if more == More::Yes {
+            // Only the last page may be shorter. Another one may lack the pet of a row.
+            let full = *full_page.get_or_insert(page.len());
+            if page.len() != full {
+                let pets = plural(page.len(), "pet", "pets");
+                return Ok(Some(format!(
+                    "page {page_count} of the list has {pets}, but earlier pages have {full}"
+                )));
+            }
+        }
         let text = format!("listing pets: {} so far", count(listed));
         context.ui().set_progress(Some(Progress::Text(text)));
         page.iter().for_each(|pet| matching.add(pet));

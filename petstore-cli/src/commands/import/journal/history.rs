@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// After this many ids in a row that each exceed all earlier ones, the service counts as assigning
-/// rising ids. Eight random ids rise by chance in one of 40,320 journals.
-const MIN_RISING: u32 = 8;
+/// rising ids. If two machines assign them, each from a range of its own, 16 ids rise by chance in one of
+/// 65,536 journals, and eight in one of 256.
+const MIN_RISING: u32 = 16;
 
 /// A range of ids, which includes its ends. An end that is the lowest or highest possible id means
 /// that the range is open there.
@@ -214,7 +215,10 @@ impl IdWindows<'_> {
         let window = self.of(row);
         let sending = self.history.sendings.get(&row);
         let run = sending.and_then(|sending| *self.history.runs.get(sending.run)?);
-        run.map_or(window, |run| run.join(window))
+        match run {
+            Some(run) => run.join(window),
+            None => window,
+        }
     }
 
     /// Returns the window of a row whose record of sending was lost. Its announcement is certainly
@@ -314,7 +318,7 @@ mod tests {
     #[test]
     fn few_ids_do_not_show_that_ids_rise() {
         let sent = |rows: i64| (0..rows).map(|id| (0, Some(id))).collect::<Vec<_>>();
-        assert!(!history(&sent(7)).shows_rising());
-        assert!(history(&sent(8)).shows_rising());
+        assert!(!history(&sent(15)).shows_rising());
+        assert!(history(&sent(16)).shows_rising());
     }
 }
