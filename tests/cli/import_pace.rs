@@ -1,5 +1,6 @@
 //! Tests of the speed of an import, its behaviour in an outage, and its messages.
 
+use insta::assert_snapshot;
 use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
 use tempfile::TempDir;
 use tokio::time::{Duration, Instant};
@@ -136,4 +137,57 @@ async fn replaces_the_file_of_rejects_in_one_step() {
     let mut text = String::new();
     before.read_to_string(&mut text).unwrap();
     assert_eq!(text, first, "a reader sees the old file or the new one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_hours_quota_is_forecast_shown_and_kept() {
+    // 20 a minute and 30 an hour; the last hour began at 10:00.
+    let plan = Plan::enterprise(20, 10_000).with_per_hour(30);
+    let scene = Scene::at(Clock::runtime(noon()), plan).await;
+    scene.write("pets.ndjson", &rows(70));
+    let ran = scene
+        .run("pets import DIR/pets.ndjson --max-wait 2m -o table")
+        .await;
+    assert_snapshot!(ran.stdout, @"
+    ROWS      THIS RUN  TOTAL
+    created         30     30
+    rejected         0      0
+    unknown          0      0
+    left                   40
+    ");
+    let (_, error) = ran.stderr.split_once("error: ").unwrap();
+    assert_snapshot!(error, @"
+    30 of 70 rows done; hour quota used up, resets in 59 min (2026-11-21T11:00:00Z)
+    hint: run the command again then, or now with `--max-wait 59m`
+    ");
+    assert_eq!(ran.code, 7);
+    let ran = scene
+        .run("limits -o csv --fields quota,limit,remaining,reset")
+        .await;
+    let hour = "hour,30,0,2026-11-21T11:00:00Z\n";
+    assert!(ran.stdout.contains(hour), "{}", ran.stdout);
+    let ran = scene
+        .run("pets import DIR/pets.ndjson --dry-run -o table")
+        .await;
+    let quotas = "0 of 30 left this hour; day quota not reported yet\n";
+    assert!(ran.stdout.contains(quotas), "{}", ran.stdout);
+    // The clocks of these tests stand still, so the times count from 10:00.
+    let forecast = "forecast  0 rows by 10:00, the rest 30 an hour: complete 11:58\n";
+    assert!(ran.stdout.contains(forecast), "{}", ran.stdout);
+    let began = Instant::now();
+    let ran = scene.run("pets import DIR/pets.ndjson --max-wait 1h").await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([70, 70, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
+    let took = began.elapsed().as_secs();
+    // 30 rows from 11:00 on, and the last ten from 12:00 on.
+    assert!((118 * 60..120 * 60).contains(&took), "{took}");
+    let note = "rows done; hour quota used up; continues in ";
+    assert_eq!(ran.stderr.matches(note).count(), 2, "{}", ran.stderr);
+    let posts = scene.server.requests(Operation::CreatePet);
+    let refused = posts.iter().filter(|post| post.status == Some(429));
+    assert_eq!((posts.len(), refused.count()), (70, 0));
 }

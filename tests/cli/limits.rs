@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
+use petstore_client::Client;
+use petstore_client::rate_limit::FileStore;
 use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter};
 
 use super::harness::{Petstore, noon};
@@ -350,4 +352,63 @@ async fn an_hours_quota_has_its_name_everywhere() {
 fn unix_now() -> u64 {
     let now = std::time::SystemTime::now();
     now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_after_a_reset_counts_with_a_full_quota() {
+    let server = serve(Plan::Free, Clock::runtime(noon())).await;
+    let home = tempfile::tempdir().unwrap();
+    let petstore = || Petstore::at(&server, "k").home(home.path());
+    assert_eq!(petstore().run("pets list -q").await.code, 0);
+    tokio::time::advance(Duration::from_secs(90)).await;
+    let pets = home.path().join("pets.ndjson");
+    std::fs::write(&pets, super::import::rows(70)).unwrap();
+    let line = format!("pets import {} --dry-run -o table", pets.display());
+    let ran = petstore().run(&line).await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stdout
+    file      HOME/pets.ndjson: 70 rows, all valid
+    to send   70 rows
+    quotas    60 of 60 left this minute; day quota not reported yet
+    forecast  1 min by the minute quota, complete at 10:01
+    --- exit 0
+    ");
+}
+
+/// The most processes that share a key.
+const MOST_PROCESSES: usize = 100;
+
+#[tokio::test(start_paused = true)]
+async fn a_command_without_room_says_that_it_sends_nothing() {
+    let server = serve(Plan::Business, Clock::runtime(noon())).await;
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("state/limits");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut others = Vec::new();
+    for number in 1..=MOST_PROCESSES {
+        // Another name of the folder makes it the store of another process.
+        let same = (0..number).fold(folder.clone(), |path, _| path.join("../limits"));
+        let builder = Client::builder(server.url())
+            .api_key("k")
+            .allow_insecure_http(true)
+            .shared_limits(FileStore::new(same));
+        let client = builder.build().unwrap();
+        client.pets().list().await.unwrap();
+        others.push(client);
+    }
+    let petstore = || Petstore::at(&server, "k").home(home.path());
+    let ran = petstore().run("pets list --max-wait 2").await;
+    let warning = "warning: this command sends nothing yet: HOME/state/limits: 100 processes \
+                   share the key, which is the maximum\nhint: run fewer commands at the same time\n";
+    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", 7));
+    let ran = petstore()
+        .run("doctor -o csv --fields check,result,found,hint")
+        .await;
+    let line = "limits file,warning,\"HOME/state/limits: 100 processes share the key, which is the \
+                maximum; this command sends nothing yet\",run fewer commands at the same time\n";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    assert_eq!(server.requests(..).len(), MOST_PROCESSES);
+    drop(others);
+    assert_eq!(petstore().run("pets list -q").await.code, 0);
 }
