@@ -1,6 +1,6 @@
 //! Tests of an import whose server is killed and started again, and of one that is killed at each step.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -124,6 +124,7 @@ fn check(import: &Import) {
 #[test]
 fn an_import_goes_on_while_its_server_restarts() {
     const ROWS: usize = 600;
+    const PAUSE: &str = "of 600 rows done; cannot connect to the service; continues in ";
 
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pets.ndjson"), rows(ROWS)).unwrap();
@@ -133,6 +134,8 @@ fn an_import_goes_on_while_its_server_restarts() {
         url: format!("http://127.0.0.1:{port}/v1"),
     };
     let mut running = import.command(&["--concurrency", "4"]).spawn().unwrap();
+    let mut stderr = BufReader::new(running.stderr.take().unwrap());
+    let mut said = String::new();
     for enough in [30, 150, 1] {
         while server.logged.load(Ordering::Relaxed) < enough
             && running.try_wait().unwrap().is_none()
@@ -140,12 +143,17 @@ fn an_import_goes_on_while_its_server_restarts() {
             std::thread::yield_now();
         }
         server.kill();
+        // The service stays away until the import has noticed. It says so at most once a minute.
+        while !said.contains(PAUSE) {
+            let length = stderr.read_line(&mut said).unwrap();
+            assert!(length > 0, "it ended without a pause: {said}");
+        }
         server = Server::start(folder.path(), port).0;
     }
-    let output = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    stderr.read_to_string(&mut said).unwrap();
+    let code = running.wait().unwrap().code();
     // Only rows whose response was lost may be unknown.
-    assert!(matches!(output.status.code(), Some(0 | 8)), "{said}");
+    assert!(matches!(code, Some(0 | 8)), "{said}");
     let names = import.names();
     assert!(names.len() >= ROWS - 3 * 4, "{}: {said}", names.len());
     check(&import);
@@ -224,4 +232,41 @@ fn an_import_that_is_killed_at_any_step_creates_each_row_once() {
     for step in [Step::Send, Step::Answer, Step::Check, Step::SendAgain] {
         killed_at(step);
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_journal_on_a_full_disk_ends_the_import_and_figures_agree() {
+    const ROWS: usize = 900;
+
+    let plan = Plan::enterprise(100_000, 1_000_000);
+    let builder = MockServer::builder().key(KEY, plan).seed(Seed::none());
+    let server = builder.start_blocking().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pets.ndjson"), rows(ROWS)).unwrap();
+    let import = Import {
+        folder: folder.path().to_owned(),
+        url: server.url().to_owned(),
+    };
+    // The shell limits the size of files to 40 blocks, of 512 or 1,024 bytes.
+    let mut limited = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"";
+    limited.args(["-c", script, PETSTORE]).env_clear();
+    let command = import.command(&["-o", "json"]);
+    limited.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        limited.env(name, value.unwrap_or_default());
+    }
+    let output = limited.current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: cannot write the journal: "), "{said}");
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let created = server.pets().len();
+    assert!(0 < created && created < ROWS, "{created}");
+    assert_eq!(summary["run"]["created"], created, "{summary}");
+    assert_eq!(summary["total"]["created"], created, "{summary}");
+    assert_eq!(summary["total"]["left"], ROWS - created, "{summary}");
+    check(&import);
+    assert_eq!(import.names(), expected(ROWS));
 }
