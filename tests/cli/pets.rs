@@ -231,7 +231,7 @@ async fn an_export_into_a_file_says_what_it_wrote() {
     $ petstore pets export
     --- stderr
     error: HOME/ is not a file
-    hint: leave it out, and redirect the output: `petstore pets export > FILE`
+    hint: name a file in it
     --- exit 2
     ");
     let pets = std::fs::read_to_string(path("pets.csv")).unwrap();

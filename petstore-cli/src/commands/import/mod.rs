@@ -54,7 +54,7 @@ pub(crate) struct Import {
     #[command(flatten)]
     pace: PaceArgs,
 
-    /// [default: FILE.petstore-journal; none for standard input]
+    /// where rows are recorded [default: FILE.petstore-journal; none for standard input]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     journal: Option<PathBuf>,
 }

@@ -36,7 +36,7 @@ pub(crate) struct UnknownArgs {
     )]
     unknown: UnknownAction,
 
-    /// take rows as created that the check left uncertain
+    /// count rows that stay uncertain as created
     #[arg(long)]
     accept_uncertain: bool,
 }

@@ -39,7 +39,10 @@ impl Mark {
     /// anything, and the key must not go to another host.
     pub(super) fn next_page(&self, base_url: &Url) -> Option<Url> {
         let next = Url::parse(&self.next).ok()?;
-        (next.origin() == base_url.origin()).then_some(next)
+        if next.origin() != base_url.origin() {
+            return None;
+        }
+        Some(next)
     }
 }
 
@@ -59,7 +62,10 @@ impl PartFile {
     pub(super) fn open(target: &Path, system: &System) -> Result<Self, CliError> {
         if target.metadata().is_ok_and(|data| !data.is_file()) {
             let problem = format!("{} is not a file", system.shown(target));
-            let hint = "leave it out, and redirect the output: `petstore pets export > FILE`";
+            let hint = match target.is_dir() {
+                true => "name a file in it",
+                false => "leave it out, and redirect the output: `petstore pets export > FILE`",
+            };
             return Err(CliError::usage(problem).hint(hint));
         }
         // If the target is a link, the link stays.
