@@ -11,7 +11,7 @@ pub(super) struct Loss {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Read,
-    /// The operation that the service will remove, with the pet's id.
+    /// `getPet`, which the service will remove, with the pet's id.
     GetPet(i64),
     CreatePet,
     /// A `DELETE`, which finds nothing if an earlier attempt has deleted it.

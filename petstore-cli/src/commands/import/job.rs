@@ -216,7 +216,7 @@ fn is_unwritten(error: &CliError) -> bool {
     }
 }
 
-/// Returns the error of a run and of files that could not be written as one.
+/// Combines the error of a run with those of files that could not be written.
 fn combine(result: Result<(), CliError>, mut unwritten: Vec<CliError>) -> Result<(), CliError> {
     let (mut first, others) = match result {
         Err(error) if is_unwritten(&error) => (error, unwritten),

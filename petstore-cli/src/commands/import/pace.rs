@@ -98,7 +98,7 @@ impl Pace {
         }
     }
 
-    /// Returns the rest of a pause, and its reason.
+    /// Returns how much longer the pause lasts, and its reason.
     pub(super) fn pause(&self) -> Option<(Duration, &PauseReason)> {
         let outage = self.outage.as_ref()?;
         let rest = outage.until.saturating_duration_since(Instant::now());

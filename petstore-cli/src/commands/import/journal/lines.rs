@@ -1,25 +1,25 @@
-//! The file of a journal: lines, and zeros behind them, which show that the end is not cut off.
+//! The file of a journal: lines, and zeros after them, which show that its end is not cut off.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::sync::Arc;
 
-/// The number of zeros behind the last line, when the file is made longer.
+/// The number of zeros after the last line when the file is extended.
 const ZEROS: u64 = 4_096;
 
-/// Writes lines, and keeps zeros behind them.
+/// Writes lines, and keeps zeros after them.
 pub(super) struct Lines {
     file: Arc<File>,
     /// The end of the last line.
     end: u64,
     /// The length of the file.
     length: u64,
-    /// Whether half a line stands behind the last one.
+    /// Whether an incomplete line follows the last one.
     has_rest: bool,
 }
 
 impl Lines {
-    /// Continues a file whose lines end at `end`. It has `length` bytes, and perhaps half a line.
+    /// Continues a file whose lines end at `end`. It has `length` bytes, and perhaps an incomplete line.
     pub(super) fn new(file: Arc<File>, end: u64, length: u64, has_rest: bool) -> Self {
         Self {
             file,
@@ -29,7 +29,7 @@ impl Lines {
         }
     }
 
-    /// Makes the file longer, and removes half a line. Zeros end the file throughout.
+    /// Extends the file, and removes an incomplete line. The file ends with zeros at every moment.
     fn extend(&mut self, length: u64) -> io::Result<()> {
         let (mut file, end) = (&*self.file, SeekFrom::Start(self.end));
         file.set_len(length)?;
@@ -50,7 +50,7 @@ impl Write for Lines {
             self.extend(end + ZEROS)?;
         }
         if let Err(error) = (&*self.file).write_all(bytes) {
-            // Otherwise the next run would take the incomplete line for a power failure.
+            // If the incomplete line stayed, the next run would take it for a power failure.
             self.has_rest = true;
             let _ = self.extend(self.length);
             return Err(error);

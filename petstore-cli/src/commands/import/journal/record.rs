@@ -14,7 +14,7 @@ pub(crate) const HEADER: &[u8] = b"journal of petstore pets import, version 5\n"
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record {
     Run(Run),
-    /// The rows from this number on, with their digests, may be sent from now on.
+    /// A block of rows, beginning with this number, may be sent from now on. It has their digests.
     Block {
         from: usize,
         digests: Vec<u32>,
@@ -45,7 +45,7 @@ pub(crate) enum Record {
 pub(crate) struct Run {
     pub(crate) pid: u32,
     pub(crate) started: SystemTime,
-    /// Identifies the boot of the machine. Writes since then are not lost.
+    /// Identifies the boot of the machine. What was written since then is not lost.
     pub(crate) boot: Option<String>,
     pub(crate) base_url: String,
     /// The longest time that a request may take to arrive.
@@ -58,7 +58,8 @@ pub(crate) struct Run {
     pub(crate) damaged: Vec<usize>,
 }
 
-/// What a list of the pets says about unknown rows. One record, so that all of it counts or nothing.
+/// What a list of the pets says about unknown rows. It is one record, so that all of it counts or
+/// nothing.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Checked {
