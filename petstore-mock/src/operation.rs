@@ -117,6 +117,18 @@ impl Operation {
             .find(|operation| operation.has_path(path))
     }
 
+    /// Returns the methods that a path supports, including `HEAD`; none if it does not exist.
+    pub(crate) fn methods_of(path: &str) -> Vec<String> {
+        let mut methods = Vec::new();
+        for operation in Self::ALL.iter().filter(|one| one.has_path(path)) {
+            methods.push(operation.method().to_string());
+            if operation.method() == Method::GET {
+                methods.push(Method::HEAD.to_string());
+            }
+        }
+        methods
+    }
+
     /// Returns whether a path fits the template. A parameter can only be at the template's end.
     fn has_path(self, path: &str) -> bool {
         match self.path().split_once('{') {
@@ -127,9 +139,10 @@ impl Operation {
         }
     }
 
-    /// Returns whether the path has a parameter.
-    pub(crate) fn has_parameter(self) -> bool {
-        self.path().contains('{')
+    /// Returns the value of the parameter in a path of the operation, if it has one.
+    pub(crate) fn parameter(self, path: &str) -> Option<&str> {
+        let (start, _) = self.path().split_once('{')?;
+        path.strip_prefix(start)
     }
 }
 
@@ -157,6 +170,20 @@ mod tests {
         ] {
             assert_eq!(Operation::of(&method, path), None, "{method} {path}");
         }
+    }
+
+    #[test]
+    fn a_path_supports_the_methods_of_its_operations() {
+        for (path, methods) in [
+            ("/v1/pets", &["GET", "HEAD", "POST"][..]),
+            ("/v1/pets/7", &["GET", "HEAD"]),
+            ("/v1/store/orders", &["GET", "HEAD"]),
+            ("/v1/pets/", &[]),
+        ] {
+            assert_eq!(Operation::methods_of(path), methods, "{path}");
+        }
+        assert_eq!(Operation::GetPet.parameter("/v1/pets/7"), Some("7"));
+        assert_eq!(Operation::ListPets.parameter("/v1/pets"), None);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Admission: whether a request is valid HTTP, has a known key, and is within the quotas of its key.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::Request;
 use http::{
     HeaderMap, HeaderValue, Version,
     header::{HOST, TRANSFER_ENCODING},
-    request::Parts,
 };
 
 use super::{
@@ -19,18 +18,6 @@ use crate::{
     operation::Operation,
     state::{AppState, Verdict},
 };
-
-/// The context of a request, for handlers.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestContext {
-    /// The time of the arrival, on the mock's clock.
-    pub(crate) now: Duration,
-    pub(crate) peer: IpAddr,
-    /// The number of its key, if it is known.
-    pub(crate) key: Option<u32>,
-    /// The error of its key, if any; `None` outside the service, where no key is needed.
-    pub(crate) key_error: Option<ApiError>,
-}
 
 /// A request before it is routed.
 pub(crate) struct AdmissionResult {
@@ -161,32 +148,4 @@ fn is_host(value: &HeaderValue) -> bool {
             && !matches!(byte, b'"' | b'#' | b'/' | b'<'..=b'@' | b'\\' | b'^' | b'`' | b'{'..=b'}')
     };
     value.as_bytes().iter().all(is_part)
-}
-
-/// A valid key. Every handler of the service extracts it, so that 404 and 405 come before 401.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ApiKey {
-    number: Option<u32>,
-}
-
-impl ApiKey {
-    /// Returns the number of the key; `None` for requests that need none.
-    pub(crate) fn number(self) -> Option<u32> {
-        self.number
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for ApiKey {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let context = parts.extensions.get::<RequestContext>();
-        let context = context.ok_or_else(|| ApiError::internal("a request without a context"))?;
-        match &context.key_error {
-            Some(error) => Err(error.clone()),
-            None => Ok(Self {
-                number: context.key,
-            }),
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::{error::Error, iter::successors};
 
-use axum::{BoxError, body::Body, response};
+use axum::BoxError;
 use bytes::Bytes;
 use http::{
     HeaderMap, Response, StatusCode,
@@ -101,8 +101,8 @@ fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
 }
 
 /// Returns a response with this JSON.
-pub(crate) fn json_response(status: StatusCode, json: Bytes) -> response::Response {
-    let mut response = Response::new(Body::from(json));
+pub(crate) fn json_response(status: StatusCode, json: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(json);
     *response.status_mut() = status;
     *response.headers_mut() = HeaderMap::with_capacity(HEADER_FIELDS);
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -113,7 +113,7 @@ pub(crate) fn json_response(status: StatusCode, json: Bytes) -> response::Respon
 pub(crate) fn json(
     status: StatusCode,
     value: &impl Serialize,
-) -> Result<response::Response, ApiError> {
+) -> Result<Response<Bytes>, ApiError> {
     Ok(json_response(status, to_json(value)?))
 }
 

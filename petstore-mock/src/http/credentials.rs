@@ -96,14 +96,19 @@ pub(super) fn key_in_url(
         let is_found = !value.is_empty() && (is_named || app.accounts().is_in(&decoded(value)));
         is_found.then(|| name.into())
     });
-    // A key may equal a segment of the service's paths.
-    let may_hold_key = operation.is_none_or(Operation::has_parameter);
-    let is_key = |segment: &str| {
-        !matches!(segment, "" | "v1" | "pets" | "store" | "orders")
-            && app.accounts().is_in(&decoded(segment))
-    };
-    let in_path = || (may_hold_key && uri.path().split('/').any(is_key)).then(|| "".into());
+    let in_path = || is_key_in_path(uri.path(), operation, app).then(|| "".into());
     parameter.or_else(in_path).map(KeyFlaw::InUrl)
+}
+
+/// Whether a path contains a key, apart from its fixed segments, which a key may equal.
+fn is_key_in_path(path: &str, operation: Option<Operation>, app: &AppState) -> bool {
+    let is_key = |segment: &str| app.accounts().is_in(&decoded(segment));
+    if let Some(operation) = operation {
+        return operation.parameter(path).is_some_and(is_key);
+    }
+    let is_fixed = |segment: &str| matches!(segment, "" | "v1" | "pets" | "store" | "orders");
+    path.split('/')
+        .any(|segment| !is_fixed(segment) && is_key(segment))
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {

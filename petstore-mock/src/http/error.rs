@@ -186,9 +186,8 @@ impl ApiError {
         Self::new(ErrorCode::RouteNotFound, message)
     }
 
-    /// The path does not support the method. `allow` is axum's list of supported methods.
-    pub(crate) fn method_not_allowed(allow: &HeaderValue) -> Self {
-        let allow = String::from_utf8_lossy(allow.as_bytes()).replace(',', ", ");
+    /// The path does not support the method. `allow` lists the methods that it supports.
+    pub(crate) fn method_not_allowed(allow: &str) -> Self {
         let message = format!("this path takes {allow}: use one of these methods");
         let error = Self::new(ErrorCode::MethodNotAllowed, message);
         match HeaderValue::try_from(allow) {

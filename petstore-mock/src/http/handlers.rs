@@ -1,20 +1,16 @@
-//! The handlers of the four operations (specification, section 4) and of unknown paths.
+//! The four operations (specification, section 4), and unknown paths and methods.
 
-use std::{cell::RefCell, fmt::Write as _, sync::Arc};
+use std::{cell::RefCell, fmt::Write as _, time::Duration};
 
-use axum::{
-    extract::{Extension, Request, State},
-    response::Response,
-};
+use axum::extract::Request;
 use bytes::Bytes;
 use http::{
-    HeaderValue, Method, StatusCode, Uri,
+    HeaderValue, Method, Response, StatusCode, Uri,
     header::{LINK, LOCATION},
     uri::Authority,
 };
 
 use super::{
-    admission::{ApiKey, RequestContext},
     body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body, to_json},
     error::{ApiError, ErrorCode},
     new_pet,
@@ -26,14 +22,38 @@ use crate::{
     state::{AppState, Store},
 };
 
-type Outcome = Result<Response, ApiError>;
+type Outcome = Result<Response<Bytes>, ApiError>;
+
+/// The number of a key, or why it is refused. `None` for requests that need none.
+pub(super) type Key = Result<Option<u32>, ApiError>;
+
+/// Answers a request that arrived at `now`. Errors of its path and method come before those of its
+/// key.
+pub(super) async fn answer(
+    app: &AppState,
+    operation: Option<Operation>,
+    now: Duration,
+    key: Key,
+    request: Request,
+) -> Outcome {
+    let Some(operation) = operation else {
+        return Err(unknown(request.method(), request.uri()));
+    };
+    let key = key?;
+    match operation {
+        Operation::ListPets => list_pets(app, key, request.uri()),
+        Operation::CreatePet => create_pet(app, key, request).await,
+        Operation::GetPet => get_pet(app, key, now, request.uri()),
+        Operation::ListOrders => list_orders(app, key),
+    }
+}
 
 /// `GET /pets`: a page of pets with a link to the next page, if any.
-pub(crate) async fn list_pets(key: ApiKey, State(app): State<Arc<AppState>>, uri: Uri) -> Outcome {
+fn list_pets(app: &AppState, key: Option<u32>, uri: &Uri) -> Outcome {
     let paging = app.settings().paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
     let page = LATEST.with_borrow_mut(|latest| {
-        app.read(key.number(), |store| match latest {
+        app.read(key, |store| match latest {
             Some(page) if (page.version, page.query) == (store.version(), query) => {
                 Ok(page.clone())
             }
@@ -99,16 +119,12 @@ fn next_link(query: &ListQuery, last: i64) -> String {
 }
 
 /// `POST /pets`: creates a pet, and returns it with its id and `Location`.
-pub(crate) async fn create_pet(
-    key: ApiKey,
-    State(app): State<Arc<AppState>>,
-    request: Request,
-) -> Outcome {
+async fn create_pet(app: &AppState, key: Option<u32>, request: Request) -> Outcome {
     check_is_json(request.headers())?;
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     let pet =
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
-    let (id, json) = app.add(key.number(), pet).await?;
+    let (id, json) = app.add(key, pet).await?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
@@ -117,14 +133,9 @@ pub(crate) async fn create_pet(
 }
 
 /// `GET /pets/{petId}`: a pet or, from the removal date on, 410.
-pub(crate) async fn get_pet(
-    key: ApiKey,
-    State(app): State<Arc<AppState>>,
-    Extension(context): Extension<RequestContext>,
-    uri: Uri,
-) -> Outcome {
+fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcome {
     // This comes before the id is parsed, because a removed operation does not validate it.
-    if context.now >= REMOVAL {
+    if now >= REMOVAL {
         return Err(ApiError::new(
             ErrorCode::OperationRemoved,
             "GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its \
@@ -133,19 +144,23 @@ pub(crate) async fn get_pet(
     }
     let id = pet_id(uri.path())?;
     let found = app
-        .pet_json(key.number(), id)
+        .pet_json(key, id)
         .map(|json| json_response(StatusCode::OK, json));
     found.ok_or_else(|| pet_not_found(&id.to_string()))
 }
 
 /// `GET /store/orders`: returns the seeded objects, because the specification only names the
 /// operation (section 4.4).
-pub(crate) async fn list_orders(key: ApiKey, State(app): State<Arc<AppState>>) -> Outcome {
-    app.read(key.number(), |store| json(StatusCode::OK, &store.orders()))
+fn list_orders(app: &AppState, key: Option<u32>) -> Outcome {
+    app.read(key, |store| json(StatusCode::OK, &store.orders()))
 }
 
-/// Unknown paths.
-pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
+/// Returns the error of a path that does not exist, or does not support the method.
+fn unknown(method: &Method, uri: &Uri) -> ApiError {
+    let methods = Operation::methods_of(uri.path());
+    if !methods.is_empty() {
+        return ApiError::method_not_allowed(&methods.join(", "));
+    }
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
     let described = |one: &Operation| format!("{} {}", one.method(), one.path());
@@ -155,5 +170,5 @@ pub(crate) async fn not_found(method: Method, uri: Uri) -> ApiError {
         all.join(", ")
     );
     let paths: Vec<_> = Operation::ALL.iter().map(|one| one.path()).collect();
-    ApiError::route_not_found(&method, path, &paths, &overview)
+    ApiError::route_not_found(method, path, &paths, &overview)
 }

@@ -1,4 +1,4 @@
-//! The routes of the service, and the function that every request passes through.
+//! The function that every request passes through.
 
 use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -7,25 +7,23 @@ use axum::{
     body::Body,
     extract::Request,
     response::{IntoResponse, Response},
-    routing::get,
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
     HeaderName, Method, StatusCode,
-    header::{ALLOW, EXPECT, ORIGIN},
+    header::{ALLOW, CONTENT_LENGTH, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
-use http_body_util::BodyExt;
 use tower_service::Service as _;
 
 use super::{
     admin,
-    admission::{AdmissionResult, RequestContext, admit},
+    admission::{AdmissionResult, admit},
     common_headers,
     credentials::bearer,
     error::{ApiError, ErrorCode},
-    handlers::{create_pet, get_pet, list_orders, list_pets, not_found},
+    handlers::{self, Key},
     params::normalize_path,
 };
 use crate::{
@@ -46,22 +44,14 @@ const FROZEN_NOTE: &str = "delayed until the frozen clock was moved";
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     app: Arc<AppState>,
-    service: Router,
     administration: Router,
 }
 
 impl Service {
     pub(crate) fn new(app: Arc<AppState>) -> Self {
-        let service = Router::new()
-            .route(Operation::ListPets.path(), get(list_pets).post(create_pet))
-            .route(Operation::GetPet.path(), get(get_pet))
-            .route(Operation::ListOrders.path(), get(list_orders))
-            .fallback(not_found)
-            .with_state(Arc::clone(&app));
         let administration = admin::router(&app);
         Self {
             app,
-            service,
             administration,
         }
     }
@@ -92,22 +82,15 @@ impl Service {
             rate,
             ..
         } = arrival;
-        // A 401 comes after routing. Every other refusal comes before it.
-        let (key_error, refusal) = if admission == Admission::Anonymous {
-            (error, None)
-        } else {
-            (None, error)
-        };
-        let context = RequestContext {
-            now: arrived,
-            peer: caller.peer,
-            key: arrival.key.as_ref().map(|label| label.number()),
-            key_error,
-        };
-        request.extensions_mut().insert(context);
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
+            request.extensions_mut().insert(admin::Peer(caller.peer));
             return self.administer(arrived, request).await;
         }
+        // The service answers a 401, after errors of the path. Every other refusal comes before it.
+        let (key, refusal) = match error {
+            Some(error) if admission == Admission::Anonymous => (Err(error), None),
+            refusal => (Ok(arrival.key.as_ref().map(|key| key.number())), refusal),
+        };
         let cors = &app.settings().cors;
         let is_preflight = rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
@@ -131,11 +114,16 @@ impl Service {
                 ActiveFaults::unavailable()
             }
             None => {
-                let (response, long) = self.respond(operation, request, &mut recording).await;
+                let (answer, long) = self
+                    .respond(operation, arrived, key, request, &mut recording)
+                    .await;
                 stream = long;
-                response
+                answer
             }
         };
+        if method == Method::HEAD {
+            remove_body(&mut response);
+        }
         if !expects_continue {
             recording.discard_body().await;
         }
@@ -193,6 +181,8 @@ impl Service {
     async fn respond(
         &self,
         operation: Option<Operation>,
+        arrived: Duration,
+        key: Key,
         request: Request,
         recording: &mut Recording,
     ) -> (http::Response<Bytes>, Option<Body>) {
@@ -203,7 +193,15 @@ impl Service {
             return super::proxied::forward(&self.app, upstream, operation, request, recording)
                 .await;
         }
-        (whole(call(&self.service, request).await).await, None)
+        // After a panic, only the state is reused, whose locks tolerate it.
+        let answer = AssertUnwindSafe(handlers::answer(
+            &self.app, operation, arrived, key, request,
+        ));
+        let answer = match answer.catch_unwind().await {
+            Ok(answer) => answer.unwrap_or_else(|error| error.to_response()),
+            Err(_) => ApiError::panicked().to_response(),
+        };
+        (answer, None)
     }
 
     /// Whether a response has the headers of a real service.
@@ -271,7 +269,8 @@ fn warn_of_frozen_clock() {
     );
 }
 
-/// Calls a handler. Turns a panic into a 500, and axum's 405 into an Error object.
+/// Calls a handler of the administration. Turns a panic into a 500, and axum's 405 into an Error
+/// object.
 async fn call(routes: &Router, request: Request) -> Response {
     // Only the state is used again after a panic, and its locks tolerate that.
     let called = AssertUnwindSafe(routes.clone().call(request))
@@ -283,23 +282,18 @@ async fn call(routes: &Router, request: Request) -> Response {
     if response.status() == StatusCode::METHOD_NOT_ALLOWED
         && let Some(allow) = response.headers().get(ALLOW)
     {
-        return ApiError::method_not_allowed(allow).into_response();
+        let allow = String::from_utf8_lossy(allow.as_bytes()).replace(',', ", ");
+        return ApiError::method_not_allowed(&allow).into_response();
     }
     response
 }
 
-/// Reads the body of a response. The service's bodies are single frames, so they are not copied.
-async fn whole(response: Response) -> http::Response<Bytes> {
-    let (parts, mut body) = response.into_parts();
-    let mut whole = Bytes::new();
-    while let Some(Ok(frame)) = body.frame().await {
-        if let Ok(data) = frame.into_data() {
-            whole = if whole.is_empty() {
-                data
-            } else {
-                [whole, data].concat().into()
-            };
-        }
+/// Removes the body of a response to `HEAD`, and keeps its length.
+fn remove_body(response: &mut http::Response<Bytes>) {
+    let body = std::mem::take(response.body_mut());
+    if !body.is_empty() {
+        response
+            .headers_mut()
+            .insert(CONTENT_LENGTH, body.len().into());
     }
-    http::Response::from_parts(parts, whole)
 }

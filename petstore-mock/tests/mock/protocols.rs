@@ -132,6 +132,18 @@ async fn a_client_that_starts_with_http_2_gets_http_2() {
 }
 
 #[tokio::test]
+async fn a_refused_head_over_http_2_has_a_length_and_no_body() {
+    let mock = start().await;
+    let key = mock.server.keys().get("enterprise-key").unwrap();
+    key.ban(std::time::Duration::from_secs(60));
+    let http2 = Http2::connect(&mock).await;
+    let refused = http2.ask("HEAD", "/v1/pets", HeaderMap::new(), None).await;
+    assert_eq!((refused.status, &*refused.body), (429, ""));
+    let length: usize = refused.header("content-length").parse().unwrap();
+    assert!(length > 0);
+}
+
+#[tokio::test]
 async fn http_2_has_the_same_limits_of_header_fields() {
     let mock = start().await;
     let http2 = Http2::connect(&mock).await;

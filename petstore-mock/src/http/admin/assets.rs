@@ -3,12 +3,13 @@
 
 use axum::{body::Body, extract::Path, response::Response};
 use http::{
-    HeaderName, HeaderValue,
+    HeaderName, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
 };
+use serde::Serialize;
 
 use super::input::not_found;
-use crate::http::error::ApiError;
+use crate::http::{body::json_response, body::to_json, error::ApiError};
 
 /// The policy for the inspector: no external resources, no inline scripts, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -60,6 +61,11 @@ pub(super) fn text(media_type: &'static str, text: impl Into<Body>) -> Response 
     let mut response = Response::new(text.into());
     set(&mut response, CONTENT_TYPE, media_type);
     response
+}
+
+/// A response with this value as its body.
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, ApiError> {
+    Ok(json_response(status, to_json(value)?).map(Body::from))
 }
 
 fn set(response: &mut Response, name: HeaderName, value: &'static str) {

@@ -15,7 +15,6 @@ use http::{
 
 use crate::{
     http::{
-        admission::RequestContext,
         credentials::bearer,
         error::{ApiError, ErrorCode},
     },
@@ -25,16 +24,20 @@ use crate::{
 /// RFC 6750, section 3.
 const CHALLENGE: &str = "Bearer realm=\"petstore-mock\"";
 
+/// The address of the client of a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct Peer(pub(in crate::http) IpAddr);
+
 /// Lets a request through to its handler, or refuses it.
 pub(super) async fn guard(
-    Extension(context): Extension<RequestContext>,
+    Extension(Peer(peer)): Extension<Peer>,
     State(app): State<Arc<AppState>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let token = app.settings().admin_token.as_deref();
     let has_token = |token| bearer(request.headers()).is_ok_and(|sent| token_matches(token, sent));
-    let is_local = context.peer.to_canonical().is_loopback();
+    let is_local = peer.to_canonical().is_loopback();
     if (is_local && names_this_machine(&request) && is_same_origin(&request))
         || token.is_some_and(has_token)
     {

@@ -15,14 +15,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    assets::text,
+    assets::{json, text},
     input::{AdminBody, conflict, invalid, not_found, time},
 };
 use crate::{
     clock::{self, Clock},
     fault::Fault,
     http::{
-        body::json,
         error::{ApiError, ErrorCode},
         params::Query,
     },
