@@ -29,7 +29,7 @@ pub(crate) struct Recording {
     /// The body of the request, if it has one.
     body: Option<Tee>,
     /// `None` after it was stored.
-    record: Option<Box<Record>>,
+    record: Option<Arc<Record>>,
 }
 
 impl Recording {
@@ -41,7 +41,7 @@ impl Recording {
         request: Request<Body>,
     ) -> (Self, Request<Body>) {
         let arrived = journal.moment(arrival.now);
-        let mut record = Box::new(Record {
+        let mut record = Record {
             number: journal.next_number(),
             caller,
             arrival,
@@ -59,7 +59,7 @@ impl Recording {
             note: None,
             faults: Vec::new(),
             lost: AtomicBool::new(false),
-        });
+        };
         // The rules judge only valid requests.
         if record.arrival.admission != Admission::Rejected {
             record.sender = journal.arrived(&record);
@@ -76,7 +76,7 @@ impl Recording {
             Self {
                 journal,
                 body: tee,
-                record: Some(record),
+                record: Some(Arc::new(record)),
             },
             request,
         )
@@ -115,7 +115,8 @@ impl Recording {
 
     /// Changes the record of a request in flight.
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut Record)) {
-        if let Some(record) = &mut self.record {
+        // It is shared only when it is stored.
+        if let Some(record) = self.record.as_mut().and_then(Arc::get_mut) {
             change(record);
         }
     }
@@ -141,17 +142,19 @@ impl Recording {
 
     /// Stores the exchange with its response, and returns the response to send.
     pub(crate) fn end(mut self, response: Response<Bytes>) -> Response<Observed> {
-        let Some(mut record) = self.take() else {
+        // The body of a response to HEAD is never read.
+        let mut is_read = !response.body().is_empty();
+        self.update(|record| {
+            is_read &= record.method != Method::HEAD;
+            record.status = Some(response.status().as_u16());
+            record.reply_fields = Fields::of(response.headers());
+            if is_read {
+                record.reply_body = Captured::whole(response.body());
+            }
+        });
+        let Some(record) = self.take() else {
             return response.map(Observed::from);
         };
-        record.status = Some(response.status().as_u16());
-        record.reply_fields = Fields::of(response.headers());
-        // The body of a response to HEAD is never read.
-        let is_read = record.method != Method::HEAD && !response.body().is_empty();
-        if is_read {
-            record.reply_body = Captured::whole(response.body());
-        }
-        let record = Arc::new(*record);
         self.journal.keep(Arc::clone(&record));
         if !is_read {
             self.journal.finished(&record, record.ended);
@@ -161,22 +164,29 @@ impl Recording {
     }
 
     /// Takes the record, and adds its end and its body.
-    fn take(&mut self) -> Option<Box<Record>> {
-        let mut record = self.record.take()?;
-        record.ended = self.journal.now();
-        if let Some(body) = &self.body {
-            record.body = body.captured();
-        }
-        Some(record)
+    fn take(&mut self) -> Option<Arc<Record>> {
+        let ended = self.journal.now();
+        let body = self.body.as_ref().map(Tee::captured);
+        self.update(|record| {
+            record.ended = ended;
+            if let Some(body) = body {
+                record.body = body;
+            }
+        });
+        self.record.take()
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if let Some(mut record) = self.take() {
-            *record.lost.get_mut() = true;
+        // An answered request is stored already.
+        if self.record.is_none() {
+            return;
+        }
+        self.update(|record| *record.lost.get_mut() = true);
+        if let Some(record) = self.take() {
             self.journal.finished(&record, record.ended);
-            self.journal.keep(Arc::new(*record));
+            self.journal.keep(record);
         }
     }
 }

@@ -142,29 +142,35 @@ impl Journal {
     /// Stores a completed exchange, and drops the oldest ones if the journal is full.
     pub(super) fn keep(&self, record: Arc<Record>) {
         let weight = record.weight();
-        // These are dropped after the lock is released.
-        let mut dropped = Vec::new();
         let kept = {
             let mut ring = lock(&self.ring);
             ring.kept += 1;
             ring.bytes += weight;
             ring.records.push_back(record);
-            while ring.records.len() > self.capacity || ring.bytes > MAX_BYTES {
-                let Some(oldest) = ring.records.pop_front() else {
-                    break;
-                };
-                ring.bytes -= oldest.weight();
-                ring.dropped = ring.dropped.max(oldest.number);
-                ring.dropped_count += 1;
-                dropped.push(oldest);
-            }
             ring.kept
         };
+        while let Some(oldest) = self.remove_excess() {
+            drop(oldest);
+        }
         if self.kept.receiver_count() > 0 {
             // If two threads do this at once, the higher count stays.
             self.kept
                 .send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
         }
+    }
+
+    /// Removes the oldest exchange if the journal is too full. The caller drops it, after the lock is
+    /// released.
+    fn remove_excess(&self) -> Option<Arc<Record>> {
+        let mut ring = lock(&self.ring);
+        if ring.records.len() <= self.capacity && ring.bytes <= MAX_BYTES {
+            return None;
+        }
+        let oldest = ring.records.pop_front()?;
+        ring.bytes -= oldest.weight();
+        ring.dropped = ring.dropped.max(oldest.number);
+        ring.dropped_count += 1;
+        Some(oldest)
     }
 
     /// Returns how much the journal holds, and what it has dropped.

@@ -2,8 +2,8 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashSet},
-    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
+    collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
     time::Duration,
 };
@@ -40,7 +40,7 @@ pub(crate) struct Audit {
     /// The early requests, by the number of the key.
     strikes: BTreeMap<u32, Strikes>,
     /// The open connections.
-    connections: HashSet<u64>,
+    connections: BTreeSet<u64>,
     /// The open scopes of this process, the innermost last.
     open_scopes: Vec<Arc<str>>,
     /// The scopes with their numbers of requests, in order of their first requests.
@@ -82,39 +82,23 @@ impl Audit {
 
     /// Records the arrival of a request. Returns its client.
     pub(crate) fn arrived(&mut self, record: &Record) -> Sender {
-        let scope = self.scope_of(record);
-        let key = record.arrival.key.as_ref();
-        let user_agent = record.fields.get("user-agent");
-        let number = key.map(|key| key.number());
-        let client = (&scope, number, record.arrival.credentials, user_agent);
-        let id = BuildHasherDefault::<DefaultHasher>::default().hash_one(client);
-        if !self.clients.contains_key(&id) {
+        let scope = scope_of(record, self.open_scopes.last());
+        let id = id_of_client(record, &scope);
+        let is_open = |connection| self.connections.contains(&connection);
+        let may_be_several = if let Some(client) = self.clients.get_mut(&id) {
+            client.arrived(record, is_open)
+        } else {
             let scope = scope.into_owned();
             let place = place_of_scope(&mut self.scopes, &scope);
+            let mut client = Client::new(reported(record), place);
+            let may_be_several = client.arrived(record, is_open);
             while self.clients.len() >= MAX_CLIENTS && self.drop_idle_client() {}
-            self.clients
-                .insert(id, Client::new(reported(record), place));
-        }
-        let client = self.clients.entry(id).or_default();
-        let is_open = |connection| self.connections.contains(&connection);
+            self.clients.insert(id, client);
+            may_be_several
+        };
         Sender {
             client: id,
-            may_be_several: client.arrived(record, is_open),
-        }
-    }
-
-    /// Returns the scope of a request: the one that it names, the one that is open, or that of its
-    /// key, if a test made it.
-    fn scope_of<'a>(&'a self, record: &'a Record) -> Cow<'a, str> {
-        if let Some(name) = record.fields.get("x-mock-scope") {
-            return shortened(&String::from_utf8_lossy(name)).to_owned().into();
-        }
-        if let Some(scope) = self.open_scopes.last() {
-            return Cow::Borrowed(scope);
-        }
-        match &record.arrival.key {
-            Some(key) if key.is_made_by_test() => Cow::Owned(key.name()),
-            _ => Cow::Borrowed(DEFAULT_SCOPE),
+            may_be_several,
         }
     }
 
@@ -128,7 +112,7 @@ impl Audit {
         };
         let (scope, requests) = &mut self.scopes[client.scope()];
         *requests += 1;
-        self.remembered -= client.remembered();
+        let remembered = client.remembered();
         let found = &mut self.ruling;
         client.pass_boundary(boundary, found);
         self.findings.add(id, client, scope, found);
@@ -141,7 +125,7 @@ impl Audit {
         self.findings.show_after(id, &facts);
         self.findings.add(id, client, scope, found);
         client.remember(facts);
-        self.remembered += client.remembered();
+        self.remembered = self.remembered - remembered + client.remembered();
         while self.remembered > MAX_REMEMBERED && self.drop_idle_client() {}
     }
 
@@ -199,6 +183,32 @@ impl Audit {
         }
         true
     }
+}
+
+/// Returns the scope of a request: the one that it names, the one that is open, or that of its key,
+/// if a test made it.
+fn scope_of<'a>(record: &'a Record, open: Option<&'a Arc<str>>) -> Cow<'a, str> {
+    if let Some(name) = record.fields.get("x-mock-scope") {
+        return shortened(&String::from_utf8_lossy(name)).to_owned().into();
+    }
+    if let Some(scope) = open {
+        return Cow::Borrowed(scope);
+    }
+    match &record.arrival.key {
+        Some(key) if key.is_made_by_test() => Cow::Owned(key.name()),
+        _ => Cow::Borrowed(DEFAULT_SCOPE),
+    }
+}
+
+/// Returns a number for the client of a request: its scope, its key or unknown credentials, and its
+/// `User-Agent`.
+fn id_of_client(record: &Record, scope: &str) -> u64 {
+    let key = record.arrival.key.as_ref();
+    let mut hasher = DefaultHasher::new();
+    scope.hash(&mut hasher);
+    hasher.write_u64(key.map_or(record.arrival.credentials, |key| key.number().into()));
+    hasher.write(record.fields.get("user-agent").unwrap_or_default());
+    hasher.finish()
 }
 
 /// Records a request that is early or refused, for its key. Returns the ban that it causes, if any.

@@ -256,6 +256,10 @@ impl Ruling {
         });
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.breaches.is_empty() && self.notes.is_empty()
+    }
+
     /// Drains the breaches. The list keeps its allocation for the next exchange.
     pub(super) fn take_breaches(&mut self) -> Drain<'_, (Rule, Breach)> {
         self.breaches.drain(..)

@@ -132,7 +132,11 @@ impl Client {
 
     /// Whether a rule compares requests with earlier ones.
     pub(super) fn compares_requests(&self) -> bool {
-        self.remembered() > 0 || !self.rules.refusals.is_empty()
+        let rules = &self.rules;
+        !(rules.waits.is_empty()
+            && rules.retries.is_empty()
+            && rules.posts.is_empty()
+            && rules.refusals.is_empty())
     }
 
     /// At a new boundary, judges the open series, and starts the rules with new state.

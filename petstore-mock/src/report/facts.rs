@@ -300,10 +300,10 @@ impl<'a> ReplyFields<'a> {
 
     /// Returns when the quota resets, if none is left.
     fn used_up_until(&self) -> Option<Duration> {
-        match number(self.remaining?)? {
-            0 => number(self.reset?).map(Duration::from_secs),
-            _ => None,
+        if self.remaining?.trim_ascii() != b"0" {
+            return None;
         }
+        number(self.reset?).map(Duration::from_secs)
     }
 
     /// Reads the `Retry-After` of a response to a request that arrived at `now`. `reset` is that of

@@ -95,6 +95,10 @@ impl Findings {
 
     /// Adds what the rules found in the requests of a client. Empties `found`.
     pub(super) fn add(&mut self, id: u64, client: &Client, scope: &Arc<str>, found: &mut Ruling) {
+        // So it is for nearly every request.
+        if found.is_empty() {
+            return;
+        }
         for (rule, breach) in found.take_breaches() {
             self.add_breach(id, client, scope, rule, breach);
         }

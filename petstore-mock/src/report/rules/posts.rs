@@ -41,6 +41,11 @@ struct ListedPet {
 }
 
 impl Posts {
+    /// Whether no request is remembered.
+    pub(in crate::report) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the number of remembered requests.
     pub(in crate::report) fn remembered(&self) -> usize {
         self.0.len()

@@ -110,6 +110,11 @@ struct Spread {
 }
 
 impl Retries {
+    /// Whether no request is remembered.
+    pub(in crate::report) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the number of remembered requests.
     pub(in crate::report) fn remembered(&self) -> usize {
         self.0.iter().map(Row::remembered).sum()

@@ -55,6 +55,11 @@ struct Wait {
 }
 
 impl Waits {
+    /// Whether no request is remembered.
+    pub(in crate::report) fn is_empty(&self) -> bool {
+        self.of_key.is_none() && self.of_requests.is_empty()
+    }
+
     /// Returns the number of remembered responses.
     pub(in crate::report) fn remembered(&self) -> usize {
         let waits = self.of_requests.iter().chain(&self.of_key);
