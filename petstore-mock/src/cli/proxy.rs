@@ -1,6 +1,6 @@
 //! `proxy`: serves like `serve`, but forwards requests to a real service.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, io::Write, path::PathBuf, time::Duration};
 
 use clap::{Args, builder::FalseyValueParser};
 
@@ -69,18 +69,36 @@ pub(super) async fn run(args: &ProxyArgs, io: &mut Io<'_>) -> Result<u8, CliErro
         fs::write(path, state.service().recording())
             .map_err(|error| CliError::file("write the recording", path, &error))?;
     }
-    let text = service.to_string();
-    let lines = if args.fail_on_service {
-        text.lines().count()
-    } else {
-        1
-    };
-    for line in text.lines().take(lines) {
-        let _ = writeln!(io.err, "petstore-mock: {line}");
-    }
+    print(&service.to_string(), args.fail_on_service, io.err);
     let status = args.serve.gate.finish(&report, Origin::Serve, io)?;
     if args.fail_on_service && !service.is_kept() {
         return Ok(FINDINGS);
     }
     Ok(status)
+}
+
+/// Prints what the service did: the first line, or all of it. A closed stream is not an error.
+fn print(text: &str, is_whole: bool, err: &mut dyn Write) {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let _ = writeln!(err, "petstore-mock: {first}");
+    if is_whole {
+        let _ = err.write_all(rest.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_line_names_the_program() {
+        let text = "service: contract broken\n\n[status] 1×\n  GET /v1/pets: 418\n";
+        let printed = |is_whole| {
+            let mut err = Vec::new();
+            print(text, is_whole, &mut err);
+            String::from_utf8(err).unwrap()
+        };
+        assert_eq!(printed(true), format!("petstore-mock: {text}"));
+        assert_eq!(printed(false), "petstore-mock: service: contract broken\n");
+    }
 }
