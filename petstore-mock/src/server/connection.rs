@@ -181,8 +181,9 @@ async fn speak(
         .auto_date_header(false)
         .max_headers(MAX_HEADER_FIELDS)
         .max_buf_size(MAX_HEAD_BYTES as usize)
-        // hyper's own timer would belong to the caller's runtime, where paused time would trigger
-        // it immediately.
+        // hyper's is one timer for an idle connection and a slow head, set anew for each request, and it does
+        // not run before the first byte. hyper has none for a client that does not read, or for an idle
+        // HTTP/2 connection. So `Shared::overdue` has all limits, with one timer per connection.
         .header_read_timeout(None)
         // Responses are short, so copying them is cheaper than vectored writes.
         .writev(false);
