@@ -78,6 +78,7 @@ impl Schedule {
 }
 
 /// Returns a random delay between zero and a maximum.
+#[cfg(feature = "shared-limits")]
 pub(crate) fn jitter(max: Duration) -> Duration {
     Backoff { initial: max, max }.schedule().next()
 }

@@ -30,7 +30,6 @@ use super::shared::exchange::{Exchange, ExchangeState};
 use super::shared::store::StoreError;
 use super::time::{Clock, TimeSource};
 use super::view::{Blocked, Priority, QuotaWindow, RateLimits, SharedStatus, WaitReason};
-use crate::backoff::jitter;
 use crate::clock;
 
 /// How often a waiter checks for expired leases. It cannot rely on anybody else: the tasks that
@@ -570,7 +569,7 @@ impl Permit<'_> {
         self.limiter.change(|engine, now| {
             let service_now = engine.local().ledger().service_time(now);
             let head = ResponseHead::read(status, headers, service_now);
-            let block = engine.record_response(reservation, now, &head, jitter)?;
+            let block = engine.record_response(reservation, now, &head)?;
             Some(blocked(engine, &block, now))
         })
     }

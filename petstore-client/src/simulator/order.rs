@@ -83,13 +83,12 @@ fn record(all: &[Said]) -> (Vec<(u64, u64, ServiceTime)>, Decision, u64, u64) {
         }
         decision => panic!("all of the burst may be sent: {decision:?}"),
     };
-    let no_jitter = |_| Duration::ZERO;
     let probe = send(&mut member);
-    member.record_response(probe, start, &head(200, 59, NOON + MINUTE, None), no_jitter);
+    member.record_response(probe, start, &head(200, 59, NOON + MINUTE, None));
     let requests: Vec<Reservation> = all.iter().map(|_| send(&mut member)).collect();
     for said in all {
         let head = head(said.status, said.remaining, said.reset, said.wait);
-        member.record_response(requests[said.request], now, &head, no_jitter);
+        member.record_response(requests[said.request], now, &head);
     }
     let windows = member
         .ledger()

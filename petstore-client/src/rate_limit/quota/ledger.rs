@@ -26,9 +26,6 @@ const MIN_BLOCK: Duration = Duration::from_secs(1);
 /// The longest block: a day's quota and an hour of slack. A longer one ends after this time, with a
 /// probe.
 const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
-/// The bounds of the extra wait after repeated 429s.
-const MIN_EXTRA_WAIT: Duration = Duration::from_secs(2);
-const MAX_EXTRA_WAIT: Duration = Duration::from_secs(15 * 60);
 /// How much later than announced a window is expected to open, after one opened late.
 const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
@@ -58,8 +55,6 @@ pub(crate) struct Ledger {
     shows_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
-    /// 429s in a row. Those of requests that were in flight together count once.
-    throttled_in_a_row: u32,
     /// The end of the last unforeseen block: its 429 described no used-up quota, so the service
     /// hides one.
     unforeseen: Option<LocalTime>,
@@ -113,18 +108,11 @@ impl Ledger {
         self.windows.iter().all(Window::is_plausible)
             && self.usage.is_plausible()
             && self.latency.max(self.reset_margin).as_secs() < MAX_COUNT
-            && self.throttled_in_a_row < u32::MAX
     }
 
     /// Records the outcome of a request. `reserved` is the number of other requests that are
-    /// reserved or in flight. `jitter` returns a random wait up to its argument, which is added
-    /// after repeated 429s.
-    pub(crate) fn record(
-        &mut self,
-        outcome: &Outcome,
-        reserved: u64,
-        jitter: impl FnOnce(Duration) -> Duration,
-    ) -> Recorded {
+    /// reserved or in flight.
+    pub(crate) fn record(&mut self, outcome: &Outcome, reserved: u64) -> Recorded {
         let (sent, now, requests) = (outcome.sent(), outcome.ended(), outcome.requests());
         let Some(head) = outcome.head() else {
             self.lost.add(requests, sent, now);
@@ -172,7 +160,7 @@ impl Ledger {
             self.seen_at = self.seen_at.max(Some(now));
         }
         self.described |= current.is_some() || reading.is_none();
-        let block = self.record_status(outcome, head, current, jitter);
+        let block = self.record_status(outcome, head, current);
         Recorded {
             block,
             opened_window,
@@ -450,51 +438,32 @@ impl Ledger {
         outcome: &Outcome,
         head: &ResponseHead,
         reading: Option<Reading>,
-        jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let (sent, now) = (outcome.sent(), outcome.ended());
-        // Several 429s to requests that were in flight together count as one.
+        if head.status == 429 {
+            self.throttled_at = Some(now);
+            return Some(self.block(reading, now, head));
+        }
+        self.shows_minute = self.knows_minute();
         let is_later = self
             .throttled_at
             .is_none_or(|at| sent > at || outcome.is_probe() && sent == at);
-        if head.status == 429 {
-            self.throttled_in_a_row += u32::from(is_later);
-            self.throttled_at = Some(now);
-            return Some(self.block(reading, now, head, jitter));
-        }
-        self.shows_minute = self.knows_minute();
         // A forced request that succeeds ends the block.
         if is_later && (outcome.is_probe() || self.blocked_at(now).is_none()) {
             self.blocked = None;
-            self.throttled_in_a_row = 0;
         }
         None
     }
 
-    fn block(
-        &mut self,
-        reading: Option<Reading>,
-        now: LocalTime,
-        head: &ResponseHead,
-        jitter: impl FnOnce(Duration) -> Duration,
-    ) -> Block {
+    fn block(&mut self, reading: Option<Reading>, now: LocalTime, head: &ResponseHead) -> Block {
         let earliest = self.clock.earliest(now);
         let spent = reading.filter(|reading| reading.remaining == 0);
         let until_reset = spent.map(|reading| reading.reset.since(earliest));
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
         let asked = asked.max(MIN_BLOCK);
         let wait = asked.min(MAX_BLOCK);
-        let extra = match self.throttled_in_a_row {
-            // The reset of a used-up quota already says how long to wait.
-            _ if spent.is_some() => Duration::ZERO,
-            ..2 => Duration::ZERO,
-            throttled_in_a_row => {
-                let doubled = MIN_EXTRA_WAIT.saturating_mul(1 << (throttled_in_a_row - 2).min(10));
-                jitter(doubled.min(MAX_EXTRA_WAIT))
-            }
-        };
         let block = Block {
-            until: now.plus(wait).plus(extra),
+            until: now.plus(wait),
             named: head.date.unwrap_or(earliest).plus(asked),
             reason: reason(asked, spent, until_reset),
         };

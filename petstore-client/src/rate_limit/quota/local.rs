@@ -81,7 +81,7 @@ impl Local {
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
         if let Some(EndedLease::Lost(outcome)) = self.end_lost(reservation, now) {
-            let _ = self.record(&outcome, self.requests.count(), |_| Duration::ZERO);
+            let _ = self.record(&outcome, self.requests.count());
         }
     }
 
@@ -91,10 +91,9 @@ impl Local {
         reservation: Reservation,
         now: LocalTime,
         head: &ResponseHead,
-        jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let outcome = self.end_answered(reservation, now, head);
-        self.record(&outcome, self.requests.count(), jitter).block()
+        self.record(&outcome, self.requests.count()).block()
     }
 
     /// Records that the last 429 was a ban.
@@ -111,7 +110,7 @@ impl Local {
     pub(crate) fn expire(&mut self, now: LocalTime) {
         for ended in self.end_expired(now) {
             if let EndedLease::Lost(outcome) = ended {
-                let _ = self.record(&outcome, self.requests.count(), |_| Duration::ZERO);
+                let _ = self.record(&outcome, self.requests.count());
             }
         }
     }
@@ -187,13 +186,8 @@ impl Local {
 
     /// Records an outcome. `reserved` is the number of other requests that are reserved or in
     /// flight.
-    pub(crate) fn record(
-        &mut self,
-        outcome: &Outcome,
-        reserved: u64,
-        jitter: impl FnOnce(Duration) -> Duration,
-    ) -> Recorded {
-        let recorded = self.ledger.record(outcome, reserved, jitter);
+    pub(crate) fn record(&mut self, outcome: &Outcome, reserved: u64) -> Recorded {
+        let recorded = self.ledger.record(outcome, reserved);
         self.throttled += u64::from(recorded.block().is_some());
         recorded
     }

@@ -107,9 +107,8 @@ impl Engine {
         reservation: Reservation,
         now: LocalTime,
         head: &ResponseHead,
-        jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
-        either!(self, engine => engine.record_response(reservation, now, head, jitter))
+        either!(self, engine => engine.record_response(reservation, now, head))
     }
 
     pub(crate) fn record_ban(&mut self) {

@@ -242,10 +242,9 @@ impl Member {
         reservation: Reservation,
         now: LocalTime,
         head: &ResponseHead,
-        jitter: impl FnOnce(Duration) -> Duration,
     ) -> Option<Block> {
         let outcome = self.local.end_answered(reservation, now, head);
-        self.record(&outcome, jitter)
+        self.record(&outcome)
     }
 
     /// Records that the last 429 was a ban.
@@ -302,12 +301,8 @@ impl Member {
         }
     }
 
-    fn record(
-        &mut self,
-        outcome: &Outcome,
-        jitter: impl FnOnce(Duration) -> Duration,
-    ) -> Option<Block> {
-        let block = self.learn(outcome, jitter);
+    fn record(&mut self, outcome: &Outcome) -> Option<Block> {
+        let block = self.learn(outcome);
         self.is_urgent |= block.is_some() || outcome.is_probe();
         match self.outcomes.last_mut() {
             Some(last) if last.is_like(outcome) => last.merge(outcome),
@@ -317,11 +312,7 @@ impl Member {
     }
 
     /// Records an outcome in the copy of the record.
-    fn learn(
-        &mut self,
-        outcome: &Outcome,
-        jitter: impl FnOnce(Duration) -> Duration,
-    ) -> Option<Block> {
+    fn learn(&mut self, outcome: &Outcome) -> Option<Block> {
         let slot = self.members.slot(self.id);
         slot.end_requests(outcome.requests().into());
         if outcome.is_probe() {
@@ -332,7 +323,7 @@ impl Member {
         } else {
             self.local.in_flight()
         };
-        let recorded = self.local.record(outcome, reserved, jitter);
+        let recorded = self.local.record(outcome, reserved);
         if recorded.has_opened_window() {
             self.members.open_window();
         }
@@ -345,7 +336,7 @@ impl Member {
     fn record_ended(&mut self, ended: &EndedLease) {
         match ended {
             EndedLease::Lost(outcome) => {
-                self.record(outcome, |_| Duration::ZERO);
+                self.record(outcome);
             }
             EndedLease::Unsent { is_probe } => self.give_back(*is_probe),
         }

@@ -74,39 +74,6 @@ fn a_429_blocks_as_long_as_it_says_and_names_the_quota() {
 }
 
 #[test]
-fn the_extra_wait_doubles_up_to_a_quarter_of_an_hour() {
-    let mut local = new();
-    let (mut now, mut extra) = (0, Vec::new());
-    for _ in 0..12 {
-        let probe = send(&mut local, now);
-        throttle(&mut local, probe, now, 1);
-        let end = until(&local, now).unwrap();
-        extra.push(end - now - 1);
-        now = end;
-    }
-    assert_eq!(extra, [0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]);
-    let probe = send(&mut local, now);
-    respond(
-        &mut local,
-        probe,
-        now,
-        429,
-        reading(1, 0, now + 20),
-        Some(20),
-    );
-    assert_eq!(
-        until(&local, now),
-        Some(now + 20),
-        "the reset is known to be late enough"
-    );
-    let probe = send(&mut local, now + 20);
-    answer(&mut local, probe, now + 20, None);
-    let next = send(&mut local, now + 21);
-    throttle(&mut local, next, now + 21, 1);
-    assert_eq!(until(&local, now + 21), Some(now + 22));
-}
-
-#[test]
 fn a_window_that_opens_late_repeatedly_is_waited_for_longer() {
     let mut local = new();
     let first = send(&mut local, 0);

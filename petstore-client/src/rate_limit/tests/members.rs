@@ -64,7 +64,7 @@ impl Shared {
                 reading,
                 retry_after: None,
             };
-            self.member.record_response(request, now, &head, |max| max);
+            self.member.record_response(request, now, &head);
         }
     }
 

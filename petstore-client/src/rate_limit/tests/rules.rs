@@ -60,7 +60,7 @@ pub(crate) fn respond(
         reading,
         retry_after,
     };
-    local.record_response(request, at(now), &head, |max| max);
+    local.record_response(request, at(now), &head);
 }
 
 pub(crate) fn answer(local: &mut Local, request: Reservation, now: i64, reading: Option<Reading>) {
@@ -130,23 +130,6 @@ fn a_shorter_wait_does_not_end_a_longer_one() {
     throttle(&mut local, one, 1, 30);
     throttle(&mut local, other, 1, 5);
     assert_eq!(until(&local, 7), Some(31));
-}
-
-#[test]
-fn what_follows_a_429_waits_longer() {
-    let mut local = new();
-    let first = send(&mut local, 0);
-    answer(&mut local, first, 0, None);
-    let (one, other) = (send(&mut local, 1), send(&mut local, 1));
-    throttle(&mut local, one, 1, 30);
-    throttle(&mut local, other, 1, 30);
-    assert_eq!(until(&local, 1), Some(31));
-    let probe = send(&mut local, 31);
-    throttle(&mut local, probe, 31, 30);
-    assert_eq!(until(&local, 31), Some(31 + 30 + 2));
-    let probe = send(&mut local, 63);
-    throttle(&mut local, probe, 63, 30);
-    assert_eq!(until(&local, 63), Some(63 + 30 + 4));
 }
 
 #[test]
@@ -380,7 +363,7 @@ fn a_window_late_by_another_backends_clock_is_waited_for() {
             reading,
             retry_after,
         };
-        local.record_response(request, at(now), &head, |max| max);
+        local.record_response(request, at(now), &head);
     };
     let first = send(&mut local, 0);
     dated(&mut local, first, 0, 2, 200, reading(1, 0, 10), None);
@@ -514,7 +497,7 @@ fn a_window_ends_on_time_after_the_services_clock_went_back() {
         reading: back,
         retry_after: None,
     };
-    local.record_response(probe, at(62), &head, |max| max);
+    local.record_response(probe, at(62), &head);
     assert!(matches!(decide(&local, 63), Decision::Send { .. }));
 }
 
@@ -533,7 +516,7 @@ fn a_block_ends_on_time_where_the_services_clock_is_set() {
             reading: None,
             retry_after: None,
         };
-        local.record_response(late, at(2), &head, |max| max);
+        local.record_response(late, at(2), &head);
         assert_eq!(until(&local, 2), Some(31), "{by}");
     }
 }

@@ -132,8 +132,7 @@ impl SimulatedClient {
             reading: None,
             retry_after: None,
         };
-        self.member
-            .record_response(request, later, &head, |_| Duration::ZERO);
+        self.member.record_response(request, later, &head);
         let local = self.member.local();
         local.in_flight() + local.unresolved()
     }
@@ -159,9 +158,7 @@ impl SimulatedClient {
                 let service_now = self.member.local().ledger().service_time(now);
                 let head = head(reply, service_now);
                 self.member
-                    .record_response(reservation.unwrap(), now, &head, |max| {
-                        max.mul_f64(rng.below(1_000_000) as f64 / 1e6)
-                    });
+                    .record_response(reservation.unwrap(), now, &head);
                 0
             }
             Contender::Oracle => 0,
