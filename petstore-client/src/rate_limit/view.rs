@@ -324,7 +324,7 @@ pub struct SharedStatus {
     /// then continues alone. Its pace leaves room for other members, which it cannot see. It counts
     /// them for 3 s after its start and for 1 s after each reset, and leaves some of the last
     /// requests of each minute unused. If a process starts when the quota is used up, its first
-    /// request is refused.
+    /// request is refused. Twelve of these may get the key banned.
     pub problem: Option<String>,
     /// Whether the process sends nothing until the problem is over. This happens if 100 other
     /// processes share the key, which is the maximum. The process continues when one of them has

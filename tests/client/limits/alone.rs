@@ -10,6 +10,7 @@ use petstore_mock::MockServer;
 use tokio::time::Instant;
 
 use crate::client::kit::{key, millis, secs};
+use crate::client::logs::Logs;
 use crate::client::service::{self, MINUTE, impatient, keep_busy, patient, refused};
 
 const LIMIT: u32 = 1_000;
@@ -70,11 +71,14 @@ async fn unconnected_members_are_not_refused_and_use_the_quota() {
 #[tokio::test(start_paused = true)]
 async fn a_sole_user_with_an_unreachable_store_has_full_speed() {
     let server = service::start_with(key(), LIMIT, millis(90)).await;
+    let logs = Logs::capture();
     let client = member(&server, 16);
     let start = Instant::now();
     service::work(&client, 64, 900, MINUTE).await;
     let took = start.elapsed();
     assert!((secs(3)..secs(7)).contains(&took), "{took:?}");
+    let text = logs.text();
+    assert_eq!(text.matches("may be banned").count(), 1, "{text}");
     assert_eq!(refused(&server), 0);
 }
 

@@ -372,7 +372,8 @@ impl Exchange {
                 (_, Some(Problem { text, .. })) => tracing::warn!(
                     %store,
                     problem = text,
-                    "rate limits are not shared; this process sends more slowly, for others that it cannot see"
+                    "rate limits are not shared; this process sends more slowly, for others that it cannot \
+                     see; if twelve of them start when the quota is used up, the key may be banned"
                 ),
                 (Some(was), None) => {
                     tracing::info!(%store, was = was.text, "rate limits are shared again");
