@@ -266,3 +266,19 @@ async fn a_wait_for_other_calls_uses_up_nothing_of_max_wait() {
     assert_eq!(page.meta().attempts(), 2);
     assert!(page.meta().waited() >= secs(159), "100 s and 60 s");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_keeps_its_place_in_the_line() {
+    let refused = answer(429, &[("Retry-After", "1")], "");
+    let server = Wire::of(vec![refused, no_pets()]);
+    let client = builder(&server.base()).max_in_flight(1).build().unwrap();
+    let list = |limit| client.pets().list().limit(limit).send();
+    let (first, second, third) = tokio::join!(list(1), list(2), list(3));
+    assert!(first.is_ok() && second.is_ok() && third.is_ok());
+    let asked: Vec<_> = server.seen().iter().map(|seen| seen.line.clone()).collect();
+    let limits: Vec<_> = asked
+        .iter()
+        .map(|line| line.split(['=', ' ']).nth(2).unwrap())
+        .collect();
+    assert_eq!(limits, ["1", "1", "2", "3"], "{asked:?}");
+}
