@@ -14,13 +14,13 @@ use crate::rate_limit::view::{BlockReason, WaitReason};
 /// may be below the lower bound; see `BURST_PARTS`.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
-/// Near the end of a window, a lone process has at most a fifth of the remaining requests in
-/// flight, or eight. A burst of other clients may use up the rest in the meantime, and a ban takes
+/// Near the end of a window, a lone process, or the only member of a record, has at most a fifth of
+/// the remaining requests in flight, or eight. A burst of other clients may use up the rest in the meantime, and a ban takes
 /// eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11 bans in 54
 /// runs without it, and none with it.
 const BURST_PARTS: f64 = 5.0;
 const BURST_CAP: u64 = 8;
-/// The same part for members that share a record: each has a round trip to the store between two
+/// The same part for several members that share a record: each has a round trip to the store between two
 /// requests. It applies only beside other clients.
 const PARTS_BESIDE_OTHERS: f64 = 2.0;
 /// The cap while the minute's quota is unknown. A ban takes 11 requests sent before its first 429 is
@@ -62,8 +62,6 @@ pub(crate) struct InFlight {
     pub(crate) has_probe: bool,
     /// The number of processes that share the ledger; 0 and 1 are the same.
     pub(crate) processes: usize,
-    /// Whether reservations come from a record that processes share.
-    pub(crate) is_shared: bool,
 }
 
 /// The number of requests that may be sent.
@@ -325,7 +323,7 @@ impl Question<'_> {
             left.saturating_mul(3),
             self.ledger.latency().div_duration_f64(to_reset),
         );
-        let least = if self.in_flight.is_shared {
+        let least = if self.in_flight.processes > 1 {
             MIN_IN_FLIGHT_CAP
         } else {
             part(left, 1.0 / BURST_PARTS).clamp(BURST_CAP, MIN_IN_FLIGHT_CAP)
@@ -341,7 +339,7 @@ impl Question<'_> {
         if self.ledger.age(self.now).is_none_or(|age| age > old) {
             return 1;
         }
-        let parts = if self.in_flight.is_shared {
+        let parts = if self.in_flight.processes > 1 {
             PARTS_BESIDE_OTHERS
         } else {
             BURST_PARTS

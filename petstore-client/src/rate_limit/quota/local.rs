@@ -40,7 +40,6 @@ impl Local {
             of_client: self.in_flight_of(policy),
             has_probe: self.is_probing(now),
             processes: 1,
-            is_shared: false,
         };
         decision::decide(&self.ledger, in_flight, now, policy)
     }

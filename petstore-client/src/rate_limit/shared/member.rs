@@ -297,7 +297,6 @@ impl Member {
             of_client: self.local.in_flight_of(policy),
             has_probe: self.members.is_probing(now),
             processes: self.members.alive(now),
-            is_shared: true,
         }
     }
 

@@ -108,7 +108,6 @@ impl Record {
             of_client: 0,
             has_probe: self.members.is_probing(now),
             processes: self.members.alive(now),
-            is_shared: true,
         }
     }
 
