@@ -1,0 +1,256 @@
+//! Fleets of real processes that share a key and have lost their store, or are far from it, for two full
+//! windows in real time. Each process is this program, started again. They take two minutes:
+//! `cargo test --features redis-server --test redis fleet -- --ignored --nocapture`.
+
+#![allow(clippy::print_stdout, reason = "the figures are the result")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::join_all;
+use petstore_client::rate_limit::RedisStore;
+use petstore_client::{Client, RequestOptions};
+use petstore_mock::{Admission, Clock, MockServer, Plan, Seed};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::{KEY, Redis, Security, far_away};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// The processes stop before the third window.
+const LENGTH: Duration = Duration::from_secs(118);
+const LATENCY: Duration = Duration::from_millis(90);
+const INPUT: [&str; 4] = [
+    "FLEET_SERVICE",
+    "FLEET_STORE",
+    "FLEET_TASKS",
+    "FLEET_MILLIS",
+];
+
+#[tokio::test]
+#[ignore = "what the other test starts, as processes of their own"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test passes its input in variables"
+)]
+async fn a_process_of_a_fleet() {
+    let [Ok(service), Ok(store), Ok(tasks), Ok(length)] = INPUT.map(std::env::var) else {
+        return;
+    };
+    let end = Instant::now() + Duration::from_millis(length.parse().unwrap());
+    let patient = RequestOptions::new()
+        .max_wait(10 * MINUTE)
+        .timeout(15 * MINUTE);
+    let client = Client::builder(service)
+        .api_key(KEY)
+        .options(&patient)
+        .shared_limits(RedisStore::new(&store).unwrap())
+        .build()
+        .unwrap();
+    let task = async || {
+        while let Ok(result) = timeout_at(end, client.pets().list().limit(1).send()).await {
+            if result.is_err() {
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+    };
+    join_all((0..tasks.parse().unwrap()).map(|_: usize| task())).await;
+}
+
+/// What keeps the processes of a fleet from sharing their limits.
+#[derive(Debug, Clone, Copy)]
+enum Store {
+    /// It refuses connections.
+    Refuses,
+    /// It accepts connections and never answers.
+    IsSilent,
+    /// It works, and a round trip takes 200 ms.
+    IsFar,
+    /// It is killed after 70 s, when the members have used most of the second window.
+    IsLost,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fleet {
+    store: Store,
+    limit: u32,
+    processes: usize,
+    tasks: usize,
+    starts_within: Duration,
+    /// The most refusals in a window, and the least used part of the quota.
+    most_refused: usize,
+    least_used: f64,
+}
+
+impl Fleet {
+    /// The fleet whose key was banned when each of its processes assumed four users.
+    fn new(store: Store) -> Self {
+        Self {
+            store,
+            limit: 1_000,
+            processes: 8,
+            tasks: 8,
+            starts_within: Duration::from_secs(2),
+            most_refused: 1,
+            least_used: 0.94,
+        }
+    }
+
+    /// Runs the fleet. Returns what went wrong, if anything did.
+    async fn run(self) -> Option<String> {
+        let server = service(self.limit).await;
+        let end = Instant::now() + LENGTH;
+        let children = match self.store {
+            Store::Refuses => {
+                let socket = TcpSocket::new_v4().unwrap();
+                socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+                let address = socket.local_addr().unwrap();
+                self.run_on(&server, address, end).await
+            }
+            Store::IsSilent => {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let address = listener.local_addr().unwrap();
+                self.run_on(&server, address, end).await
+            }
+            Store::IsFar => {
+                let redis = Redis::start(Security::Nothing).await;
+                let port = far_away(redis.port, Duration::from_millis(100)).await;
+                let address = (Ipv4Addr::LOCALHOST, port).into();
+                self.run_on(&server, address, end).await
+            }
+            Store::IsLost => {
+                let redis = Redis::start(Security::Nothing).await;
+                let address = (Ipv4Addr::LOCALHOST, redis.port).into();
+                let killer = tokio::spawn(async move {
+                    sleep_until(end - LENGTH + Duration::from_secs(70)).await;
+                    drop(redis);
+                });
+                let children = self.run_on(&server, address, end).await;
+                killer.await.unwrap();
+                children
+            }
+        };
+        assert_eq!(children, self.processes, "{self:?}: a process has failed");
+        self.judge(&server)
+    }
+
+    /// Starts the processes, and waits for their end. Returns how many have succeeded.
+    async fn run_on(self, server: &MockServer, store: SocketAddr, end: Instant) -> usize {
+        let mut children = Vec::new();
+        let pause = self.starts_within / u32::try_from(self.processes).unwrap();
+        for _ in 0..self.processes {
+            children.push(start(server, store, self.tasks, end));
+            sleep(pause).await;
+        }
+        let wait = |mut child: Child| child.wait().unwrap().success();
+        let ended = tokio::task::spawn_blocking(move || {
+            children
+                .into_iter()
+                .map(wait)
+                .filter(|is_ok| *is_ok)
+                .count()
+        });
+        ended.await.unwrap()
+    }
+
+    fn judge(self, server: &MockServer) -> Option<String> {
+        let second = minute() + MINUTE;
+        let requests = server.requests(..);
+        let count = |is_first, admission| {
+            requests
+                .iter()
+                .filter(|one| (one.arrived < second) == is_first && one.admission == admission)
+                .count()
+        };
+        let of_window = |is_first| {
+            [Admission::Admitted, Admission::Refused, Admission::Banned]
+                .map(|admission| count(is_first, admission))
+        };
+        let windows = [of_window(true), of_window(false)];
+        let shown = format!("{self:?}: admitted, refused, banned {windows:?}");
+        println!("{shown}");
+        let used = windows.iter().map(|[admitted, ..]| admitted).sum::<usize>();
+        let least = f64::from(2 * self.limit) * self.least_used;
+        let is_within = windows
+            .iter()
+            .all(|[_, refused, banned]| *banned == 0 && *refused <= self.most_refused);
+        let uses_enough = used as f64 >= least;
+        (!is_within || !uses_enough).then_some(shown)
+    }
+}
+
+/// Starts a service at the beginning of a minute. Its journal holds all requests of the test.
+async fn service(per_minute: u32) -> MockServer {
+    let server = MockServer::builder()
+        .key(KEY, Plan::enterprise(per_minute, 100_000))
+        .clock(Clock::scaled(minute(), 1.0))
+        .journal(20_000)
+        .seed(Seed::none())
+        .start()
+        .await
+        .unwrap();
+    server.faults().on_all().delay(LATENCY).detach();
+    server
+}
+
+/// When the first window begins, on the service's clock.
+fn minute() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+fn start(server: &MockServer, store: SocketAddr, tasks: usize, end: Instant) -> Child {
+    let left = end.duration_since(Instant::now()).as_millis();
+    let input = [
+        server.url().to_string(),
+        format!("redis://{store}"),
+        tasks.to_string(),
+        left.to_string(),
+    ];
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "fleet::a_process_of_a_fleet", "--ignored"])
+        .envs(INPUT.into_iter().zip(input))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+async fn run_all(fleets: impl IntoIterator<Item = Fleet>) {
+    let broken: Vec<_> = join_all(fleets.into_iter().map(Fleet::run))
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes two minutes"]
+async fn processes_that_cannot_share_are_not_refused_and_use_all() {
+    let stores = [Store::Refuses, Store::IsSilent, Store::IsFar, Store::IsLost];
+    let small = Fleet {
+        limit: 300,
+        processes: 16,
+        tasks: 4,
+        ..Fleet::new(Store::Refuses)
+    };
+    run_all(stores.map(Fleet::new).into_iter().chain([small])).await;
+}
+
+/// A process that starts when the quota is used up is refused once.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes two minutes"]
+async fn processes_that_start_within_20_seconds_do_not_ban_the_key() {
+    let late = Fleet {
+        starts_within: Duration::from_secs(20),
+        most_refused: 10,
+        ..Fleet::new(Store::Refuses)
+    };
+    let small = Fleet {
+        limit: 300,
+        processes: 16,
+        tasks: 4,
+        ..late
+    };
+    run_all([late, small]).await;
+}
