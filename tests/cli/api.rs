@@ -26,11 +26,11 @@ async fn shows_the_answer_laid_out_and_its_headers_where_asked() {
     --- stdout
     HTTP 200 OK
     content-type: application/json
-    content-length: 32
     date: Sat, 21 Nov 2026 10:00:00 GMT
     x-ratelimit-limit: 60
     x-ratelimit-remaining: 59
     x-ratelimit-reset: 1795255260
+    content-length: 32
 
     [
       {
