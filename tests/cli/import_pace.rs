@@ -108,6 +108,24 @@ async fn goes_on_at_the_same_address_after_an_outage() {
 }
 
 #[tokio::test]
+async fn says_how_long_it_waited_for_the_service() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(60));
+    let _failing = scene.server.faults().on(Operation::CreatePet).status(503);
+    let ran = scene
+        .run("pets import DIR/pets.ndjson --retry-for 1 --retries 0")
+        .await;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let said = "without success (`--retry-for`)";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    let ran = scene
+        .run("pets import DIR/pets.ndjson --retry-for 0 --retries 0")
+        .await;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(!ran.stderr.contains(said), "{}", ran.stderr);
+}
+
+#[tokio::test]
 #[cfg(unix)]
 async fn replaces_the_file_of_rejects_in_one_step() {
     use std::io::Read as _;

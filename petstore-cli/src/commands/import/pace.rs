@@ -70,6 +70,8 @@ pub(super) struct Pace {
     outage: Option<Outage>,
     /// Why the run ends before all rows are sent.
     stop: Option<CliError>,
+    /// How long the service had failed when the run gave up.
+    gave_up_after: Option<Duration>,
 }
 
 impl Pace {
@@ -86,6 +88,7 @@ impl Pace {
             first_failure: None,
             outage: None,
             stop: None,
+            gave_up_after: None,
         }
     }
 
@@ -134,6 +137,9 @@ impl Pace {
         let rest = (began + self.retry_for).saturating_duration_since(now);
         let told = error.retry_after().unwrap_or_default();
         if rest.is_zero() || told > rest {
+            if self.outage.is_some() && !self.has_stopped() {
+                self.gave_up_after = Some(now.saturating_duration_since(began));
+            }
             self.stop(error.into());
             return;
         }
@@ -154,7 +160,12 @@ impl Pace {
         self.stop.is_some()
     }
 
-    /// Returns why the run ended, and how long the service had failed.
+    /// Returns how long the run was kept going while the service failed, if it gave up in the end.
+    pub(super) fn gave_up_after(&self) -> Option<Duration> {
+        self.gave_up_after
+    }
+
+    /// Returns why the run ended.
     pub(super) fn finish(self) -> Result<(), CliError> {
         self.stop.map_or(Ok(()), Err)
     }
@@ -261,6 +272,7 @@ mod tests {
         // The last pause ends when `retry_for` has elapsed.
         assert_eq!(pauses, [1, 2, 4, 8, 15, 15, 15]);
         assert!(pace.has_stopped());
+        assert_eq!(pace.gave_up_after(), Some(Duration::from_secs(60)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -285,5 +297,6 @@ mod tests {
         assert!(!none.has_stopped());
         pause_after(&mut none, 1, None);
         assert!(none.has_stopped());
+        assert_eq!(none.gave_up_after(), None);
     }
 }

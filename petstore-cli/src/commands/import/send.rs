@@ -169,6 +169,11 @@ impl<'a> Sender<'a> {
             self.journal.record(vec![Record::Lost { at, rows }])?;
         }
         let ended = self.journal.end();
+        if let Some(length) = self.pace.gave_up_after() {
+            let length = duration(length);
+            let text = format!("gave up after {length} without success (`--retry-for`)");
+            self.context.ui().note(&text);
+        }
         self.pace.finish().and(ended)
     }
 
