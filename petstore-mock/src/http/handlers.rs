@@ -25,7 +25,7 @@ use crate::{
 type Outcome = Result<Response<Bytes>, ApiError>;
 
 /// The number of a key, or why it is refused. `None` for requests that need none.
-pub(super) type Key = Result<Option<u32>, ApiError>;
+pub(super) type CheckedKey = Result<Option<u32>, ApiError>;
 
 /// Answers a request that arrived at `now`. Errors of its path and method come before those of its
 /// key.
@@ -33,7 +33,7 @@ pub(super) async fn answer(
     app: &AppState,
     operation: Option<Operation>,
     now: Duration,
-    key: Key,
+    key: CheckedKey,
     request: Request,
 ) -> Outcome {
     let Some(operation) = operation else {

@@ -23,7 +23,7 @@ use super::{
     common_headers,
     credentials::bearer,
     error::{ApiError, ErrorCode},
-    handlers::{self, Key},
+    handlers::{self, CheckedKey},
     params::normalize_path,
 };
 use crate::{
@@ -182,7 +182,7 @@ impl Service {
         &self,
         operation: Option<Operation>,
         arrived: Duration,
-        key: Key,
+        key: CheckedKey,
         request: Request,
         recording: &mut Recording,
     ) -> (http::Response<Bytes>, Option<Body>) {
