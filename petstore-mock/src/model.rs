@@ -86,7 +86,7 @@ impl SeedPet {
         }
     }
 
-    /// Returns the stored pet, with this id instead of its own.
+    /// Returns the pet to store. Its id is `id`, whatever id it had.
     pub(crate) fn into_pet(self, id: i64) -> Pet {
         let Self {
             id: _,

@@ -246,7 +246,7 @@ impl Connector {
             (last.client.clone(), last.store.clone())
         };
         let Some(client) = client else { return };
-        // There is no use in waiting for an unreachable store.
+        // An unreachable store would only delay the end of the command.
         let shared = client.rate_limits().shared;
         if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
             client.synchronize_rate_limits().await;

@@ -26,7 +26,7 @@ const TASK_GRACE: Duration = Duration::from_millis(250);
 pub(super) type RawResult = Result<Response<Bytes>, Error>;
 type Work = Instrumented<Pin<Box<dyn Future<Output = RawResult> + Send>>>;
 
-/// A started call. Several tasks may poll it. It is also the waker of its own work.
+/// A started call. Several tasks may poll it. When its work can continue, it wakes these tasks.
 pub(super) struct SharedCall {
     state: Mutex<CallState>,
     wakers: Mutex<Wakers>,

@@ -32,7 +32,7 @@ const AT_ONCE: Duration = Duration::from_millis(6);
 /// `MIN_SHARE` percent of all repeats.
 const MIN_AT_ONCE: u64 = 3;
 const MIN_SHARE: u64 = 60;
-/// A row with a wait of at least this is no series of immediate retries. Workers that begin one
+/// If a row has a wait of at least this, its retries do not count as immediate. Workers that begin one
 /// after the other look like immediate retries at first, but then they back off. After the third
 /// failure, no common back-off is shorter than this.
 const CALM: Duration = Duration::from_millis(100);

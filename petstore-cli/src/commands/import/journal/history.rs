@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// After this many ids in a row that each exceed all earlier ones, the service counts as assigning
-/// rising ids. If two machines assign them, each from a range of its own, 16 ids rise by chance in one of
-/// 65,536 journals, and eight in one of 256.
+/// rising ids. If two machines assign ids from two ranges, 16 ids rise by chance in one of 65,536
+/// journals, and eight in one of 256.
 const MIN_RISING: u32 = 16;
 
 /// A range of ids, which includes its ends. An end that is the lowest or highest possible id means

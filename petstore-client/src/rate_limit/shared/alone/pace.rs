@@ -43,7 +43,7 @@ const MIN_DRAIN_LATENCIES: f64 = 4.0;
 /// A lower mean latency counts as this one, because a few requests in a short time say little about
 /// the pace. With 20 ms, 4 members 5 ms away use 0.91 of 300 a minute, with 100 ms 0.96.
 const MIN_LATENCY: Duration = Duration::from_millis(100);
-/// A longer mean latency counts as this one, because a window is no longer than this.
+/// The maximum of the mean latency. It is the length of the shortest window.
 const MAX_LATENCY: Duration = Duration::from_secs(60);
 
 /// How long a member that starts waits after its first response. It counts the members that start
