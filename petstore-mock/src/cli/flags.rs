@@ -14,7 +14,6 @@ use clap::{
     builder::{FalseyValueParser, PossibleValuesParser, RangedU64ValueParser, TypedValueParser},
     value_parser,
 };
-use strum::VariantNames;
 
 use super::{
     gate::{GateArgs, RuleArgs},
@@ -180,7 +179,7 @@ pub(super) struct ServiceArgs {
 #[command(next_help_heading = "Assumptions")]
 struct AssumptionArgs {
     /// Status of a pet that is created without one (assumption: none).
-    #[arg(long, env = "PETSTORE_MOCK_DEFAULT_STATUS", hide_env = true, value_name = "STATUS", value_parser = one_of::<PetStatus>())]
+    #[arg(long, env = "PETSTORE_MOCK_DEFAULT_STATUS", hide_env = true, value_name = "STATUS", value_parser = one_of::<PetStatus>(PetStatus::NAMES))]
     default_status: Option<PetStatus>,
 
     /// Whether a page has a Link to the next page (assumption: on).
@@ -197,7 +196,7 @@ struct AssumptionArgs {
     ///
     /// Fixed windows are aligned to the minute and to the UTC day. Sliding windows are the last 60
     /// and 86400 seconds.
-    #[arg(long, env = "PETSTORE_MOCK_WINDOW", hide_env = true, value_name = "KIND", default_value = "fixed", value_parser = one_of::<Window>())]
+    #[arg(long, env = "PETSTORE_MOCK_WINDOW", hide_env = true, value_name = "KIND", default_value = "fixed", value_parser = one_of::<Window>(Window::NAMES))]
     window: Window,
 
     /// Origin whose web pages may use the service; `*` for all, `off` for none (assumption: all).
@@ -215,7 +214,7 @@ struct AssumptionArgs {
         long, env = "PETSTORE_MOCK_RATE_HEADERS", hide_env = true,
         value_name = "QUOTA",
         default_value = "tightest",
-        value_parser = one_of::<RateHeaders>()
+        value_parser = one_of::<RateHeaders>(RateHeaders::NAMES)
     )]
     rate_headers: RateHeaders,
 
@@ -288,11 +287,11 @@ struct LimitArgs {
 }
 
 /// Parses the name of an enum variant.
-fn one_of<T>() -> impl TypedValueParser<Value = T>
+fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
-    T: FromStr<Err: std::error::Error + Send + Sync> + VariantNames + Clone + Send + Sync + 'static,
+    T: FromStr<Err: std::error::Error + Send + Sync> + Clone + Send + Sync + 'static,
 {
-    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
 /// Parses an IP address. An address with a port is a common mistake.

@@ -3,7 +3,6 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
-use strum::VariantArray;
 
 use super::{
     evidence::Evidence,
@@ -127,7 +126,7 @@ impl Report {
     /// Returns whether there is no finding with this or a higher severity.
     #[must_use]
     pub fn is_free_of(&self, severity: Severity) -> bool {
-        Severity::VARIANTS
+        Severity::ALL
             .iter()
             .all(|one| *one < severity || self.count(*one) == 0)
     }
@@ -159,7 +158,7 @@ impl Report {
 
     /// Returns the rules that are not off.
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
-        Rule::all()
+        Rule::ALL
             .iter()
             .copied()
             .filter(|rule| rule.severity(&self.severities).is_some())

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use strum::VariantArray;
-
 use super::{
     evidence::{Evidence, JudgedRequest, Role},
     finding::{Finding, Report},
@@ -19,13 +17,13 @@ impl Report {
         if self.is_free_of(Severity::Notice) {
             return format!("compliance: nothing found in {requests}");
         }
-        let severities = Severity::VARIANTS.iter().rev();
+        let severities = Severity::ALL.iter().rev();
         let counts = severities.map(|one| count(self.count(*one), &one.to_string()));
         let sum = |rule: &Rule| -> u64 {
             let of_rule = self.findings.iter().filter(|finding| finding.rule == *rule);
             of_rule.map(|finding| finding.count).sum()
         };
-        let broken = Rule::all().iter().filter(|rule| sum(rule) > 0);
+        let broken = Rule::ALL.iter().filter(|rule| sum(rule) > 0);
         let broken = broken.map(|rule| format!("{rule} {}", sum(rule)));
         let (counts, broken) = (counts.collect::<Vec<_>>(), broken.collect::<Vec<_>>());
         format!(
@@ -59,7 +57,7 @@ impl Report {
         if !self.findings.is_empty() {
             remarks += "! broke the rule; * came before and explains why\n";
         }
-        for severity in Severity::VARIANTS.iter().rev() {
+        for severity in Severity::ALL.iter().rev() {
             if let more @ 1.. = self.unlisted[*severity as usize] {
                 remarks += &format!("{} more, not listed\n", count(more, &severity.to_string()));
             }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use strum::{Display, EnumString, VariantArray};
+use strum::{Display, EnumString};
 
 /// The severity of a finding. Its text form is `notice`, `warning` or `violation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[derive(Display, EnumString, VariantArray)]
+#[derive(Display, EnumString)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "camelCase")]
 #[strum(parse_err_ty = ParseSeverityError, parse_err_fn = unknown_severity)]
 #[non_exhaustive]
@@ -19,6 +20,11 @@ pub enum Severity {
     Warning,
     /// The specification forbids it, or its effect cannot be undone.
     Violation,
+}
+
+impl Severity {
+    /// All severities, the least severe first.
+    pub const ALL: &'static [Self] = &[Self::Notice, Self::Warning, Self::Violation];
 }
 
 /// The error for a text that is not the name of a [`Severity`].
@@ -42,7 +48,8 @@ fn unknown_severity(_: &str) -> ParseSeverityError {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[derive(Display, EnumString, VariantArray)]
+#[derive(Display, EnumString)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "kebab-case")]
 #[strum(parse_err_ty = ParseRuleError, parse_err_fn = unknown_rule)]
 #[non_exhaustive]
@@ -77,7 +84,7 @@ pub enum Rule {
 
 /// The error for a text that is not the name of a [`Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a rule is one of `Rule::all`, such as told-to-wait")]
+#[error("a rule is one of `Rule::ALL`, such as told-to-wait")]
 pub struct ParseRuleError;
 
 fn unknown_rule(_: &str) -> ParseRuleError {
@@ -103,11 +110,21 @@ pub struct About {
 impl Rule {
     pub(super) const FIRST: Self = Self::ToldToWait;
 
-    /// Returns all rules, the most severe first.
-    #[must_use]
-    pub const fn all() -> &'static [Self] {
-        Self::VARIANTS
-    }
+    /// All rules, the most severe first.
+    pub const ALL: &'static [Self] = &[
+        Self::ToldToWait,
+        Self::BackOff,
+        Self::RepeatedPost,
+        Self::KeyInUrl,
+        Self::RetryAfter,
+        Self::RepeatedError,
+        Self::KeyScheme,
+        Self::SteadyRetry,
+        Self::QuotaIgnored,
+        Self::Deprecated,
+        Self::KeepAlive,
+        Self::UserAgent,
+    ];
 
     /// Returns the description of the rule.
     #[must_use]
@@ -127,7 +144,7 @@ impl Rule {
 pub(crate) type Severities = BTreeMap<Rule, Option<Severity>>;
 
 /// The descriptions, in the order of [`Rule`].
-static ABOUT: [About; Rule::VARIANTS.len()] = [
+static ABOUT: [About; Rule::ALL.len()] = [
     About {
         title: "sent before Retry-After elapsed",
         severity: Severity::Violation,
@@ -222,12 +239,20 @@ static ABOUT: [About; Rule::VARIANTS.len()] = [
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
+
+    #[test]
+    fn the_lists_of_all_are_complete() {
+        assert_eq!(Severity::ALL, Severity::VARIANTS);
+        assert_eq!(Rule::ALL, Rule::VARIANTS);
+    }
 
     #[test]
     fn the_errors_of_unknown_names_show_names() {
         let problem = "fatal".parse::<Severity>().unwrap_err().to_string();
-        for severity in Severity::VARIANTS {
+        for severity in Severity::ALL {
             assert!(problem.contains(&severity.to_string()), "{problem}");
         }
         let problem = "manners".parse::<Rule>().unwrap_err().to_string();
@@ -237,7 +262,7 @@ mod tests {
     #[test]
     fn the_guide_names_every_rule_its_source_and_its_severity() {
         let guide = include_str!("../../guide/compliance.md");
-        for rule in Rule::all() {
+        for rule in Rule::ALL {
             let line = guide
                 .lines()
                 .find(|line| line.starts_with(&format!("| `{rule}` |")));
@@ -256,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_found_by_its_name() {
-        for rule in Rule::all() {
+        for rule in Rule::ALL {
             assert_eq!(rule.to_string().parse(), Ok(*rule));
             assert_eq!(serde_json::to_value(rule).unwrap(), rule.to_string());
         }

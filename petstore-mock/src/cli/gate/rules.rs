@@ -38,7 +38,7 @@ fn long_help() -> String {
     ];
     let mut lists = Vec::new();
     for (severity, title) in groups {
-        let rules = Rule::all().iter();
+        let rules = Rule::ALL.iter();
         let names: Vec<_> = rules
             .filter(|rule| rule.about().severity == severity)
             .map(ToString::to_string)
@@ -53,7 +53,7 @@ fn long_help() -> String {
 fn rule(text: &str) -> Result<(Rule, Option<Severity>), String> {
     let (name, severity) = text.split_once('=').ok_or("write NAME=SEVERITY")?;
     let rule = name.parse().map_err(|_| {
-        let rules: Vec<_> = Rule::all().iter().map(ToString::to_string).collect();
+        let rules: Vec<_> = Rule::ALL.iter().map(ToString::to_string).collect();
         format!("unknown rule; rules: {}", rules.join(", "))
     })?;
     if severity == "off" {
