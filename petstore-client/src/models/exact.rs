@@ -2,7 +2,7 @@
 //!
 //! The parser of `serde_json` rounds some fractions wrongly, and fails on numbers beyond the range
 //! of `f64`. A feature of `serde_json` would help, but it would be on in the whole program. So
-//! fields that this version does not know are read as text first.
+//! fields that this version does not know are read as text first. Integers beyond 64 bits stay text.
 
 use std::fmt;
 
@@ -66,12 +66,16 @@ fn array(text: &str, depth: usize) -> Option<Value> {
 }
 
 fn number(text: &str) -> Option<Value> {
-    let is_integer = !text.contains(['.', 'e', 'E']) && text != "-0";
-    if let Ok(number) = serde_json::from_str::<Number>(text) {
+    if text != "-0" {
         // With its feature `arbitrary_precision`, serde_json keeps a number as it was written.
-        let is_kept = text != "-0" && number.to_string() == text;
-        if is_integer || is_kept {
+        // Without it, it keeps integers of 64 bits.
+        if let Ok(number) = serde_json::from_str::<Number>(text)
+            && number.to_string() == text
+        {
             return Some(Value::Number(number));
+        }
+        if !text.contains(['.', 'e', 'E']) {
+            return None;
         }
     }
     let exact = text.parse().ok()?;
@@ -117,11 +121,14 @@ mod tests {
             .into_pet()
     }
 
+    /// An integer of more than 64 bits.
+    const LONG: &str = "-123456789012345678901234567890";
+
     #[test]
     fn an_unknown_field_may_hold_any_json_and_keeps_its_digits() {
         let deep = "[".repeat(200) + &"]".repeat(200);
         let pet = pet(&format!(
-            r#""length":122.416294033786585,"mass":1e400,"deep":{deep},"big":18446744073709551615,"zero":-0,"inner":{{"a":[122.416294033786585]}}"#
+            r#""length":122.416294033786585,"mass":1e400,"deep":{deep},"big":18446744073709551615,"longer":{LONG},"zero":-0,"inner":{{"a":[122.416294033786585]}}"#
         ));
         assert_eq!(pet.extra["length"].as_f64(), Some(122.416_294_033_786_58));
         assert_eq!(pet.extra["inner"]["a"][0], pet.extra["length"]);
@@ -131,6 +138,7 @@ mod tests {
         let innermost = (0..MAX_DEPTH).fold(&pet.extra["deep"], |value, _| &value[0]);
         assert!(innermost.is_string(), "deeper than serde_json decodes");
         assert_eq!(pet.extra["big"], u64::MAX);
+        assert_eq!(pet.extra["longer"].to_string().replace('"', ""), LONG);
         assert_eq!(
             (pet.status, pet.extra["zero"].to_string()),
             (None, "-0.0".into())
