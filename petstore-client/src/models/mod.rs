@@ -1,6 +1,7 @@
 //! The service's resources (specification, section 2).
 
 pub(crate) mod exact;
+mod extra_fields;
 mod pet;
 mod status;
 

@@ -7,13 +7,26 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::exact;
 use super::status::PetStatus;
+use super::{exact, extra_fields};
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
 ///
-/// It works in flattened structs and tagged enums, and in every self-describing format of serde,
-/// such as CBOR or MessagePack. It keeps the fields that this version does not know.
+/// It works in flattened structs, in every kind of enum, and in every self-describing format of
+/// serde, such as CBOR or MessagePack. It keeps the fields that this version does not know. If a
+/// struct flattens several values, the pet must be the last of them: it keeps all fields that those
+/// before it leave. Formats that are not self-describing, such as bincode and postcard, cannot write
+/// or read it, and say so in an error.
+///
+/// # Numbers in unknown fields
+///
+/// Typed calls keep integers of 64 bits with all digits, and read fractions as the nearest `f64`.
+/// They keep numbers that fit neither, longer integers for example, as text.
+///
+/// `Deserialize`, for raw requests and other formats, reads numbers as the format does. serde_json
+/// may round the last digit of a fraction, rounds longer integers, and refuses numbers beyond the
+/// range of `f64`. With its feature `arbitrary_precision`, it keeps every number as it was written,
+/// also in typed calls. Binary formats then store numbers as 64-bit integers or `f64`.
 ///
 /// ```
 /// use petstore_client::Pet;
@@ -43,9 +56,8 @@ pub struct Pet {
     /// The availability, if the service sends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// Fields that this version does not know, as sent. Serializing the pet writes them again. In
-    /// responses, numbers beyond the range of `f64` are kept as text.
-    #[serde(flatten)]
+    /// Fields that this version does not know, as sent. Serializing the pet writes them again.
+    #[serde(flatten, serialize_with = "extra_fields::write")]
     pub extra: Map<String, Value>,
 }
 
@@ -69,7 +81,7 @@ pub struct NewPet {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
     /// Additional fields to send, which this version does not know.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "extra_fields::write")]
     pub extra: Map<String, Value>,
 }
 

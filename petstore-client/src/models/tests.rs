@@ -48,6 +48,26 @@ mod containers {
     }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Twice {
+        shard: String,
+        #[serde(flatten)]
+        inner: Flattened,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Owner {
+        owner: String,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Beside {
+        #[serde(flatten)]
+        owner: Owner,
+        #[serde(flatten)]
+        pet: Pet,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "kind")]
     enum InternallyTagged {
         Pet(Pet),
@@ -58,6 +78,7 @@ mod containers {
     enum Untagged {
         Number(u64),
         Pet(Pet),
+        New(NewPet),
     }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -66,10 +87,26 @@ mod containers {
         Pet(Pet),
     }
 
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum ExternallyTagged {
+        Pet(Pet),
+        Visit {
+            day: u32,
+            #[serde(flatten)]
+            pet: Pet,
+        },
+    }
+
     fn rex() -> Pet {
         let rex = NewPet::new("Rex", 7).with_status("adopted".into());
-        rex.with_field("chip", serde_json::json!({"no": [9, -1.5, null]}))
+        let numbers = serde_json::json!([9, -1.5, 0.1, 1e300, u64::MAX, i64::MIN]);
+        rex.with_field("chip", serde_json::json!({"no": numbers, "": [null, {}]}))
+            .with_field("tame", true)
             .into_pet(i64::MIN)
+    }
+
+    fn visit() -> ExternallyTagged {
+        ExternallyTagged::Visit { day: 3, pet: rex() }
     }
 
     fn survives<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
@@ -80,8 +117,12 @@ mod containers {
         let mut cbor = Vec::new();
         ciborium::into_writer(value, &mut cbor).unwrap();
         assert_eq!(ciborium::from_reader::<T, _>(&cbor[..]).unwrap(), *value);
-        let packed = rmp_serde::to_vec_named(value).unwrap();
-        assert_eq!(rmp_serde::from_slice::<T>(&packed).unwrap(), *value);
+        let named = rmp_serde::to_vec_named(value).unwrap();
+        assert_eq!(rmp_serde::from_slice::<T>(&named).unwrap(), *value);
+        // Another package of the build may enable serde_json's `arbitrary_precision`, which writes
+        // numbers as structs.
+        let compact = rmp_serde::to_vec(value).unwrap();
+        assert_eq!(rmp_serde::from_slice::<T>(&compact).unwrap(), *value);
     }
 
     #[test]
@@ -90,26 +131,59 @@ mod containers {
         survives(&vec![Some(rex()), None]);
         survives(&InternallyTagged::Pet(rex()));
         survives(&Untagged::Pet(rex()));
+        survives(&Untagged::New(NewPet::new("Rex", 7).with_field("chip", 9)));
         survives(&AdjacentlyTagged::Pet(rex()));
-        survives(&Flattened {
+        survives(&ExternallyTagged::Pet(rex()));
+        survives(&visit());
+        let inner = Flattened {
             fetched_at: 5,
             pet: rex(),
-        });
+        };
+        survives(&inner);
+        let shard = "a".to_owned();
+        survives(&Twice { shard, inner });
+        let owner = Owner {
+            owner: "Ada".to_owned(),
+        };
+        survives(&Beside { owner, pet: rex() });
     }
 
     #[test]
-    fn the_content_may_come_before_the_tag() {
+    fn the_tag_may_come_before_or_after_the_pet() {
         let pet = serde_json::to_string(&rex()).unwrap();
-        let text = format!(r#"{{"content":{pet},"kind":"Pet"}}"#);
-        let read: AdjacentlyTagged = serde_json::from_str(&text).unwrap();
-        assert_eq!(read, AdjacentlyTagged::Pet(rex()));
+        for text in [
+            format!(r#"{{"kind":"Pet","content":{pet}}}"#),
+            format!(r#"{{"content":{pet},"kind":"Pet"}}"#),
+        ] {
+            let read: AdjacentlyTagged = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, AdjacentlyTagged::Pet(rex()), "{text}");
+        }
+        let fields = &pet[1..pet.len() - 1];
+        for text in [
+            format!(r#"{{"kind":"Pet",{fields}}}"#),
+            format!(r#"{{{fields},"kind":"Pet"}}"#),
+        ] {
+            let read: InternallyTagged = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, InternallyTagged::Pet(rex()), "{text}");
+        }
+    }
+
+    #[test]
+    fn binary_formats_hold_numbers_as_numbers() {
+        let mut cbor = Vec::new();
+        ciborium::into_writer(&rex(), &mut cbor).unwrap();
+        let pet: ciborium::Value = ciborium::from_reader(&cbor[..]).unwrap();
+        let text = format!("{pet:?}");
+        assert!(!text.contains("private"), "{text}");
     }
 
     #[test]
     fn a_format_that_does_not_describe_itself_is_refused() {
         let error = postcard::to_allocvec(&rex()).unwrap_err();
         assert_eq!(error, postcard::Error::SerializeSeqLengthUnknown);
-        postcard::from_bytes::<Pet>(&[1, 3, b'R', b'e', b'x', 14]).unwrap_err();
+        // The deserializer is asked for a map with named fields, which it refuses.
+        let error = postcard::from_bytes::<Pet>(&[1, 3, b'R', b'e', b'x', 14]).unwrap_err();
+        assert_eq!(error, postcard::Error::WontImplement);
     }
 }
 
