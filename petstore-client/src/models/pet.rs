@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -56,8 +56,9 @@ pub struct Pet {
     /// The availability, if the service sends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// Fields that this version does not know, as sent. Serializing the pet writes them again.
-    #[serde(flatten, serialize_with = "extra_fields::write")]
+    /// Fields that this version does not know, as sent. Serializing the pet writes them again, and
+    /// fails if one has the name of a known field.
+    #[serde(flatten, serialize_with = "Pet::write_extra")]
     pub extra: Map<String, Value>,
 }
 
@@ -80,8 +81,10 @@ pub struct NewPet {
     /// The availability. The specification does not say what a missing value means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PetStatus>,
-    /// Additional fields to send, which this version does not know.
-    #[serde(flatten, serialize_with = "extra_fields::write")]
+    /// Additional fields to send, which this version does not know. Serializing the pet fails if one
+    /// has the name of a known field, and a call with it fails with
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest).
+    #[serde(flatten, serialize_with = "NewPet::write_extra")]
     pub extra: Map<String, Value>,
 }
 
@@ -94,9 +97,18 @@ impl Pet {
     /// assert_eq!(Pet::FIELDS, ["id", "name", "categoryId", "status"]);
     /// ```
     pub const FIELDS: &'static [&'static str] = &["id", "name", "categoryId", "status"];
+
+    fn write_extra<S: Serializer>(
+        extra: &Map<String, Value>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        extra_fields::write(extra, Self::FIELDS, serializer)
+    }
 }
 
 impl NewPet {
+    const FIELDS: &'static [&'static str] = &["name", "categoryId", "status"];
+
     /// Creates a pet with the two fields that the service requires.
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
@@ -115,11 +127,18 @@ impl NewPet {
         self
     }
 
-    /// Sets a field that this version does not know.
+    /// Sets a field that this version does not know. See [`extra`](Self::extra).
     #[must_use]
     pub fn with_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
+    }
+
+    fn write_extra<S: Serializer>(
+        extra: &Map<String, Value>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        extra_fields::write(extra, Self::FIELDS, serializer)
     }
 
     /// Returns the pet that the service would create from this one with the identifier `id`. For

@@ -32,6 +32,19 @@ fn fields_that_are_not_known_survive() {
     assert_eq!(serde_json::from_str::<NewPet>(text).unwrap(), new);
 }
 
+#[test]
+fn a_field_is_never_written_twice() {
+    let twice = NewPet::new("Rex", 7).with_field("name", "Max");
+    let error = serde_json::to_string(&twice).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`extra` has a field `name`, which is a field of the pet; set that one"
+    );
+    let pet = NewPet::new("Rex", 7).with_field("id", 1);
+    serde_json::to_string(&pet).unwrap();
+    serde_json::to_string(&pet.into_pet(1)).unwrap_err();
+}
+
 /// The containers and formats of a program around a pet.
 mod containers {
     use std::fmt::Debug;
