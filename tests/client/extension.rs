@@ -31,6 +31,28 @@ async fn every_call_takes_a_header_and_sends_it_with_each_attempt() {
 }
 
 #[tokio::test]
+async fn a_list_takes_parameters_that_it_does_not_know() {
+    let next = [("Link", "</v1/pets?cursor=2>; rel=\"next\"")];
+    let (server, client) = serve(vec![answer(200, &next, "[]"), no_pets()]);
+    let list = client.pets().list().status("sold").query("tag", "a b");
+    let mut pages = list.query("tag", 2).limit(5).pages();
+    while pages.try_next().await.unwrap().is_some() {}
+    assert_eq!(
+        server.targets(),
+        [
+            "/v1/pets?status=sold&tag=a+b&tag=2&limit=5",
+            "/v1/pets?cursor=2"
+        ]
+    );
+    for name in ["limit", "status"] {
+        let error = client.pets().list().query(name, 5).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+        let advice = format!("set the parameter `{name}` with the method `{name}`");
+        assert!(error.to_string().contains(&advice), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn headers_of_options_are_added_to_pages() {
     let next = [("Link", "</pets?cursor=2>; rel=\"next\"")];
     let (server, client) = serve(vec![answer(200, &next, "[]"), no_pets(), no_pets()]);

@@ -1,5 +1,7 @@
 //! `listPets`: one page, a stream of pages, or a stream of pets.
 
+use std::fmt;
+
 use bytes::Bytes;
 use http::Method;
 use url::Url;
@@ -16,6 +18,8 @@ use crate::response::Response;
 
 /// The service's default for `limit` (specification, section 4.1).
 const DEFAULT_LIMIT: u32 = 20;
+/// The query parameters with methods of their own.
+const KNOWN_PARAMETERS: [&str; 2] = ["limit", "status"];
 const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// A list of pets, from [`Pets::list`](super::Pets::list): one page, or with
@@ -83,8 +87,31 @@ impl ListPets {
         })
     }
 
-    /// Starts at the page after an earlier one ([`Page::next_url`]). The URL contains the limit and the
-    /// status, and replaces those that were set before. Set the same limit first, because a page with
+    /// Adds a query parameter that this version does not know, such as a new filter.
+    ///
+    /// ```
+    /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
+    /// let mut dogs = client.pets().list().query("categoryId", 7).items();
+    /// while let Some(dog) = dogs.try_next().await? {
+    ///     println!("{}", dog.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query(self, name: &str, value: impl fmt::Display) -> Self {
+        self.try_map(|request| {
+            if KNOWN_PARAMETERS.contains(&name) {
+                let problem = format!("set the parameter `{name}` with the method `{name}`");
+                return Err(Error::invalid(problem));
+            }
+            let mut query = request.url.query_pairs_mut();
+            query.append_pair(name, &value.to_string());
+            Ok(())
+        })
+    }
+
+    /// Starts at the page after an earlier one ([`Page::next_url`]). The URL contains the limit, the
+    /// status and further parameters, and replaces those that were set before. Set the same limit first, because a page with
     /// fewer pets counts as the last one.
     ///
     /// ```
