@@ -294,6 +294,9 @@ impl ClientBuilder {
     /// Adds a function that may set headers of each request, for example to propagate a trace. It runs
     /// before each attempt, in the attempt's span, after the functions that were added before it. It
     /// should return quickly, and cannot fail the call. [`AttemptRequest`] has an example.
+    ///
+    /// It may run in another task than the caller's, so it must not rely on task-locals. To pass on a
+    /// header of the program's own request, set it on the call: [`Call::header`](crate::operations::Call::header).
     pub fn on_request(
         mut self,
         hook: impl Fn(&mut AttemptRequest<'_>) + Send + Sync + 'static,
