@@ -320,8 +320,8 @@ impl Limiter {
         self.grant(&mut state, now);
         let InLine { request, place, .. } = line;
         let (waits, is_first) = state.queue.find(&request.policy, *place);
-        let instant = clock::now();
-        let mut wake = instant + POLL_INTERVAL;
+        let runtime_now = clock::now();
+        let mut wake = runtime_now + POLL_INTERVAL;
         let mut wait = None;
         // A call that is no longer in the queue has a grant.
         match state.engine.decide(now, &request.policy) {
@@ -346,10 +346,10 @@ impl Limiter {
             Decision::WaitForResponse(reason) if waits => {
                 if reason == WaitReason::Members {
                     match state.engine.blocked_by_members(now) {
-                        Some(block) if request.latest <= instant => {
+                        Some(block) if request.latest <= runtime_now => {
                             return Err(blocked(&state.engine, &block, now));
                         }
-                        _ => wake = request.latest.clamp(instant + ANSWER_INTERVAL, wake),
+                        _ => wake = request.latest.clamp(runtime_now + ANSWER_INTERVAL, wake),
                     }
                 }
                 wait = Some(Wait {
@@ -361,7 +361,7 @@ impl Limiter {
         }
         // The first in line also watches for suspensions and ended leases, for all others.
         if is_first {
-            wake = wake.min(instant + SUSPENSION_INTERVAL);
+            wake = wake.min(runtime_now + SUSPENSION_INTERVAL);
             if let Some(end) = state.engine.local().first_lease_end() {
                 wake = wake.min(self.clock.instant(end));
             }

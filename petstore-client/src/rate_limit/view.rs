@@ -99,14 +99,15 @@ impl QuotaWindow {
         Self::read_at(headers, headers::date(headers).unwrap_or_else(clock::wall))
     }
 
-    /// Reads the window that a response describes. `now` is the service's time.
-    pub(crate) fn read_at(headers: &HeaderMap, now: SystemTime) -> Option<Self> {
+    /// Reads the window that a response describes at the service's time.
+    pub(crate) fn read_at(headers: &HeaderMap, service_now: SystemTime) -> Option<Self> {
         let limit = numbers(headers, &LIMIT).min()?;
         let remaining = numbers(headers, &REMAINING).min()?.min(limit);
         let reset = numbers(headers, &RESET)
-            .filter_map(|number| instant(number, now))
+            .filter_map(|number| instant(number, service_now))
             .max()?;
-        let quota = Quota::by_reset(reset.duration_since(now).unwrap_or_default(), reset);
+        let left = reset.duration_since(service_now).unwrap_or_default();
+        let quota = Quota::by_reset(left, reset);
         Some(Self {
             quota,
             limit,

@@ -1,4 +1,7 @@
 //! Instants on the local and the service's clock, and the difference between them.
+//!
+//! In the limiter, `now` is a [`LocalTime`], `service_now` the service's time, and `runtime_now` an
+//! instant of the async runtime.
 
 use std::time::{Duration, SystemTime};
 

@@ -118,7 +118,7 @@ impl Ledger {
             self.lost.add(requests, sent, now);
             return Recorded::default();
         };
-        let expected = self.clock.earliest(now);
+        let expected = self.service_time(now);
         self.observe_clock(sent, now, head);
         // If its lease had ended, it is not known when the request was sent.
         if requests > 0 {
@@ -136,26 +136,26 @@ impl Ledger {
         } else {
             requests.max(1)
         };
-        let earliest = self.clock.earliest(now);
-        self.usage.count(counted, earliest);
+        let service_now = self.service_time(now);
+        self.usage.count(counted, service_now);
         // The headers of a 401 describe no quota of this key (specification, section 8).
         if head.status == 401 {
             return Recorded::default();
         }
         let reading = head.reading.map(|reading| Reading {
-            reset: reading.reset.min(earliest.plus(MAX_BLOCK)),
+            reset: reading.reset.min(service_now.plus(MAX_BLOCK)),
             ..reading
         });
         if let Some(reading) = &reading
             && outcome.is_probe()
-            && self.opened_late(reading, earliest.max(expected))
+            && self.opened_late(reading, service_now.max(expected))
         {
             self.reset_margin = (self.reset_margin + RESET_MARGIN_STEP).min(MAX_RESET_MARGIN);
         }
         // A reading of a window that has ended says nothing about the current one.
-        let current = reading.filter(|reading| reading.reset >= earliest);
+        let current = reading.filter(|reading| reading.reset >= service_now);
         let outstanding = reserved + self.lost.count();
-        let opened_window = self.learn(current, (outstanding, counted), (sent, now, earliest));
+        let opened_window = self.learn(current, (outstanding, counted), (sent, now, service_now));
         if current.is_some() {
             self.seen_at = self.seen_at.max(Some(now));
         }
@@ -233,8 +233,8 @@ impl Ledger {
         now: LocalTime,
         policy: &Policy,
     ) -> impl Iterator<Item = PlanLeft> {
-        let now = self.clock.earliest(now);
-        self.usage.left(plan, now, |limit| policy.part_of(limit))
+        self.usage
+            .left(plan, self.service_time(now), |limit| policy.part_of(limit))
     }
 
     /// Returns the time since the block of the last unforeseen 429 ended.
@@ -275,9 +275,11 @@ impl Ledger {
     /// Returns how much later than announced a window is assumed to open. Another client may have
     /// got a `Retry-After`, which is rounded up to whole seconds. It applies to the key: a request
     /// that comes before it has elapsed counts towards a ban.
-    pub(crate) fn reset_margin(&self, now: ServiceTime) -> Duration {
-        let beside_others =
-            self.assumes_others || self.other_clients_until.is_some_and(|until| now < until);
+    pub(crate) fn reset_margin(&self, service_now: ServiceTime) -> Duration {
+        let beside_others = self.assumes_others
+            || self
+                .other_clients_until
+                .is_some_and(|until| service_now < until);
         if beside_others {
             self.reset_margin.max(RESET_MARGIN_STEP)
         } else {
@@ -285,8 +287,8 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn has_passed(&self, window: &Window, now: ServiceTime) -> bool {
-        now >= window.reset().plus(self.reset_margin(now))
+    pub(crate) fn has_passed(&self, window: &Window, service_now: ServiceTime) -> bool {
+        service_now >= window.reset().plus(self.reset_margin(service_now))
     }
 
     /// Returns the own share of the quota, if other clients are known or assumed to use the key.
@@ -365,12 +367,12 @@ impl Ledger {
 
     /// Returns whether a response still describes a used-up window that should have ended. Then the
     /// service rounds its reset down.
-    fn opened_late(&self, reading: &Reading, now: ServiceTime) -> bool {
+    fn opened_late(&self, reading: &Reading, service_now: ServiceTime) -> bool {
         reading.remaining == 0
             && self.windows.iter().any(|window| {
                 window.limit() == reading.limit
                     && window.compare(reading) == Ordering::Equal
-                    && self.has_passed(window, now)
+                    && self.has_passed(window, service_now)
             })
     }
 
@@ -456,15 +458,15 @@ impl Ledger {
     }
 
     fn block(&mut self, reading: Option<Reading>, now: LocalTime, head: &ResponseHead) -> Block {
-        let earliest = self.clock.earliest(now);
+        let service_now = self.service_time(now);
         let spent = reading.filter(|reading| reading.remaining == 0);
-        let until_reset = spent.map(|reading| reading.reset.since(earliest));
+        let until_reset = spent.map(|reading| reading.reset.since(service_now));
         let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
         let asked = asked.max(MIN_BLOCK);
         let wait = asked.min(MAX_BLOCK);
         let block = Block {
             until: now.plus(wait),
-            named: head.date.unwrap_or(earliest).plus(asked),
+            named: head.date.unwrap_or(service_now).plus(asked),
             reason: reason(asked, spent, until_reset),
         };
         if spent.is_none() {

@@ -57,10 +57,10 @@ impl PlanLeft {
 
 impl PlanUsage {
     /// Counts requests that the service has accepted, or may have accepted. Its clock showed at
-    /// least `now` then.
-    pub(crate) fn count(&mut self, requests: u32, now: ServiceTime) {
-        self.minute.count(requests.into(), now, MINUTE);
-        self.day.count(requests.into(), now, DAY);
+    /// least `service_now` then.
+    pub(crate) fn count(&mut self, requests: u32, service_now: ServiceTime) {
+        self.minute.count(requests.into(), service_now, MINUTE);
+        self.day.count(requests.into(), service_now, DAY);
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
@@ -75,7 +75,7 @@ impl PlanUsage {
     pub(crate) fn left(
         &self,
         plan: Plan,
-        now: ServiceTime,
+        service_now: ServiceTime,
         share: impl Fn(u64) -> u64,
     ) -> impl Iterator<Item = PlanLeft> {
         let quotas = [
@@ -86,8 +86,8 @@ impl PlanUsage {
             .into_iter()
             .filter_map(move |(usage, limit, length, quota)| {
                 let limit = share(limit?);
-                let left = limit.saturating_sub(usage.used_in(now, length));
-                let opened = ServiceTime(now.0.div_euclid(length).saturating_mul(length));
+                let left = limit.saturating_sub(usage.used_in(service_now, length));
+                let opened = ServiceTime(service_now.0.div_euclid(length).saturating_mul(length));
                 Some(PlanLeft {
                     quota,
                     left,
@@ -99,8 +99,8 @@ impl PlanUsage {
 }
 
 impl Usage {
-    fn count(&mut self, requests: u64, now: ServiceTime, length: i64) {
-        let window = now.0.div_euclid(length);
+    fn count(&mut self, requests: u64, service_now: ServiceTime, length: i64) {
+        let window = service_now.0.div_euclid(length);
         if window < self.window {
             return;
         }
@@ -117,13 +117,13 @@ impl Usage {
             };
         }
         self.used += requests;
-        if now.0.saturating_add(SECOND).div_euclid(length) > window {
+        if service_now.0.saturating_add(SECOND).div_euclid(length) > window {
             self.late += requests;
         }
     }
 
-    fn used_in(&self, now: ServiceTime, length: i64) -> u64 {
-        match now.0.div_euclid(length) - self.window {
+    fn used_in(&self, service_now: ServiceTime, length: i64) -> u64 {
+        match service_now.0.div_euclid(length) - self.window {
             0 => self.used,
             1 => self.late,
             _ => 0,

@@ -118,8 +118,8 @@ impl Window {
 
     /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a day's
     /// quota in one plan and a minute's in another.
-    pub(crate) fn describes(&self, reading: &Reading, now: ServiceTime) -> bool {
-        let quota = Quota::by_reset(reading.reset.since(now), reading.reset.system());
+    pub(crate) fn describes(&self, reading: &Reading, service_now: ServiceTime) -> bool {
+        let quota = Quota::by_reset(reading.reset.since(service_now), reading.reset.system());
         // In its last hour, a day's quota may look like an hour's.
         let is_minute = |quota| quota == Quota::Minute;
         self.limit == reading.limit
@@ -155,8 +155,8 @@ impl Window {
     }
 
     /// Returns the part of a minute's window that is left, 0 to 1.
-    pub(crate) fn part_left(&self, now: ServiceTime) -> f64 {
-        (self.reset.since(now).as_secs_f64() / 60.0).min(1.0)
+    pub(crate) fn part_left(&self, service_now: ServiceTime) -> f64 {
+        (self.reset.since(service_now).as_secs_f64() / 60.0).min(1.0)
     }
 
     /// Returns the number of own answered requests in this window, without the one that opened it.
