@@ -16,7 +16,7 @@ use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::{PlanLeft, PlanUsage};
 use super::policy::Policy;
 use super::reading::{Block, Outcome, Reading, ResponseHead};
-use super::window::{ASSUMED_SHARE, Window};
+use super::window::{ASSUMED_SHARE, Answer, Window};
 use crate::rate_limit::view::{BlockReason, Plan, Quota};
 
 /// The block of a 429 with neither `Retry-After` nor a reset. Quotas are counted by the minute
@@ -154,8 +154,14 @@ impl Ledger {
         }
         // A reading of a window that has ended says nothing about the current one.
         let current = reading.filter(|reading| reading.reset >= service_now);
-        let outstanding = reserved + self.lost.count();
-        let opened_window = self.learn(current, (outstanding, counted), (sent, now, service_now));
+        let answer = Answer {
+            sent,
+            received: now,
+            service_now,
+            counted,
+            outstanding: reserved + self.lost.count(),
+        };
+        let opened_window = self.learn(current, &answer);
         if current.is_some() {
             self.seen_at = self.seen_at.max(Some(now));
         }
@@ -377,52 +383,37 @@ impl Ledger {
     }
 
     /// Records the reading of a response. Returns whether it has opened the next window of a quota.
-    fn learn(
-        &mut self,
-        reading: Option<Reading>,
-        (outstanding, counted): (u64, u32),
-        (sent, at, now): (LocalTime, LocalTime, ServiceTime),
-    ) -> bool {
+    fn learn(&mut self, reading: Option<Reading>, answer: &Answer) -> bool {
+        let service_now = answer.service_now;
+        let margin = self.reset_margin(service_now);
         let mut share = self.own_share;
-        let (mut described, mut reopened) = (false, false);
-        let margin = self.reset_margin(now);
+        let (mut is_described, mut opened_next) = (false, false);
         self.windows.retain_mut(|window| {
-            let passed = now >= window.reset().plus(margin);
-            let Some(reading) = reading.filter(|reading| window.describes(reading, now)) else {
+            let has_passed = service_now >= window.reset().plus(margin);
+            let Some(reading) = reading.filter(|reading| window.describes(reading, service_now))
+            else {
                 // This response does not describe the window: count it down, and forget it after
                 // its reset.
-                window.count_unreported(counted);
-                return reading.is_none() || !passed;
+                window.count_unreported(answer.counted);
+                return reading.is_none() || !has_passed;
             };
-            described = true;
-            match window.compare(&reading) {
-                // A late response from an earlier window. If its request was sent after this window
-                // was opened, the service's clock was set back instead.
-                Ordering::Less if !passed && sent <= window.opened_at() => {}
-                Ordering::Equal => {
-                    window.lower(&reading);
-                    window.count_own(counted);
-                }
-                Ordering::Greater | Ordering::Less => {
-                    *window = window.reopen(reading, (outstanding, counted), share, (at, now));
-                    reopened = true;
-                }
-            }
-            share = window.own_share(outstanding).or(share);
+            is_described = true;
+            opened_next |= window.record(&reading, answer, share, has_passed);
+            share = window.own_share(answer.outstanding).or(share);
             true
         });
         if let Some(reading) = reading
-            && !described
+            && !is_described
         {
-            let window = Window::open(reading, (outstanding, counted), share, (at, now));
-            share = window.own_share(outstanding).or(share);
+            let window = Window::open(reading, answer, share);
+            share = window.own_share(answer.outstanding).or(share);
             self.add_window(window);
         }
         self.own_share = share;
         if self.shared_use().is_some() {
-            self.other_clients_until = Some(now.plus(OTHER_CLIENTS_REMEMBERED));
+            self.other_clients_until = Some(service_now.plus(OTHER_CLIENTS_REMEMBERED));
         }
-        reopened
+        opened_next
     }
 
     fn add_window(&mut self, window: Window) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceTime};
 use crate::http::headers;
-use crate::rate_limit::view::{BlockReason, QuotaWindow};
+use crate::rate_limit::view::{BlockReason, Quota, QuotaWindow};
 
 /// A later reset is implausible: quotas are per minute and day, or at most per month.
 const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
@@ -33,6 +33,11 @@ impl Reading {
             remaining: window.remaining,
             reset: window.reset.into(),
         })
+    }
+
+    /// Returns which quota it is, by the time to its reset.
+    pub(crate) fn quota(&self, service_now: ServiceTime) -> Quota {
+        Quota::by_reset(self.reset.since(service_now), self.reset.system())
     }
 }
 

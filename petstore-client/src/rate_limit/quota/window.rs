@@ -39,40 +39,43 @@ pub(crate) struct Window {
     prior: Option<f64>,
 }
 
+/// The circumstances of a reading: when its response came, and which own requests it may include.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    /// When the request was sent, and when its response came.
+    pub(crate) sent: LocalTime,
+    pub(crate) received: LocalTime,
+    /// The earliest time that the service's clock may have shown when the response came.
+    pub(crate) service_now: ServiceTime,
+    /// How many own requests were answered and use the quota: none if it was a 429.
+    pub(crate) counted: u32,
+    /// How many other own requests are outstanding.
+    pub(crate) outstanding: u64,
+}
+
 impl Window {
     /// Opens the first window of a quota. If more of it is used than own requests explain, other
     /// clients may use the key.
-    pub(crate) fn open(
-        reading: Reading,
-        (outstanding, answered): (u64, u32),
-        share: Option<f64>,
-        (at, now): (LocalTime, ServiceTime),
-    ) -> Self {
-        let answered = u64::from(answered.max(1));
-        let fresh = reading.limit - reading.remaining <= answered + outstanding;
+    pub(crate) fn open(reading: Reading, answer: &Answer, share: Option<f64>) -> Self {
+        let answered = u64::from(answer.counted.max(1));
+        let is_explained = reading.limit - reading.remaining <= answered + answer.outstanding;
         Self {
-            quota: Quota::by_reset(reading.reset.since(now), reading.reset.system()),
+            quota: reading.quota(answer.service_now),
             limit: reading.limit,
             remaining: reading.remaining,
             reset: reading.reset,
             anchor: reading.reset,
-            opened_at: at,
+            opened_at: answer.received,
             opened_with: reading.remaining.saturating_add(answered - 1),
             own: answered - 1,
             others_before: 0,
-            prior: share.or((!fresh).then_some(ASSUMED_SHARE)),
+            prior: share.or((!is_explained).then_some(ASSUMED_SHARE)),
         }
     }
 
     /// Opens the next window. Other clients have used what own requests do not explain.
-    pub(crate) fn reopen(
-        &self,
-        reading: Reading,
-        (outstanding, answered): (u64, u32),
-        share: Option<f64>,
-        (at, now): (LocalTime, ServiceTime),
-    ) -> Self {
-        let explained = u64::from(answered.max(1)) + outstanding;
+    fn reopen(&self, reading: Reading, answer: &Answer, share: Option<f64>) -> Self {
+        let explained = u64::from(answer.counted.max(1)) + answer.outstanding;
         let used = reading.limit - reading.remaining;
         // In a sliding window, earlier own requests may still count.
         let slides = reading.reset.since(self.anchor) < MIN_FIXED_WINDOW;
@@ -81,12 +84,11 @@ impl Window {
         } else {
             used.saturating_sub(explained)
         };
-        let opened = Self::open(reading, (outstanding, answered), share, (at, now));
         Self {
             quota: self.quota,
             others_before,
             prior: share,
-            ..opened
+            ..Self::open(reading, answer, share)
         }
     }
 
@@ -119,7 +121,7 @@ impl Window {
     /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a day's
     /// quota in one plan and a minute's in another.
     pub(crate) fn describes(&self, reading: &Reading, service_now: ServiceTime) -> bool {
-        let quota = Quota::by_reset(reading.reset.since(service_now), reading.reset.system());
+        let quota = reading.quota(service_now);
         // In its last hour, a day's quota may look like an hour's.
         let is_minute = |quota| quota == Quota::Minute;
         self.limit == reading.limit
@@ -136,9 +138,34 @@ impl Window {
         }
     }
 
+    /// Records a reading of this quota: of this window, or of the next one, which it opens. Returns
+    /// whether it has opened the next one.
+    pub(crate) fn record(
+        &mut self,
+        reading: &Reading,
+        answer: &Answer,
+        share: Option<f64>,
+        has_passed: bool,
+    ) -> bool {
+        match self.compare(reading) {
+            Ordering::Equal => {
+                self.lower(reading);
+                self.count_own(answer.counted);
+                false
+            }
+            // A late response from an earlier window. If its request was sent after this window was
+            // opened, the service's clock was set back instead.
+            Ordering::Less if !has_passed && answer.sent <= self.opened_at => false,
+            Ordering::Less | Ordering::Greater => {
+                *self = self.reopen(*reading, answer, share);
+                true
+            }
+        }
+    }
+
     /// Records a reading of this window. The response may be late, so a reading only lowers what is
     /// known.
-    pub(crate) fn lower(&mut self, reading: &Reading) {
+    fn lower(&mut self, reading: &Reading) {
         self.reset = self.reset.max(reading.reset);
         self.remaining = self.remaining.min(reading.remaining);
     }
@@ -195,8 +222,24 @@ impl Window {
 }
 
 #[cfg(test)]
+impl Answer {
+    /// Creates the answer to the only request, which was sent and answered at once.
+    pub(crate) const fn at(at: LocalTime, service_now: ServiceTime) -> Self {
+        Self {
+            sent: at,
+            received: at,
+            service_now,
+            counted: 1,
+            outstanding: 0,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
+
+    const FIRST: Answer = Answer::at(LocalTime(0), ServiceTime(0));
 
     #[test]
     fn figures_between_extremes_overflow_nothing() {
@@ -206,19 +249,14 @@ mod tests {
             reset: ServiceTime(60 * SECOND),
         };
         let share = |window: &Window| window.own_share(0).is_none_or(|s| (0.0..=1.0).contains(&s));
-        let mut window = Window::open(
-            reading(u64::MAX),
-            (0, 1),
-            None,
-            (LocalTime(0), ServiceTime(0)),
-        );
+        let mut window = Window::open(reading(u64::MAX), &FIRST, None);
         window.lower(&reading(0));
         assert!(share(&window));
         let later = Reading {
             reset: ServiceTime(120 * SECOND),
             ..reading(0)
         };
-        let mut window = window.reopen(later, (0, 1), None, (LocalTime(0), ServiceTime(0)));
+        let mut window = window.reopen(later, &FIRST, None);
         window.lower(&Reading {
             remaining: u64::MAX,
             ..later
@@ -233,38 +271,46 @@ mod tests {
     };
 
     /// Opens a window of 100 requests, of which `used` are used.
-    fn open(used: u64, (outstanding, answered): (u64, u32), share: Option<f64>) -> Window {
+    fn open(used: u64, counted: u32, share: Option<f64>) -> Window {
         let reading = Reading {
             remaining: 100 - used,
             ..HUNDRED
         };
-        Window::open(
-            reading,
-            (outstanding, answered),
-            share,
-            (LocalTime(0), ServiceTime(0)),
-        )
+        Window::open(reading, &Answer { counted, ..FIRST }, share)
+    }
+
+    /// Opens a window while other requests are outstanding.
+    fn open_beside(used: u64, outstanding: u64) -> Window {
+        let reading = Reading {
+            remaining: 100 - used,
+            ..HUNDRED
+        };
+        let answer = Answer {
+            outstanding,
+            ..FIRST
+        };
+        Window::open(reading, &answer, None)
     }
 
     /// Opens a window, and then the next one, whose reset is `later` microseconds after the first.
-    fn reopen(used: u64, answered: u32, share: Option<f64>, later: i64) -> Window {
+    fn reopen(used: u64, counted: u32, share: Option<f64>, later: i64) -> Window {
         let reset = ServiceTime(HUNDRED.reset.0 + later);
         let reading = Reading {
             remaining: 100 - used,
             reset,
             ..HUNDRED
         };
-        open(0, (0, 1), None).reopen(
-            reading,
-            (2, answered),
-            share,
-            (LocalTime(0), ServiceTime(0)),
-        )
+        let answer = Answer {
+            counted,
+            outstanding: 2,
+            ..FIRST
+        };
+        open(0, 1, None).reopen(reading, &answer, share)
     }
 
     #[test]
     fn what_the_figures_miss_was_used_by_other_clients() {
-        let mut alone = open(1, (0, 1), None);
+        let mut alone = open(1, 1, None);
         alone.lower(&Reading {
             remaining: 93,
             ..HUNDRED
@@ -276,9 +322,9 @@ mod tests {
         let fixed = MIN_FIXED_WINDOW.as_secs().cast_signed() * SECOND;
         let cases = [
             (alone, Some(1.0)),
-            (open(3, (2, 1), None), None),
-            (open(10, (0, 1), None), Some((1.0 + 2.0) / (1.0 + 8.0))),
-            (open(3, (0, 3), Some(0.5)), Some((3.0 + 4.0) / (3.0 + 8.0))),
+            (open_beside(3, 2), None),
+            (open(10, 1, None), Some((1.0 + 2.0) / (1.0 + 8.0))),
+            (open(3, 3, Some(0.5)), Some((3.0 + 4.0) / (3.0 + 8.0))),
             (
                 reopen(10, 3, Some(0.5), fixed),
                 Some((3.0 + 4.0) / (8.0 + 8.0)),
@@ -299,7 +345,7 @@ mod tests {
 
     #[test]
     fn resets_two_seconds_apart_are_of_one_window() {
-        let mut window = open(1, (0, 1), None);
+        let mut window = open(1, 1, None);
         let reading = |by| Reading {
             reset: ServiceTime(60 * SECOND + by),
             ..HUNDRED

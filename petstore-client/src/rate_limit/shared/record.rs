@@ -185,7 +185,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate_limit::quota::window::Window;
+    use crate::rate_limit::quota::window::{Answer, Window};
     use crate::rate_limit::shared::members::MAX_MEMBERS;
     use crate::rate_limit::tests::rules::{reading, with_window};
     use crate::rate_limit::view::BlockReason;
@@ -259,12 +259,11 @@ mod tests {
     fn a_record_that_is_too_large_is_not_written() {
         let mut record = Record::default();
         for limit in 0..1_000 {
-            let window = Window::open(
-                reading(1_000 + limit, 900, 60).unwrap(),
-                (1_000, 1),
-                None,
-                (LocalTime(0), ServiceTime(0)),
-            );
+            let answer = Answer {
+                outstanding: 1_000,
+                ..Answer::at(LocalTime(0), ServiceTime(0))
+            };
+            let window = Window::open(reading(1_000 + limit, 900, 60).unwrap(), &answer, None);
             let ledger = Ledger::with_window(LocalTime(0), ServiceTime(0), window);
             record.members.slot(MemberId(limit));
             record.ledger = ledger;

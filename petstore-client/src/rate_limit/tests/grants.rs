@@ -7,7 +7,7 @@ use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Block, Outcome, Reading, ResponseHead};
-use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::quota::window::{Answer, Window};
 use crate::rate_limit::shared::division::{Claim, OpenWindow};
 use crate::rate_limit::shared::members::Members;
 use crate::rate_limit::shared::record::Record;
@@ -25,8 +25,11 @@ fn record(limit: u64, used: u64) -> Record {
         remaining: limit - used,
         reset: ServiceTime(60 * SECOND),
     };
-    let opened = (at(0), ServiceTime(0));
-    let window = Window::open(reading, (used, 1), None, opened);
+    let answer = Answer {
+        outstanding: used,
+        ..Answer::at(at(0), ServiceTime(0))
+    };
+    let window = Window::open(reading, &answer, None);
     let ledger = Ledger::with_window(at(0), ServiceTime(0), window);
     Record::new(ledger, Members::default())
 }

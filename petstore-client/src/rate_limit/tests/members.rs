@@ -8,7 +8,7 @@ use crate::rate_limit::quota::decision::Decision;
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::{MaxInFlight, Policy};
 use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::quota::window::Window;
+use crate::rate_limit::quota::window::{Answer, Window};
 use crate::rate_limit::shared::member::Member;
 use crate::rate_limit::shared::record::Record;
 use crate::rate_limit::shared::slot::MemberId;
@@ -27,8 +27,11 @@ struct Shared {
 impl Shared {
     fn new(remaining: u64) -> Self {
         let reading = reading(1_000, remaining, 60).unwrap();
-        let opened = (at(0), service(0));
-        let window = Window::open(reading, (1_000, 1), None, opened);
+        let answer = Answer {
+            outstanding: 1_000,
+            ..Answer::at(at(0), service(0))
+        };
+        let window = Window::open(reading, &answer, None);
         let ledger = Ledger::with_window(at(0), service(0), window);
         Self {
             member: Member::new(ME, at(0), service(0)),
