@@ -113,57 +113,36 @@ impl Ledger {
     /// Records the outcome of a request. `reserved` is the number of other requests that are
     /// reserved or in flight.
     pub(crate) fn record(&mut self, outcome: &Outcome, reserved: u64) -> Recorded {
-        let (sent, now, requests) = (outcome.sent(), outcome.ended(), outcome.requests());
         let Some(head) = outcome.head() else {
-            self.lost.add(requests, sent, now);
+            self.add_lost(outcome);
             return Recorded::default();
         };
-        let expected = self.service_time(now);
-        self.observe_clock(sent, now, head);
-        // If its lease had ended, it is not known when the request was sent.
-        if requests > 0 {
-            self.observe_latency(now.since(sent));
-        }
+        let expected = self.service_time(outcome.ended());
+        self.observe_clock(outcome, head);
+        self.observe_latency(outcome);
+        // The failure may be that of a proxy, so the service may not have counted the request.
         if head.status >= 500 && head.reading.is_none() {
-            // The failure may be that of a proxy, so the service may not have counted the request.
-            self.lost.add(requests, sent, now);
+            self.add_lost(outcome);
             return Recorded::default();
         }
-        self.settle(sent);
-        // A refused request uses no quota.
-        let counted = if head.status == 429 {
-            0
-        } else {
-            requests.max(1)
-        };
-        let service_now = self.service_time(now);
-        self.usage.count(counted, service_now);
+        self.settle(outcome.sent());
+        let answer = self.answer(outcome, head, reserved);
+        self.usage.count(answer.counted, answer.service_now);
         // The headers of a 401 describe no quota of this key (specification, section 8).
         if head.status == 401 {
             return Recorded::default();
         }
-        let reading = head.reading.map(|reading| Reading {
-            reset: reading.reset.min(service_now.plus(MAX_BLOCK)),
-            ..reading
-        });
-        if let Some(reading) = &reading
-            && outcome.is_probe()
-            && self.opened_late(reading, service_now.max(expected))
-        {
-            self.reset_margin = (self.reset_margin + RESET_MARGIN_STEP).min(MAX_RESET_MARGIN);
+        let reading = head
+            .reading
+            .map(|reading| reading.with_reset_by(answer.service_now.plus(MAX_BLOCK)));
+        if outcome.is_probe() {
+            self.observe_late_opening(reading, answer.service_now.max(expected));
         }
         // A reading of a window that has ended says nothing about the current one.
-        let current = reading.filter(|reading| reading.reset >= service_now);
-        let answer = Answer {
-            sent,
-            received: now,
-            service_now,
-            counted,
-            outstanding: reserved + self.lost.count(),
-        };
+        let current = reading.filter(|reading| reading.reset >= answer.service_now);
         let opened_window = self.learn(current, &answer);
         if current.is_some() {
-            self.seen_at = self.seen_at.max(Some(now));
+            self.seen_at = self.seen_at.max(Some(outcome.ended()));
         }
         self.described |= current.is_some() || reading.is_none();
         let block = self.record_status(outcome, head, current);
@@ -337,26 +316,53 @@ impl Ledger {
             .unwrap_or(LocalTime(0))
     }
 
-    fn observe_clock(&mut self, sent: LocalTime, now: LocalTime, head: &ResponseHead) {
+    fn add_lost(&mut self, outcome: &Outcome) {
+        self.lost
+            .add(outcome.requests(), outcome.sent(), outcome.ended());
+    }
+
+    fn observe_clock(&mut self, outcome: &Outcome, head: &ResponseHead) {
+        let (sent, received) = (outcome.sent(), outcome.ended());
         let wait = head.retry_after.filter(|_| head.status == 429);
         if let Some(date) = head.date {
-            self.clock.observe_date(sent, now, date);
+            self.clock.observe_date(sent, received, date);
             if let Some(reading) = &head.reading {
                 self.clock
-                    .observe_date_and_reset(now, date, reading.reset, wait);
+                    .observe_date_and_reset(received, date, reading.reset, wait);
             }
         } else if let Some(reading) = &head.reading {
             self.clock
-                .observe_reset(now, reading.reset, head.retry_after);
+                .observe_reset(received, reading.reset, head.retry_after);
         }
     }
 
-    fn observe_latency(&mut self, latency: Duration) {
+    fn observe_latency(&mut self, outcome: &Outcome) {
+        // If its lease had ended, it is not known when the request was sent.
+        if outcome.requests() == 0 {
+            return;
+        }
+        let latency = outcome.ended().since(outcome.sent());
         self.latency = if self.latency.is_zero() {
             latency
         } else {
             (self.latency * (LATENCY_WEIGHT - 1) + latency) / LATENCY_WEIGHT
         };
+    }
+
+    fn answer(&self, outcome: &Outcome, head: &ResponseHead, reserved: u64) -> Answer {
+        // A refused request uses no quota.
+        let counted = if head.status == 429 {
+            0
+        } else {
+            outcome.requests().max(1)
+        };
+        Answer {
+            sent: outcome.sent(),
+            received: outcome.ended(),
+            service_now: self.service_time(outcome.ended()),
+            counted,
+            outstanding: reserved + self.lost.count(),
+        }
     }
 
     /// Settles lost requests by the response to a request that was sent at `sent`: those that had
@@ -371,15 +377,20 @@ impl Ledger {
         }
     }
 
-    /// Returns whether a response still describes a used-up window that should have ended. Then the
-    /// service rounds its reset down.
-    fn opened_late(&self, reading: &Reading, service_now: ServiceTime) -> bool {
-        reading.remaining == 0
-            && self.windows.iter().any(|window| {
-                window.limit() == reading.limit
-                    && window.compare(reading) == Ordering::Equal
-                    && self.has_passed(window, service_now)
-            })
+    /// Expects later resets if the response to a probe still describes a used-up window that should
+    /// have ended. Then the service rounds its resets down.
+    fn observe_late_opening(&mut self, reading: Option<Reading>, service_now: ServiceTime) {
+        let Some(reading) = reading.filter(|reading| reading.remaining == 0) else {
+            return;
+        };
+        let opens_late = self.windows.iter().any(|window| {
+            window.limit() == reading.limit
+                && window.compare(&reading) == Ordering::Equal
+                && self.has_passed(window, service_now)
+        });
+        if opens_late {
+            self.reset_margin = (self.reset_margin + RESET_MARGIN_STEP).min(MAX_RESET_MARGIN);
+        }
     }
 
     /// Records the reading of a response. Returns whether it has opened the next window of a quota.

@@ -35,6 +35,14 @@ impl Reading {
         })
     }
 
+    /// Returns the reading with a reset that is not after an instant.
+    pub(crate) fn with_reset_by(self, latest: ServiceTime) -> Self {
+        Self {
+            reset: self.reset.min(latest),
+            ..self
+        }
+    }
+
     /// Returns which quota it is, by the time to its reset.
     pub(crate) fn quota(&self, service_now: ServiceTime) -> Quota {
         Quota::by_reset(self.reset.since(service_now), self.reset.system())
