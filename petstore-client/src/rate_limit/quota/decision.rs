@@ -159,7 +159,6 @@ struct Capacity {
     left: u64,
     /// The time to the reset of the window with the least remaining.
     to_reset: Duration,
-    knows_minute: bool,
 }
 
 impl Question<'_> {
@@ -203,10 +202,9 @@ impl Question<'_> {
     fn capacity(&self) -> Capacity {
         let mut capacity = Capacity {
             blocked: None,
-            must_probe: self.ledger.must_probe(),
+            must_probe: self.ledger.is_in_doubt(),
             left: u64::MAX,
             to_reset: Duration::from_secs(60),
-            knows_minute: self.ledger.knows_minute(),
         };
         self.add_plan(&mut capacity);
         let margin = self.margin_for_others();
@@ -253,7 +251,6 @@ impl Question<'_> {
 
     fn add_plan(&self, capacity: &mut Capacity) {
         let Some(plan) = self.policy.plan else { return };
-        capacity.knows_minute |= plan.minute_limit().is_some();
         let service_now = self.ledger.service_time(self.now);
         for quota in self.ledger.plan_left(plan, self.now, self.policy) {
             let lost = self.ledger.lost_since(quota.opened().moved(-LATE));
@@ -307,7 +304,11 @@ impl Question<'_> {
     }
 
     fn cap(&self, capacity: &Capacity) -> u64 {
-        if capacity.knows_minute {
+        let plan_has_minute = self
+            .policy
+            .plan
+            .is_some_and(|plan| plan.minute_limit().is_some());
+        if plan_has_minute || self.ledger.knows_minute() {
             self.cap_by_risk(capacity)
         } else {
             UNKNOWN_QUOTA_CAP

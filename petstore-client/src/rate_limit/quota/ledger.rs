@@ -48,11 +48,11 @@ pub(crate) struct Ledger {
     /// The block of the last 429. It is kept past its end, until a later response is not a 429.
     blocked: Option<Block>,
     /// Whether a response has shown how much may be sent, or that the service does not describe its
-    /// quotas. If not, a probe must go first.
-    described: bool,
-    /// Whether a response other than a 429 came while the minute's quota was known, and no
-    /// unforeseen 429 since. Then the quota stays known while another one is described.
-    shows_minute: bool,
+    /// quotas, and nothing has put that in doubt since.
+    is_up_to_date: bool,
+    /// Whether the minute's quota stays known while responses describe another one: a response other
+    /// than a 429 came while it was known, and no unforeseen 429 since.
+    remembers_minute: bool,
     /// When the last 429 came.
     throttled_at: Option<LocalTime>,
     /// The end of the last unforeseen block: its 429 described no used-up quota, so the service
@@ -144,7 +144,7 @@ impl Ledger {
         if current.is_some() {
             self.seen_at = self.seen_at.max(Some(outcome.ended()));
         }
-        self.described |= current.is_some() || reading.is_none();
+        self.is_up_to_date |= current.is_some() || reading.is_none();
         let block = self.record_status(outcome, head, current);
         Recorded {
             block,
@@ -195,20 +195,21 @@ impl Ledger {
         self.blocked = block;
     }
 
-    /// Returns whether a probe must go first: while nothing is known, and after a 429.
-    pub(crate) fn must_probe(&self) -> bool {
-        !self.described || self.blocked.is_some()
+    /// Returns whether what is known does not say how much may be sent: before the first response,
+    /// after a 429, and after a call of [`doubt`](Self::doubt).
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        !self.is_up_to_date || self.blocked.is_some()
     }
 
-    /// Requires a probe: what is known may be out of date.
+    /// Records that what is known may be out of date.
     pub(crate) fn doubt(&mut self) {
-        self.described = false;
+        self.is_up_to_date = false;
     }
 
     /// Returns whether the minute's quota is known.
     pub(crate) fn knows_minute(&self) -> bool {
         let is_minute = |window: &Window| window.quota() == Quota::Minute;
-        self.shows_minute || self.windows.iter().any(is_minute)
+        self.remembers_minute || self.windows.iter().any(is_minute)
     }
 
     /// Returns what each quota of a client's plan leaves.
@@ -448,7 +449,7 @@ impl Ledger {
             self.throttled_at = Some(now);
             return Some(self.block(reading, now, head));
         }
-        self.shows_minute = self.knows_minute();
+        self.remembers_minute = self.knows_minute();
         let is_later = self
             .throttled_at
             .is_none_or(|at| sent > at || outcome.is_probe() && sent == at);
@@ -473,7 +474,7 @@ impl Ledger {
         };
         if spent.is_none() {
             self.unforeseen = self.unforeseen.max(Some(block.until));
-            self.shows_minute = false;
+            self.remembers_minute = false;
         }
         self.blocked = self
             .blocked
@@ -501,7 +502,7 @@ impl Ledger {
     pub(crate) fn with_window(now: LocalTime, service: ServiceTime, window: Window) -> Self {
         Self {
             windows: vec![window],
-            described: true,
+            is_up_to_date: true,
             seen_at: Some(now),
             ..Self::new(now, service)
         }
