@@ -262,7 +262,7 @@ impl ClientBuilder {
     /// Sets the share of each quota that this client may use, above 0 and up to 1. Use 0.25 for
     /// each of four programs that use the same key without shared limits.
     pub fn quota_share(mut self, share: f64) -> Self {
-        self.policy.share = share;
+        self.policy.quota_part = share;
         self
     }
 

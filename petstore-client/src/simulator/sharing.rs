@@ -101,7 +101,7 @@ fn one_that_is_killed_costs_the_others_its_part_of_a_window() {
 #[test]
 fn a_light_user_hardly_waits_beside_greedy_ones() {
     for (rate, members) in [(60, 4), (300, 4), (1_000, 16)] {
-        // A third of its share, spread over the window.
+        // A third of its equal part, spread over the window.
         let pause = 3 * MINUTE * members as i64 / rate as i64;
         let mut setup = Shared::new(rate, members, 16).setup(1);
         (setup.first_tasks, setup.first_pause) = (1, pause);

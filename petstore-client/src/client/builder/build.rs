@@ -65,15 +65,15 @@ impl ClientBuilder {
         let fail = |setting, problem: &str| Err(Error::config(setting, problem));
         let Policy {
             max_in_flight,
-            share,
+            quota_part,
             plan,
             ..
         } = self.policy;
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
         }
-        if !(share > 0.0 && share <= 1.0) {
-            let problem = format!("it is {share}, and must be above 0 and at most 1");
+        if !(quota_part > 0.0 && quota_part <= 1.0) {
+            let problem = format!("it is {quota_part}, and must be above 0 and at most 1");
             return fail("quota share", &problem);
         }
         if max_in_flight.is_some_and(|limit| limit.most() == 0) {

@@ -137,7 +137,7 @@ pub(crate) fn left_in(ledger: &Ledger, window: &Window, in_flight: u64, policy: 
         return left;
     }
     let part = policy.part_of(window.limit());
-    left.min(window.left_of_share(part, outstanding))
+    left.min(window.left_of_part(part, outstanding))
 }
 
 /// The input of a decision.
@@ -269,13 +269,13 @@ impl Question<'_> {
         }
     }
 
-    /// Returns how many requests to leave to other clients near the end of a window. A configured
-    /// share already leaves room, so it needs no margin.
+    /// Returns how many requests to leave to other clients near the end of a window. A client that
+    /// may use only a part of the quota already leaves room.
     fn margin_for_others(&self) -> u64 {
         if let Some(unseen) = self.policy.unseen {
             return unseen.kept;
         }
-        match self.ledger.shared_use() {
+        match self.ledger.share_beside_others() {
             Some(share) if self.policy.has_whole_quota() => margin(share, self.in_flight.processes),
             _ => 0,
         }

@@ -62,7 +62,8 @@ pub(crate) struct Ledger {
     usage: PlanUsage,
     /// How much later than announced windows have been seen to open.
     reset_margin: Duration,
-    /// The own share of all requests with the key in the last window, from 0 to 1.
+    /// The own share, from 0 to 1: the part of all requests with the key that was sent from here. It
+    /// was measured in the last window.
     own_share: Option<f64>,
     /// Until when other clients are assumed to use the key.
     other_clients_until: Option<ServiceTime>,
@@ -277,8 +278,8 @@ impl Ledger {
         service_now >= window.reset().plus(self.reset_margin(service_now))
     }
 
-    /// Returns the own share of the quota, if other clients are known or assumed to use the key.
-    pub(crate) fn shared_use(&self) -> Option<f64> {
+    /// Returns the own share, if other clients are known or assumed to use the key.
+    pub(crate) fn share_beside_others(&self) -> Option<f64> {
         let assumed = if self.assumes_others {
             ASSUMED_SHARE
         } else {
@@ -292,7 +293,7 @@ impl Ledger {
     pub(crate) fn contested_share(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining() <= PLENTY.max(window.limit() / 2);
         if self.windows.iter().any(is_scarce) {
-            self.shared_use()
+            self.share_beside_others()
         } else {
             None
         }
@@ -422,7 +423,7 @@ impl Ledger {
             self.add_window(window);
         }
         self.own_share = share;
-        if self.shared_use().is_some() {
+        if self.share_beside_others().is_some() {
             self.other_clients_until = Some(service_now.plus(OTHER_CLIENTS_REMEMBERED));
         }
         opened_next

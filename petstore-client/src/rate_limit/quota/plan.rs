@@ -70,13 +70,13 @@ impl PlanUsage {
         })
     }
 
-    /// Returns how much each quota of the plan leaves. `share` returns the client's part of a
+    /// Returns how much each quota of the plan leaves. `part_of` returns the client's part of a
     /// limit.
     pub(crate) fn left(
         &self,
         plan: Plan,
         service_now: ServiceTime,
-        share: impl Fn(u64) -> u64,
+        part_of: impl Fn(u64) -> u64,
     ) -> impl Iterator<Item = PlanLeft> {
         let quotas = [
             (&self.minute, plan.minute_limit(), MINUTE, Quota::Minute),
@@ -85,7 +85,7 @@ impl PlanUsage {
         quotas
             .into_iter()
             .filter_map(move |(usage, limit, length, quota)| {
-                let limit = share(limit?);
+                let limit = part_of(limit?);
                 let left = limit.saturating_sub(usage.used_in(service_now, length));
                 let opened = ServiceTime(service_now.0.div_euclid(length).saturating_mul(length));
                 Some(PlanLeft {

@@ -10,8 +10,8 @@ pub(crate) struct Policy {
     /// The maximum number of requests of the client in flight. With `None`, the limit follows the
     /// quotas.
     pub(crate) max_in_flight: Option<MaxInFlight>,
-    /// The caller's part of each quota: above 0, up to 1.
-    pub(crate) share: f64,
+    /// The part of each quota that the client may use: above 0, up to 1.
+    pub(crate) quota_part: f64,
     pub(crate) plan: Option<Plan>,
     /// Whether quotas limit requests. A 429 always does.
     pub(crate) rate_limiting: bool,
@@ -32,7 +32,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             max_in_flight: None,
-            share: 1.0,
+            quota_part: 1.0,
             plan: None,
             rate_limiting: true,
             unseen: None,
@@ -46,12 +46,12 @@ impl Policy {
         if self.has_whole_quota() {
             limit
         } else {
-            part(limit, self.share).max(1)
+            part(limit, self.quota_part).max(1)
         }
     }
 
     pub(crate) fn has_whole_quota(&self) -> bool {
-        self.share >= 1.0
+        self.quota_part >= 1.0
     }
 
     /// Returns the client's identity, if it limits its requests in flight.
@@ -93,15 +93,15 @@ impl ClientId {
     }
 }
 
-/// Returns a part of a number, rounded down.
+/// Returns a fraction of a number, rounded down.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "rounds a part of a limit down; `as` saturates"
 )]
-pub(crate) fn part(of: u64, share: f64) -> u64 {
-    (of as f64 * share) as u64
+pub(crate) fn part(of: u64, fraction: f64) -> u64 {
+    (of as f64 * fraction) as u64
 }
 
 #[cfg(test)]
@@ -111,12 +111,12 @@ mod tests {
     #[test]
     fn a_part_of_a_limit_is_rounded_down_to_one_at_least() {
         let exact = (1 << 53) + 1;
-        for (share, limit, part) in [(1.0, exact, exact), (0.5, 5, 2), (0.5, 1, 1)] {
+        for (quota_part, limit, part) in [(1.0, exact, exact), (0.5, 5, 2), (0.5, 1, 1)] {
             let policy = Policy {
-                share,
+                quota_part,
                 ..Policy::default()
             };
-            assert_eq!(policy.part_of(limit), part, "{share} of {limit}");
+            assert_eq!(policy.part_of(limit), part, "{quota_part} of {limit}");
         }
     }
 }

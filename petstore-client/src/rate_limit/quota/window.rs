@@ -16,7 +16,7 @@ const SAME_WINDOW: i64 = 2 * SECOND;
 const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
 /// The weight of earlier knowledge when the own share is computed, in requests.
 const MIN_SAMPLE: u64 = 8;
-/// The own share that is assumed if other clients may use the key.
+/// The own share (see [`Window::own_share`]) that is assumed if other clients may use the key.
 pub(crate) const ASSUMED_SHARE: f64 = 0.25;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -198,8 +198,8 @@ impl Window {
         self.others_before.saturating_add(others)
     }
 
-    /// Returns how many more requests may be sent if this client may have `allowed` of the limit.
-    pub(crate) fn left_of_share(&self, allowed: u64, outstanding: u64) -> u64 {
+    /// Returns how many more requests may be sent by a client that may have `allowed` of the limit.
+    pub(crate) fn left_of_part(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
 
@@ -317,7 +317,7 @@ mod tests {
         });
         alone.count_own(6);
         assert_eq!(alone.own_share(0), None, "seven requests tell too little");
-        assert_eq!(alone.left_of_share(20, 2), 20 - (7 + 2));
+        assert_eq!(alone.left_of_part(20, 2), 20 - (7 + 2));
         alone.count_unreported(1);
         let fixed = MIN_FIXED_WINDOW.as_secs().cast_signed() * SECOND;
         let cases = [

@@ -45,12 +45,12 @@ impl<'s> Claim<'s> {
     /// members that do not wait yet.
     pub(crate) fn fair_part(&self, free: u64, window: Option<OpenWindow>) -> u64 {
         let members = self.slots.len() as u64;
-        let (share, rest) = match window {
+        let (equal_part, rest) = match window {
             Some(window) => (window.limit / members, window.rest),
             None => (0, 0.0),
         };
         let rest = ((rest - UNRESERVED_PART) / (1.0 - UNRESERVED_PART)).max(0.0);
-        self.level(free, |slot| slot.demand(share, rest))
+        self.level(free, |slot| slot.demand(equal_part, rest))
     }
 
     /// Returns the member's part of the free requests if the others only get what they wait for.

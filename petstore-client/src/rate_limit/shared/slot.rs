@@ -182,16 +182,17 @@ impl Slot {
         self.reserved > 0 || self.hungry || self.previous > 0
     }
 
-    /// Returns the expected demand of another member; `rest` is the part of the window that is left.
+    /// Returns the expected demand of another member. `equal_part` is the limit divided by the number
+    /// of members, and `rest` the part of the window that is left.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
         reason = "rounds a part of a limit down; `as` saturates"
     )]
-    pub(crate) fn demand(&self, share: u64, rest: f64) -> u64 {
+    pub(crate) fn demand(&self, equal_part: u64, rest: f64) -> u64 {
         let expected = match (self.want > 0 || self.hungry, self.previous) {
-            (true, previous) => (2 * previous + 1).max(share),
+            (true, previous) => (2 * previous + 1).max(equal_part),
             (false, 0) => 0,
             (false, previous) => 2 * previous + 1,
         };

@@ -154,7 +154,7 @@ fn an_agreed_share_leaves_nothing_to_other_clients() {
     let mut local = with_window(1_000, 3);
     local.ledger_mut().set_own_share(0.25, at(1));
     let agreed = Policy {
-        share: 0.5,
+        quota_part: 0.5,
         ..Policy::default()
     };
     assert_eq!(

@@ -52,7 +52,7 @@ impl Alone {
 
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, local: &Local, now: LocalTime, policy: &Policy) -> Decision {
-        // A configured share already leaves room for the others.
+        // A client that may use only a part of the quota already leaves room for the others.
         if !policy.has_whole_quota() {
             return local.decide(now, policy);
         }
