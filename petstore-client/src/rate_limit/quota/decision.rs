@@ -1,22 +1,27 @@
 //! Decides whether a request may be sent: a pure function of the ledger, the requests in flight, the
 //! time and the caller's policy.
+//!
+//! Two numbers must allow the request. The quotas leave a number of requests (`left`), without
+//! those that are outstanding and those that are kept for other clients. And a number of requests may
+//! be in flight at once (`cap`); the `room` is what is free of it.
 
 use std::time::Duration;
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::ledger::Ledger;
+use super::plan::PlanLeft;
 use super::policy::{Policy, part};
 use super::reading::Block;
 use super::window::{ASSUMED_SHARE, Window};
-use crate::rate_limit::view::{BlockReason, WaitReason};
+use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
 /// The bounds of the cap on requests in flight. Near the end of a window, the cap of a lone process
 /// may be below the lower bound; see `BURST_PARTS`.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
 /// Near the end of a window, a lone process, or the only member of a record, has at most a fifth of
-/// the remaining requests in flight, or eight. A burst of other clients may use up the rest in the meantime, and a ban takes
-/// eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11 bans in 54
+/// the remaining requests in flight, or eight. A burst of other clients may use up the rest in the
+/// meantime, and a ban takes eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11 bans in 54
 /// runs without it, and none with it.
 const BURST_PARTS: f64 = 5.0;
 const BURST_CAP: u64 = 8;
@@ -148,16 +153,27 @@ struct Question<'q> {
     policy: &'q Policy,
 }
 
-/// What the known quotas leave at one moment.
+/// What one quota leaves, by the responses that describe it or by the plan.
+struct QuotaLeft {
+    quota: Quota,
+    /// The requests left, without those that are outstanding or kept for others.
+    left: u64,
+    /// Whether no request is left, even if none of the outstanding ones was counted.
+    is_used_up: bool,
+    reset: ServiceTime,
+    /// When a request may be sent after the reset.
+    opens: ServiceTime,
+}
+
+/// What all known quotas leave together at one moment.
 struct Capacity {
     /// The used-up quota that ends last.
     blocked: Option<Block>,
     /// Whether one request must go first: while nothing is known, after a 429, and after the reset of a
     /// used-up window.
     must_probe: bool,
-    /// The number of requests that may still be sent.
+    /// The number of requests left by the quota that leaves the fewest, and the time to its reset.
     left: u64,
-    /// The time to the reset of the window with the least remaining.
     to_reset: Duration,
 }
 
@@ -206,93 +222,84 @@ impl Question<'_> {
             left: u64::MAX,
             to_reset: Duration::from_secs(60),
         };
-        self.add_plan(&mut capacity);
-        let margin = self.margin_for_others();
-        let service_now = self.ledger.service_time(self.now);
+        if let Some(plan) = self.policy.plan {
+            for quota in self.ledger.plan_left(plan, self.now, self.policy) {
+                self.add(&mut capacity, &self.quota_of_plan(quota));
+            }
+        }
+        let kept = self.kept_for_others();
         for window in self.ledger.windows() {
             let left = left_in(self.ledger, window, self.in_flight.all, self.policy);
-            self.add_window(
-                &mut capacity,
-                window,
-                left.saturating_sub(margin),
-                service_now,
-            );
+            self.add_window(&mut capacity, window, left.saturating_sub(kept));
         }
         capacity
     }
 
-    fn add_window(
-        &self,
-        capacity: &mut Capacity,
-        window: &Window,
-        left: u64,
-        service_now: ServiceTime,
-    ) {
-        if self.ledger.has_passed(window, service_now) {
+    fn add_window(&self, capacity: &mut Capacity, window: &Window, left: u64) {
+        let service_now = self.ledger.service_time(self.now);
+        if !self.ledger.has_passed(window, service_now) {
+            let quota = QuotaLeft {
+                quota: window.quota(),
+                left,
+                is_used_up: window.remaining() == 0,
+                reset: window.reset(),
+                opens: window.reset().plus(self.ledger.reset_margin(service_now)),
+            };
+            self.add(capacity, &quota);
+        } else if left == 0 {
+            capacity.must_probe = true;
+        } else {
             // No response describes the next window yet, so it counts as the rest of this one.
-            if left == 0 {
-                capacity.must_probe = true;
-            } else {
-                capacity.limit(left, Duration::from_secs(60));
-            }
-            return;
+            capacity.limit(left, Duration::from_secs(60));
         }
-        // In other cases, the response to a request in flight may show that more is left.
-        if left == 0 && (self.in_flight.all == 0 || window.remaining() == 0) {
-            let opens = window.reset().plus(self.ledger.reset_margin(service_now));
-            capacity.block(Block {
-                until: self.ledger.local_time(opens),
-                named: window.reset(),
-                reason: BlockReason::Quota(window.quota()),
-            });
-        }
-        capacity.limit(left, window.reset().since(service_now));
     }
 
-    fn add_plan(&self, capacity: &mut Capacity) {
-        let Some(plan) = self.policy.plan else { return };
-        let service_now = self.ledger.service_time(self.now);
-        for quota in self.ledger.plan_left(plan, self.now, self.policy) {
-            let lost = self.ledger.lost_since(quota.opened().moved(-LATE));
-            let left = quota
-                .left()
-                .saturating_sub(lost)
-                .saturating_sub(self.in_flight.all);
-            if quota.left() == 0 || (self.in_flight.all == 0 && left == 0) {
-                capacity.block(Block {
-                    until: self.ledger.local_time(quota.reset()),
-                    named: quota.reset(),
-                    reason: BlockReason::Quota(quota.quota()),
-                });
-            }
-            capacity.limit(left, quota.reset().since(service_now));
+    fn quota_of_plan(&self, quota: PlanLeft) -> QuotaLeft {
+        let lost = self.ledger.lost_since(quota.opened().moved(-LATE));
+        let left = quota.left().saturating_sub(lost);
+        QuotaLeft {
+            quota: quota.quota(),
+            left: left.saturating_sub(self.in_flight.all),
+            is_used_up: quota.left() == 0,
+            reset: quota.reset(),
+            opens: quota.reset(),
         }
+    }
+
+    fn add(&self, capacity: &mut Capacity, quota: &QuotaLeft) {
+        // In other cases, the response to a request in flight may show that more is left.
+        if quota.left == 0 && (quota.is_used_up || self.in_flight.all == 0) {
+            capacity.block(Block {
+                until: self.ledger.local_time(quota.opens),
+                named: quota.reset,
+                reason: BlockReason::Quota(quota.quota),
+            });
+        }
+        let service_now = self.ledger.service_time(self.now);
+        capacity.limit(quota.left, quota.reset.since(service_now));
     }
 
     /// Returns how many requests to leave to other clients near the end of a window. A client that
     /// may use only a part of the quota already leaves room.
-    fn margin_for_others(&self) -> u64 {
+    fn kept_for_others(&self) -> u64 {
         if let Some(unseen) = self.policy.unseen {
             return unseen.kept;
         }
         match self.ledger.share_beside_others() {
-            Some(share) if self.policy.has_whole_quota() => margin(share, self.in_flight.processes),
+            Some(share) if self.policy.has_whole_quota() => {
+                one_for_each(share, self.in_flight.processes)
+            }
             _ => 0,
         }
     }
 
-    /// Returns how many more requests may be in flight.
+    /// Returns how many more requests may be in flight: the lowest cap, without those in flight.
     fn room_in_flight(&self, capacity: &Capacity) -> u64 {
         let room = match self.policy.max_in_flight {
             Some(limit) => limit.most().saturating_sub(self.in_flight.of_client),
             None => self.cap(capacity).saturating_sub(self.in_flight.all),
         };
-        let mut cap = u64::MAX;
-        if let Some(since) = self.ledger.since_unforeseen(self.now) {
-            let step = since.as_secs() / UNFORESEEN_STEP.as_secs();
-            let step = usize::try_from(step).unwrap_or(usize::MAX);
-            cap = UNFORESEEN_CAPS.get(step).copied().unwrap_or(u64::MAX);
-        }
+        let mut cap = self.cap_after_unforeseen();
         if let Some(unseen) = self.policy.unseen {
             cap = cap.min(unseen.in_flight);
         } else if let Some(share) = self.ledger.contested_share()
@@ -303,6 +310,7 @@ impl Question<'_> {
         room.min(cap.saturating_sub(self.in_flight.all))
     }
 
+    /// Returns the cap of a client without a limit of its own.
     fn cap(&self, capacity: &Capacity) -> u64 {
         let plan_has_minute = self
             .policy
@@ -313,6 +321,15 @@ impl Question<'_> {
         } else {
             UNKNOWN_QUOTA_CAP
         }
+    }
+
+    fn cap_after_unforeseen(&self) -> u64 {
+        let Some(since) = self.ledger.since_unforeseen(self.now) else {
+            return u64::MAX;
+        };
+        let step = since.as_secs() / UNFORESEEN_STEP.as_secs();
+        let step = usize::try_from(step).unwrap_or(usize::MAX);
+        UNFORESEEN_CAPS.get(step).copied().unwrap_or(u64::MAX)
     }
 
     /// Returns the cap that limits the damage if the reading is wrong: an eighth of what is left.
@@ -363,9 +380,8 @@ impl Capacity {
     }
 }
 
-/// Returns the margin for other clients near the end of a window. It is one request in flight for
-/// each of them, if each uses as much as a process here does.
-fn margin(share: f64, processes: usize) -> u64 {
+/// Returns one request for each other client, if each of them uses as much as a process here does.
+fn one_for_each(share: f64, processes: usize) -> u64 {
     let processes = f64::from(u32::try_from(processes.max(1)).unwrap_or(u32::MAX));
     part(1, (1.0 / share - 1.0) * processes + 0.5)
 }
@@ -377,7 +393,7 @@ mod tests {
     #[test]
     fn one_is_left_to_each_client_that_uses_as_much() {
         for (share, processes, left) in [(0.5, 1, 1), (0.25, 0, 3), (0.25, 1, 3), (0.25, 4, 12)] {
-            assert_eq!(margin(share, processes), left, "{share} {processes}");
+            assert_eq!(one_for_each(share, processes), left, "{share} {processes}");
         }
     }
 }
