@@ -25,8 +25,8 @@ const MAX_IN_FLIGHT_CAP: u64 = 4096;
 /// runs without it, and none with it.
 const BURST_PARTS: f64 = 5.0;
 const BURST_CAP: u64 = 8;
-/// The same part for several members that share a record: each has a round trip to the store between two
-/// requests. It applies only beside other clients.
+/// The same part for several members that share a record: each has a round trip to the store between
+/// two requests. It applies only beside other clients.
 const PARTS_BESIDE_OTHERS: f64 = 2.0;
 /// The cap while the minute's quota is unknown. A ban takes 11 requests sent before its first 429 is
 /// seen (specification, section 8, rule 4, as the mock reads it).
@@ -65,8 +65,20 @@ pub(crate) struct InFlight {
     pub(crate) of_client: u64,
     /// Whether one is a probe.
     pub(crate) has_probe: bool,
-    /// The number of processes that share the ledger; 0 and 1 are the same.
-    pub(crate) processes: usize,
+    pub(crate) processes: Processes,
+}
+
+/// The processes that send by what is known here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Processes {
+    /// A lone process, or the only member of a record.
+    #[default]
+    One,
+    /// The members of a record: this many, more than one.
+    Several(usize),
+    /// A member whose store is unreachable. It cannot see the others, and leaves room for them: it
+    /// has at most `in_flight` requests in flight, and leaves the last `kept` requests of a window.
+    Unseen { in_flight: u64, kept: u64 },
 }
 
 /// The number of requests that may be sent.
@@ -282,13 +294,13 @@ impl Question<'_> {
     /// Returns how many requests to leave to other clients near the end of a window. A client that
     /// may use only a part of the quota already leaves room.
     fn kept_for_others(&self) -> u64 {
-        if let Some(unseen) = self.policy.unseen {
-            return unseen.kept;
-        }
+        let processes = match self.in_flight.processes {
+            Processes::One => 1,
+            Processes::Several(members) => members,
+            Processes::Unseen { kept, .. } => return kept,
+        };
         match self.ledger.share_beside_others() {
-            Some(share) if self.policy.has_whole_quota() => {
-                one_for_each(share, self.in_flight.processes)
-            }
+            Some(share) if self.policy.has_whole_quota() => one_for_each(share, processes),
             _ => 0,
         }
     }
@@ -299,14 +311,9 @@ impl Question<'_> {
             Some(limit) => limit.most().saturating_sub(self.in_flight.of_client),
             None => self.cap(capacity).saturating_sub(self.in_flight.all),
         };
-        let mut cap = self.cap_after_unforeseen();
-        if let Some(unseen) = self.policy.unseen {
-            cap = cap.min(unseen.in_flight);
-        } else if let Some(share) = self.ledger.contested_share()
-            && self.policy.has_whole_quota()
-        {
-            cap = cap.min(self.cap_beside_others(capacity, share));
-        }
+        let cap = self
+            .cap_after_unforeseen()
+            .min(self.cap_beside_others(capacity));
         room.min(cap.saturating_sub(self.in_flight.all))
     }
 
@@ -341,10 +348,11 @@ impl Question<'_> {
             left.saturating_mul(3),
             self.ledger.latency().div_duration_f64(to_reset),
         );
-        let least = if self.in_flight.processes > 1 {
-            MIN_IN_FLIGHT_CAP
-        } else {
-            part(left, 1.0 / BURST_PARTS).clamp(BURST_CAP, MIN_IN_FLIGHT_CAP)
+        let least = match self.in_flight.processes {
+            Processes::Several(_) => MIN_IN_FLIGHT_CAP,
+            Processes::One | Processes::Unseen { .. } => {
+                part(left, 1.0 / BURST_PARTS).clamp(BURST_CAP, MIN_IN_FLIGHT_CAP)
+            }
         };
         (left / 8).max(needed).clamp(least, MAX_IN_FLIGHT_CAP)
     }
@@ -352,16 +360,20 @@ impl Question<'_> {
     /// Returns the cap beside other clients. They see this client's requests one round trip late,
     /// so the cap falls towards the end of the window. If the last reading is old, the others may
     /// have used up the rest: one request checks.
-    fn cap_beside_others(&self, capacity: &Capacity, share: f64) -> u64 {
+    fn cap_beside_others(&self, capacity: &Capacity) -> u64 {
+        let parts = match self.in_flight.processes {
+            Processes::One => BURST_PARTS,
+            Processes::Several(_) => PARTS_BESIDE_OTHERS,
+            Processes::Unseen { in_flight, .. } => return in_flight,
+        };
+        let share = match self.ledger.contested_share() {
+            Some(share) if self.policy.has_whole_quota() => share,
+            _ => return u64::MAX,
+        };
         let old = (self.ledger.latency() * 2).max(MIN_OLD);
         if self.ledger.age(self.now).is_none_or(|age| age > old) {
             return 1;
         }
-        let parts = if self.in_flight.processes > 1 {
-            PARTS_BESIDE_OTHERS
-        } else {
-            BURST_PARTS
-        };
         part(capacity.left, share.max(ASSUMED_SHARE) / parts).max(1)
     }
 }
@@ -382,7 +394,7 @@ impl Capacity {
 
 /// Returns one request for each other client, if each of them uses as much as a process here does.
 fn one_for_each(share: f64, processes: usize) -> u64 {
-    let processes = f64::from(u32::try_from(processes.max(1)).unwrap_or(u32::MAX));
+    let processes = f64::from(u32::try_from(processes).unwrap_or(u32::MAX));
     part(1, (1.0 / share - 1.0) * processes + 0.5)
 }
 
@@ -392,7 +404,7 @@ mod tests {
 
     #[test]
     fn one_is_left_to_each_client_that_uses_as_much() {
-        for (share, processes, left) in [(0.5, 1, 1), (0.25, 0, 3), (0.25, 1, 3), (0.25, 4, 12)] {
+        for (share, processes, left) in [(0.5, 1, 1), (0.25, 1, 3), (0.25, 4, 12)] {
             assert_eq!(one_for_each(share, processes), left, "{share} {processes}");
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::clock::{LocalTime, ServiceTime, micros};
-use super::decision::{self, Decision, InFlight};
+use super::decision::{self, Decision, InFlight, Processes};
 use super::ledger::{Ledger, Recorded};
 use super::outstanding::{Lease, MAX_LEASE, Requests, Reservation};
 use super::policy::Policy;
@@ -35,13 +35,7 @@ impl Local {
 
     /// Decides whether a request may be sent.
     pub(crate) fn decide(&self, now: LocalTime, policy: &Policy) -> Decision {
-        let in_flight = InFlight {
-            all: self.requests.count(),
-            of_client: self.in_flight_of(policy),
-            has_probe: self.is_probing(now),
-            processes: 1,
-        };
-        decision::decide(&self.ledger, in_flight, now, policy)
+        self.decide_among(Processes::One, now, policy)
     }
 
     /// Reserves a request that may be sent.
@@ -175,6 +169,22 @@ pub(crate) enum EndedLease {
 
 /// The single steps of the methods above, for the engine of a member, which shares its ledger.
 impl Local {
+    /// Decides whether a request may be sent, if other processes may send as well.
+    pub(crate) fn decide_among(
+        &self,
+        processes: Processes,
+        now: LocalTime,
+        policy: &Policy,
+    ) -> Decision {
+        let in_flight = InFlight {
+            all: self.requests.count(),
+            of_client: self.in_flight_of(policy),
+            has_probe: self.is_probing(now),
+            processes,
+        };
+        decision::decide(&self.ledger, in_flight, now, policy)
+    }
+
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         &mut self.ledger
     }

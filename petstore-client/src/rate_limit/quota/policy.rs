@@ -15,17 +15,6 @@ pub(crate) struct Policy {
     pub(crate) plan: Option<Plan>,
     /// Whether quotas limit requests. A 429 always does.
     pub(crate) rate_limiting: bool,
-    /// Further bounds, while other processes may use the key unseen.
-    pub(crate) unseen: Option<Unseen>,
-}
-
-/// Bounds that leave room for processes that cannot be seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unseen {
-    /// The maximum number of requests in flight.
-    pub(crate) in_flight: u64,
-    /// The requests that are left unused at the end of a window.
-    pub(crate) kept: u64,
 }
 
 impl Default for Policy {
@@ -35,7 +24,6 @@ impl Default for Policy {
             quota_part: 1.0,
             plan: None,
             rate_limiting: true,
-            unseen: None,
         }
     }
 }

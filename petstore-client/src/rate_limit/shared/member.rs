@@ -296,7 +296,7 @@ impl Member {
             all: self.members.reserved(),
             of_client: self.local.in_flight_of(policy),
             has_probe: self.members.is_probing(now),
-            processes: self.members.alive(now),
+            processes: self.members.processes(now),
         }
     }
 

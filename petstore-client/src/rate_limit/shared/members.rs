@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::slot::{MEMBER_LEASE, MemberId, Slot};
 use crate::rate_limit::quota::clock::LocalTime;
+use crate::rate_limit::quota::decision::Processes;
 use crate::rate_limit::quota::outstanding::MAX_COUNT;
 
 /// The maximum number of members in a record. With a million requests a minute, this many still fit
@@ -101,6 +102,14 @@ impl Members {
     /// Returns how many members are alive.
     pub(crate) fn alive(&self, now: LocalTime) -> usize {
         self.slots.iter().filter(|slot| slot.is_alive(now)).count()
+    }
+
+    /// Returns the members that are alive, for a decision.
+    pub(crate) fn processes(&self, now: LocalTime) -> Processes {
+        match self.alive(now) {
+            0 | 1 => Processes::One,
+            members => Processes::Several(members),
+        }
     }
 
     /// Returns how many requests all members have reserved or in flight.

@@ -107,7 +107,7 @@ impl Record {
             all: self.members.reserved(),
             of_client: 0,
             has_probe: self.members.is_probing(now),
-            processes: self.members.alive(now),
+            processes: self.members.processes(now),
         }
     }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use self::pace::{Advice, Draws, Observation, Pace};
 use super::slot::MemberId;
 use crate::rate_limit::quota::clock::LocalTime;
-use crate::rate_limit::quota::decision::Decision;
+use crate::rate_limit::quota::decision::{Decision, Processes};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::local::Local;
-use crate::rate_limit::quota::policy::{Policy, Unseen};
+use crate::rate_limit::quota::policy::Policy;
 use crate::rate_limit::quota::reading::{Block, Outcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::BlockReason;
@@ -58,7 +58,8 @@ impl Alone {
         }
         let kept = self.pace.kept(now);
         if !self.pace.is_needed() {
-            let decision = local.decide(now, &bounded(policy, u64::MAX, kept));
+            let in_flight = u64::MAX;
+            let decision = local.decide_among(Processes::Unseen { in_flight, kept }, now, policy);
             return self.until_reserve_ends(decision, now);
         }
         let advice = self.pace.advice(now);
@@ -66,7 +67,7 @@ impl Alone {
             Advice::InFlight(most) => most,
             Advice::Wait(_) | Advice::WaitForReset(_) => 1,
         };
-        let decision = local.decide(now, &bounded(policy, in_flight, kept));
+        let decision = local.decide_among(Processes::Unseen { in_flight, kept }, now, policy);
         if !policy.rate_limiting || !matches!(decision, Decision::Send { .. }) {
             return decision;
         }
@@ -110,13 +111,6 @@ impl Alone {
     /// Moves all instants to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         self.pace.shift(by);
-    }
-}
-
-fn bounded(policy: &Policy, in_flight: u64, kept: u64) -> Policy {
-    Policy {
-        unseen: Some(Unseen { in_flight, kept }),
-        ..*policy
     }
 }
 
