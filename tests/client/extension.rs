@@ -53,6 +53,16 @@ async fn a_list_takes_parameters_that_it_does_not_know() {
 }
 
 #[tokio::test]
+async fn a_pet_with_two_fields_of_one_name_is_not_sent() {
+    let (server, client) = serve(vec![no_pets()]);
+    let rex = NewPet::new("Rex", 7).with_field("name", "Max");
+    let error = client.pets().create(&rex).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
+    assert_eq!(error.operation(), Some("createPet"));
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
 async fn headers_of_options_are_added_to_pages() {
     let next = [("Link", "</pets?cursor=2>; rel=\"next\"")];
     let (server, client) = serve(vec![answer(200, &next, "[]"), no_pets(), no_pets()]);

@@ -95,15 +95,15 @@ impl Pets {
     /// # }
     /// ```
     pub fn create(&self, pet: &NewPet) -> Call<Pet> {
-        let request = serde_json::to_vec(pet).map_err(Error::invalid).map(|body| {
-            let mut request = Request::new("createPet", Method::POST, self.0.core.base.at("/pets"));
-            request.template = Some("/pets");
-            let json = HeaderValue::from_static("application/json");
-            request.headers.insert(header::CONTENT_TYPE, json);
-            request.body = body.into();
-            request
-        });
-        Call::pet(self.0.clone(), request)
+        let url = self.0.core.base.at("/pets");
+        let mut request = Request::new("createPet", Method::POST, url);
+        request.template = Some("/pets");
+        let json = HeaderValue::from_static("application/json");
+        request.headers.insert(header::CONTENT_TYPE, json);
+        Call::pet(self.0.clone(), Ok(request)).try_map(|request| {
+            request.body = serde_json::to_vec(pet).map_err(Error::invalid)?.into();
+            Ok(())
+        })
     }
 
     /// Gets one pet (`getPet`).
