@@ -7,7 +7,7 @@ use petstore_client::rate_limit::{BoxStore, FileStore, LimitStore as _};
 use petstore_client::transport::{Builtin, Transport, TransportError};
 use petstore_client::{Bytes, ErrorKind, Method, NewPet, RequestOptions};
 
-use super::kit::{answer, builder, http, no_pets, serve};
+use super::kit::{REX, answer, builder, http, no_pets, serve};
 use super::wire::{Act, Wire};
 
 /// Returns the values of a header in the server's requests.
@@ -60,6 +60,24 @@ async fn a_pet_with_two_fields_of_one_name_is_not_sent() {
     assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
     assert_eq!(error.operation(), Some("createPet"));
     assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
+async fn a_content_type_replaces_that_of_the_body() {
+    let (server, client) = serve(vec![answer(201, &[], REX), no_pets(), no_pets()]);
+    let rex = NewPet::new("Rex", 7);
+    let own = |name: &str| format!("application/vnd.{name}+json");
+    let create = client.pets().create(&rex);
+    create.header("content-type", own("a")).await.unwrap();
+    let post = || client.request(Method::POST, "/pets");
+    let after = post().json(&rex).header("Content-Type", own("b"));
+    after.await.unwrap();
+    let before = post().header("Content-Type", own("c")).json(&rex);
+    before.await.unwrap();
+    for (request, name) in server.seen().iter().zip(["a", "b", "c"]) {
+        let sent: Vec<_> = request.values("content-type").collect();
+        assert_eq!(sent, [own(name)]);
+    }
 }
 
 #[tokio::test]

@@ -44,13 +44,15 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self
-            .head
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_once(": "));
+        self.values(name).next()
+    }
+
+    /// Returns all values of a header.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let lines = self.head.lines().skip(1);
         lines
-            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .filter_map(|line| line.split_once(": "))
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 }

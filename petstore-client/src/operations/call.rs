@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderValue, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -30,8 +30,9 @@ macro_rules! call_methods {
                 self.0.options_mut()
             }
 
-            /// Adds a header to all attempts. The client sets `Authorization`, `Host`, `Connection`
-            /// and the headers for the body's length, and refuses them here.
+            /// Adds a header to all attempts. `Content-Type` replaces that of the body. The client sets
+            /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and refuses
+            /// them here.
             pub fn header<V: TryInto<http::HeaderValue>>(
                 self,
                 name: impl AsRef<str>,
@@ -150,8 +151,9 @@ impl<T> Call<T> {
         self
     }
 
-    /// Adds a header to all attempts. The client sets `Authorization`, `Host`, `Connection` and the
-    /// headers for the body's length, and refuses them here.
+    /// Adds a header to all attempts. `Content-Type` replaces that of the body. The client sets
+    /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and refuses them
+    /// here.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -163,7 +165,11 @@ impl<T> Call<T> {
     pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
         self.try_map(|request| {
             let (name, value) = additional_header(name.as_ref(), value).map_err(Error::invalid)?;
-            request.headers.append(name, value);
+            if name == header::CONTENT_TYPE {
+                request.headers.insert(name, value);
+            } else {
+                request.headers.append(name, value);
+            }
             Ok(())
         })
     }
