@@ -15,7 +15,7 @@ use super::clock::{LocalTime, ServiceClock, ServiceTime};
 use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::{PlanLeft, PlanUsage};
 use super::policy::Policy;
-use super::reading::{Block, Outcome, Reading, ResponseHead};
+use super::reading::{Block, Reading, RequestOutcome, ResponseHead};
 use super::window::{ASSUMED_SHARE, Answer, Window};
 use crate::rate_limit::view::{BlockReason, Plan, Quota};
 
@@ -113,7 +113,7 @@ impl Ledger {
 
     /// Records the outcome of a request. `reserved` is the number of other requests that are
     /// reserved or in flight.
-    pub(crate) fn record(&mut self, outcome: &Outcome, reserved: u64) -> Recorded {
+    pub(crate) fn record(&mut self, outcome: &RequestOutcome, reserved: u64) -> Recorded {
         let Some(head) = outcome.head() else {
             self.add_lost(outcome);
             return Recorded::default();
@@ -318,12 +318,12 @@ impl Ledger {
             .unwrap_or(LocalTime(0))
     }
 
-    fn add_lost(&mut self, outcome: &Outcome) {
+    fn add_lost(&mut self, outcome: &RequestOutcome) {
         self.lost
             .add(outcome.requests(), outcome.sent(), outcome.ended());
     }
 
-    fn observe_clock(&mut self, outcome: &Outcome, head: &ResponseHead) {
+    fn observe_clock(&mut self, outcome: &RequestOutcome, head: &ResponseHead) {
         let (sent, received) = (outcome.sent(), outcome.ended());
         let wait = head.retry_after.filter(|_| head.status == 429);
         if let Some(date) = head.date {
@@ -338,7 +338,7 @@ impl Ledger {
         }
     }
 
-    fn observe_latency(&mut self, outcome: &Outcome) {
+    fn observe_latency(&mut self, outcome: &RequestOutcome) {
         // If its lease had ended, it is not known when the request was sent.
         if outcome.requests() == 0 {
             return;
@@ -351,7 +351,7 @@ impl Ledger {
         };
     }
 
-    fn answer(&self, outcome: &Outcome, head: &ResponseHead, reserved: u64) -> Answer {
+    fn answer(&self, outcome: &RequestOutcome, head: &ResponseHead, reserved: u64) -> Answer {
         // A refused request uses no quota.
         let counted = if head.status == 429 {
             0
@@ -441,7 +441,7 @@ impl Ledger {
     /// Records whether a response was a 429. Returns its block.
     fn record_status(
         &mut self,
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         head: &ResponseHead,
         reading: Option<Reading>,
     ) -> Option<Block> {

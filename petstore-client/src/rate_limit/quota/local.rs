@@ -7,7 +7,7 @@ use super::decision::{self, Decision, InFlight, Processes};
 use super::ledger::{Ledger, Recorded};
 use super::outstanding::{Lease, MAX_LEASE, Requests, Reservation};
 use super::policy::Policy;
-use super::reading::{Block, Outcome, ResponseHead};
+use super::reading::{Block, RequestOutcome, ResponseHead};
 use super::window::Window;
 
 #[derive(Debug, Clone, Default)]
@@ -162,7 +162,7 @@ impl Local {
 /// What becomes of a reservation that ends without a response.
 pub(crate) enum EndedLease {
     /// The request was sent: the service may have counted it.
-    Lost(Outcome),
+    Lost(RequestOutcome),
     /// The request was not sent. `is_probe` says whether it would have been a probe.
     Unsent { is_probe: bool },
 }
@@ -195,7 +195,7 @@ impl Local {
 
     /// Records an outcome. `reserved` is the number of other requests that are reserved or in
     /// flight.
-    pub(crate) fn record(&mut self, outcome: &Outcome, reserved: u64) -> Recorded {
+    pub(crate) fn record(&mut self, outcome: &RequestOutcome, reserved: u64) -> Recorded {
         let recorded = self.ledger.record(outcome, reserved);
         self.throttled += u64::from(recorded.block().is_some());
         recorded
@@ -207,13 +207,13 @@ impl Local {
         reservation: Reservation,
         now: LocalTime,
         head: &ResponseHead,
-    ) -> Outcome {
+    ) -> RequestOutcome {
         let lease = self.requests.end(reservation);
         let requests = u32::from(lease.is_some());
         let sent = lease
             .and_then(|lease| lease.sent())
             .unwrap_or(now.moved(-micros(MAX_LEASE)));
-        Outcome::answered(sent, now, reservation.is_probe(), requests, *head)
+        RequestOutcome::answered(sent, now, reservation.is_probe(), requests, *head)
     }
 
     /// Ends a request without a response. Returns `None` if its lease had ended before: then it
@@ -246,7 +246,7 @@ impl Local {
 
 fn ended(lease: &Lease, now: LocalTime) -> EndedLease {
     match lease.sent() {
-        Some(sent) => EndedLease::Lost(Outcome::lost(sent.min(now), now, lease.is_probe())),
+        Some(sent) => EndedLease::Lost(RequestOutcome::lost(sent.min(now), now, lease.is_probe())),
         None => EndedLease::Unsent {
             is_probe: lease.is_probe(),
         },

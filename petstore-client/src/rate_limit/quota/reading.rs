@@ -79,7 +79,7 @@ pub(crate) struct ResponseHead {
 
 /// The outcome of a sent request, or of several with the same kind of response.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
+pub(crate) struct RequestOutcome {
     /// When the last of these requests was sent, and when it ended.
     sent: LocalTime,
     ended: LocalTime,
@@ -105,7 +105,7 @@ impl ResponseHead {
     }
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// Creates the outcome of a request that ended without a usable response.
     pub(crate) fn lost(sent: LocalTime, ended: LocalTime, is_probe: bool) -> Self {
         Self {
@@ -154,6 +154,12 @@ impl Outcome {
         self.head.as_ref()
     }
 
+    /// Returns the quota that the response described.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        self.head?.reading
+    }
+
+    /// Returns the outcome on a clock that is `by` microseconds ahead.
     pub(crate) fn moved(&self, by: i64) -> Self {
         Self {
             sent: self.sent.moved(by),
@@ -161,111 +167,11 @@ impl Outcome {
             ..*self
         }
     }
-
-    /// Returns when the request was sent and when its response came, if the response described a
-    /// quota.
-    pub(crate) fn described(&self) -> Option<(LocalTime, LocalTime)> {
-        let head = self.head?;
-        head.reading.map(|_| (self.sent, self.ended))
-    }
-
-    /// Returns whether two outcomes differ only in what is left of the same window.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let window = self.plain_window();
-        window.is_some() && window == other.plain_window()
-    }
-
-    /// Returns the limit and the reset that a success describes, unless the request was a probe.
-    fn plain_window(&self) -> Option<(u64, ServiceTime)> {
-        let head = self.head?;
-        if head.status >= 300 || self.is_probe {
-            return None;
-        }
-        let reading = head.reading?;
-        Some((reading.limit, reading.reset))
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let requests = self.requests + other.requests;
-        let reading = |outcome: &Self| outcome.head.and_then(|head| head.reading);
-        let remaining = reading(self)
-            .iter()
-            .chain(&reading(other))
-            .map(|f| f.remaining)
-            .min();
-        if other.sent >= self.sent {
-            *self = *other;
-        }
-        self.requests = requests;
-        if let Some(head) = &mut self.head
-            && let Some(reading) = &mut head.reading
-        {
-            reading.remaining = remaining.unwrap_or(reading.remaining);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn reading(limit: u64, remaining: u64, reset: i64) -> Option<Reading> {
-        Some(Reading {
-            limit,
-            remaining,
-            reset: ServiceTime(reset),
-        })
-    }
-
-    fn outcome(sent: i64, status: u16, reading: Option<Reading>) -> Outcome {
-        let head = ResponseHead {
-            status,
-            date: None,
-            reading,
-            retry_after: None,
-        };
-        let sent = LocalTime(sent);
-        Outcome {
-            sent,
-            ended: sent,
-            is_probe: false,
-            requests: 2,
-            head: Some(head),
-        }
-    }
-
-    #[test]
-    fn successes_of_one_window_are_reported_together() {
-        let one = outcome(5, 200, reading(60, 7, 100));
-        for (other, is_like) in [
-            (outcome(6, 299, reading(60, 9, 100)), true),
-            (outcome(6, 300, reading(60, 9, 100)), false),
-            (outcome(6, 200, reading(61, 7, 100)), false),
-            (outcome(6, 200, reading(60, 7, 101)), false),
-            (outcome(6, 200, None), false),
-            (
-                Outcome {
-                    is_probe: true,
-                    ..one
-                },
-                false,
-            ),
-            (Outcome { head: None, ..one }, false),
-        ] {
-            assert_eq!(one.is_like(&other), is_like, "{other:?}");
-        }
-        let none = outcome(5, 200, None);
-        assert!(!none.is_like(&none), "without a reading there is no window");
-        for (sent, last, remaining) in [(4, 5, 3), (5, 5, 3), (6, 6, 3)] {
-            let mut merged = one;
-            let status = 201;
-            merged.merge(&outcome(sent, status, reading(60, remaining, 100)));
-            let head = merged.head.unwrap();
-            assert_eq!(head.reading, reading(60, remaining, 100));
-            assert_eq!((merged.requests, merged.sent), (4, LocalTime(last)));
-            assert_eq!(head.status == status, sent >= 5, "{sent}");
-        }
-    }
 
     #[test]
     fn a_reset_that_is_more_than_a_month_off_is_no_figure() {

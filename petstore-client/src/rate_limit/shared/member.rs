@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::alone::Alone;
 use super::members::Members;
+use super::outcomes::Outcomes;
 use super::record::Record;
 use super::slot::{MEMBER_LEASE, MemberId};
 use super::update::{Granted, Report};
@@ -15,7 +16,7 @@ use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::local::{EndedLease, Local};
 use crate::rate_limit::quota::outstanding::Reservation;
 use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::quota::reading::{Block, Outcome, ResponseHead};
+use crate::rate_limit::quota::reading::{Block, RequestOutcome, ResponseHead};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
@@ -37,9 +38,6 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// A member reserves at most what it uses in this time, or in two pauses between its updates if
 /// that is longer.
 const PREFETCH_TIME: Duration = Duration::from_secs(2);
-/// The maximum number of outcomes that are kept while the store is unreachable. The oldest are
-/// dropped.
-const MAX_OUTCOMES: usize = 64;
 /// A member stops using its reservations this long before the others may count it as dead.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
@@ -55,9 +53,8 @@ pub(crate) struct Member {
     held: u64,
     holds_probe: bool,
     given_back: u64,
-    /// Outcomes that the record lacks: new ones, and those that an update in progress reports.
-    outcomes: Vec<Outcome>,
-    reporting: Vec<Outcome>,
+    /// The outcomes that the record lacks.
+    outcomes: Outcomes,
     /// Whether other members wait for what this member has learned.
     is_urgent: bool,
     /// The requests since the last update, from which the rate is computed.
@@ -300,18 +297,15 @@ impl Member {
         }
     }
 
-    fn record(&mut self, outcome: &Outcome) -> Option<Block> {
+    fn record(&mut self, outcome: &RequestOutcome) -> Option<Block> {
         let block = self.learn(outcome);
         self.is_urgent |= block.is_some() || outcome.is_probe();
-        match self.outcomes.last_mut() {
-            Some(last) if last.is_like(outcome) => last.merge(outcome),
-            _ => self.outcomes.push(*outcome),
-        }
+        self.outcomes.add(outcome);
         block
     }
 
     /// Records an outcome in the copy of the record.
-    fn learn(&mut self, outcome: &Outcome) -> Option<Block> {
+    fn learn(&mut self, outcome: &RequestOutcome) -> Option<Block> {
         let slot = self.members.slot(self.id);
         slot.end_requests(outcome.requests().into());
         if outcome.is_probe() {
@@ -384,10 +378,10 @@ impl Member {
     /// Returns when to update the record next, if an update is needed.
     pub(crate) fn update_at(&self, waiting: u64) -> Option<LocalTime> {
         let in_flight = self.local.in_flight();
-        let unreported = self.unreported();
+        let unreported = self.outcomes.unreported();
         let has_something = self.held + self.given_back + in_flight > 0 || unreported > 0;
         if self.state == Sharing::Alone {
-            let is_used = waiting > 0 || has_something || !self.reporting.is_empty();
+            let is_used = waiting > 0 || has_something || self.outcomes.is_reporting();
             return is_used.then(|| self.updated_at.plus(RETRY_INTERVAL));
         }
         if self.is_urgent {
@@ -428,10 +422,6 @@ impl Member {
         }
     }
 
-    fn unreported(&self) -> u32 {
-        self.outcomes.iter().map(Outcome::requests).sum()
-    }
-
     /// Returns the report for an update.
     pub(crate) fn report(&mut self, now: LocalTime, waiting: u64, jitter: f64) -> Report {
         let in_flight = self.local.in_flight();
@@ -442,9 +432,6 @@ impl Member {
         self.holds_probe &= kept > 0;
         (self.used, self.is_urgent) = (0, false);
         self.updated_at = now;
-        self.reporting.append(&mut self.outcomes);
-        let surplus = self.reporting.len().saturating_sub(MAX_OUTCOMES);
-        self.reporting.drain(..surplus);
         let beside_others = self.ledger().contested_share().is_some();
         let prefetch = if in_flight + waiting > 0 && !beside_others {
             prefetch.saturating_sub(kept)
@@ -452,7 +439,7 @@ impl Member {
             0
         };
         Report {
-            outcomes: self.reporting.clone(),
+            outcomes: self.outcomes.report(),
             reserved: kept + in_flight,
             given_back: self.given_back,
             seen_updates: self.members.updates(),
@@ -512,7 +499,7 @@ impl Member {
     ) {
         // A probe that this member sent while the store was unreachable stays its own.
         self.state = Sharing::On;
-        self.reporting.clear();
+        self.outcomes.reported();
         self.given_back = self.given_back.saturating_sub(returned);
         self.held += granted.requests;
         self.holds_probe |= granted.probe;
@@ -535,7 +522,7 @@ impl Member {
     }
 
     fn take_over(&mut self, mut record: Record) {
-        for outcome in &self.outcomes {
+        for outcome in self.outcomes.new_ones() {
             record.record(self.id, outcome);
         }
         let (ledger, members) = record.into_parts();
@@ -580,9 +567,7 @@ impl Member {
     pub(crate) fn shift(&mut self, by: i64) {
         self.local.shift(by);
         self.alone.shift(by);
-        for outcome in self.outcomes.iter_mut().chain(&mut self.reporting) {
-            *outcome = outcome.moved(by);
-        }
+        self.outcomes.shift(by);
         self.updated_at = self.updated_at.moved(by);
     }
 }

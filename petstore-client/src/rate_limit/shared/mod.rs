@@ -15,6 +15,7 @@ pub(crate) mod update;
 pub(crate) mod alone;
 
 pub(crate) mod member;
+mod outcomes;
 
 pub(crate) mod engine;
 

@@ -10,7 +10,7 @@ use super::store::StoreTime;
 use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime, micros};
 use crate::rate_limit::quota::decision::InFlight;
 use crate::rate_limit::quota::ledger::Ledger;
-use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::quota::reading::{Block, RequestOutcome};
 use crate::rate_limit::view::BlockReason;
 
 /// The version of the format. A record of another version is replaced.
@@ -50,7 +50,7 @@ impl Record {
     }
 
     /// Records the outcome of a member's request.
-    pub(crate) fn record(&mut self, member: MemberId, outcome: &Outcome) {
+    pub(crate) fn record(&mut self, member: MemberId, outcome: &RequestOutcome) {
         self.members
             .slot(member)
             .end_requests(outcome.requests().into());

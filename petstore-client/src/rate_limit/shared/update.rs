@@ -14,7 +14,7 @@ use crate::rate_limit::quota::clock::{LocalTime, ServiceTime};
 use crate::rate_limit::quota::decision::{self, Allowance, Decision};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::quota::reading::{Block, RequestOutcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{Quota, WaitReason};
 
@@ -44,7 +44,7 @@ const FAR_MORE: u64 = 64;
 /// A member's report, with times on the record's clock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Report {
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<RequestOutcome>,
     /// The member's requests that are reserved or in flight. The number is absolute, so an update
     /// whose reply was lost does no harm.
     pub(crate) reserved: u64,

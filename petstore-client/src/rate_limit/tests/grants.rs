@@ -6,7 +6,7 @@ use super::rules::{answer, at, reading, send, with_window};
 use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::quota::reading::{Block, Outcome, Reading, ResponseHead};
+use crate::rate_limit::quota::reading::{Block, Reading, RequestOutcome, ResponseHead};
 use crate::rate_limit::quota::window::{Answer, Window};
 use crate::rate_limit::shared::division::{Claim, OpenWindow};
 use crate::rate_limit::shared::members::Members;
@@ -342,7 +342,7 @@ fn members_start_anew_when_a_window_opens() {
             reading,
             retry_after: None,
         };
-        let outcome = Outcome::answered(at(now), at(now), false, 1, head);
+        let outcome = RequestOutcome::answered(at(now), at(now), false, 1, head);
         record.record(ME, &outcome);
         let parts = record.members_mut().slot(OTHER).parts();
         assert_eq!(parts, expected, "{now}");
@@ -409,7 +409,7 @@ mod properties {
     use crate::simulator::world::scenarios::check;
 
     /// Updates a record for a member with these outcomes and 64 waiting calls.
-    fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<Outcome>) -> Vec<u8> {
+    fn updated(record: Option<&[u8]>, member: u64, outcomes: Vec<RequestOutcome>) -> Vec<u8> {
         let report = Report {
             outcomes,
             want: 64,
@@ -466,9 +466,9 @@ mod properties {
                         retry_after: None,
                     };
                     if is_lost {
-                        Outcome::lost(at(10), at(11), false)
+                        RequestOutcome::lost(at(10), at(11), false)
                     } else {
-                        Outcome::answered(at(10), at(11), false, 1, head)
+                        RequestOutcome::answered(at(10), at(11), false, 1, head)
                     }
                 };
                 let mut record = updated(None, 1, heads.into_iter().map(outcome).collect());

@@ -12,7 +12,7 @@ use crate::rate_limit::quota::decision::{Decision, Processes};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::local::Local;
 use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::quota::reading::{Block, Outcome};
+use crate::rate_limit::quota::reading::{Block, RequestOutcome};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::BlockReason;
 
@@ -93,17 +93,16 @@ impl Alone {
     }
 
     /// Corrects the pace by what a response has shown.
-    pub(crate) fn observe(&mut self, local: &Local, outcome: &Outcome) {
-        let (Some(window), Some((sent, ended))) = (tightest(local.ledger()), outcome.described())
-        else {
+    pub(crate) fn observe(&mut self, local: &Local, outcome: &RequestOutcome) {
+        let (Some(window), Some(_)) = (tightest(local.ledger()), outcome.reading()) else {
             return;
         };
         let outstanding = local.in_flight() + local.ledger().lost();
         let others = window.others(outstanding);
         let seen = Observation {
-            sent,
+            sent: outcome.sent(),
             in_flight: local.in_flight() + u64::from(outcome.requests()),
-            ..observation(local, window, ended, (window.own(), others))
+            ..observation(local, window, outcome.ended(), (window.own(), others))
         };
         self.pace.observe(&seen, self.draws.draw());
     }
