@@ -73,9 +73,8 @@ impl Local {
 
     /// Records a request that ended without a usable response.
     pub(crate) fn record_lost(&mut self, reservation: Reservation, now: LocalTime) {
-        if let Some(EndedLease::Lost(outcome)) = self.end_lost(reservation, now) {
-            let _ = self.record(&outcome, self.requests.count());
-        }
+        let ended = self.end_lost(reservation, now);
+        self.record_ended(ended);
     }
 
     /// Records the head of a response. Returns the block if it is a 429.
@@ -101,8 +100,13 @@ impl Local {
 
     /// Ends the leases that have expired. Their requests count as lost if they were sent.
     pub(crate) fn expire(&mut self, now: LocalTime) {
-        for ended in self.end_expired(now) {
-            if let EndedLease::Lost(outcome) = ended {
+        let ended = self.end_expired(now);
+        self.record_ended(ended);
+    }
+
+    fn record_ended(&mut self, ended: impl IntoIterator<Item = EndedLease>) {
+        for lease in ended {
+            if let EndedLease::Lost(outcome) = lease {
                 let _ = self.record(&outcome, self.requests.count());
             }
         }
