@@ -290,7 +290,7 @@ impl Limiter {
         let State { engine, queue, .. } = &mut *state;
         let probe = match engine.decide(now, &request.policy) {
             _ if request.forced && !engine.is_probing(now) => Some(true),
-            Decision::Send { probe } if queue.find(&request.policy, place).1 => Some(probe),
+            Decision::Send { probe } if queue.is_first(&request.policy, place) => Some(probe),
             _ => None,
         };
         let reservation = probe.map(|probe| {
@@ -319,7 +319,8 @@ impl Limiter {
         state.engine.expire(now);
         self.grant(&mut state, now);
         let InLine { request, place, .. } = line;
-        let (waits, is_first) = state.queue.find(&request.policy, *place);
+        let waits = state.queue.contains(&request.policy, *place);
+        let is_first = state.queue.is_first(&request.policy, *place);
         let runtime_now = clock::now();
         let mut wake = runtime_now + POLL_INTERVAL;
         let mut wait = None;

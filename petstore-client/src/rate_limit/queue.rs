@@ -11,10 +11,12 @@ use super::quota::policy::Policy;
 use super::shared::engine::Engine;
 use super::view::Priority;
 
+/// The order of calls: first by priority, then by arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub(super) Priority, pub(super) u64);
 
-/// One line for each policy, so that the settings of one client do not delay the calls of another.
+/// The waiting calls. Those that the same settings hold up stand in one line, so that the settings of
+/// one client do not delay the calls of another.
 #[derive(Debug, Default)]
 pub(super) struct Queue(Vec<Line>);
 
@@ -25,6 +27,7 @@ struct Line {
 }
 
 impl Queue {
+    /// Adds a call. Its grant arrives in the returned channel.
     pub(super) fn join(&mut self, policy: &Policy, place: Place) -> oneshot::Receiver<Reservation> {
         let (sender, grant) = oneshot::channel();
         match self.0.iter_mut().find(|line| line.policy == *policy) {
@@ -43,15 +46,20 @@ impl Queue {
         line.is_some_and(|line| line.calls.remove(&place).is_some())
     }
 
-    /// Returns whether a place is in the queue, and whether no place of its line comes before it.
-    pub(super) fn find(&self, policy: &Policy, place: Place) -> (bool, bool) {
-        match self.0.iter().find(|line| line.policy == *policy) {
-            Some(line) => (
-                line.calls.contains_key(&place),
-                line.calls.range(..place).next().is_none(),
-            ),
-            None => (false, true),
-        }
+    /// Returns whether a call is in the queue.
+    pub(super) fn contains(&self, policy: &Policy, place: Place) -> bool {
+        let line = self.line(policy);
+        line.is_some_and(|line| line.calls.contains_key(&place))
+    }
+
+    /// Returns whether no call of its line comes before a place.
+    pub(super) fn is_first(&self, policy: &Policy, place: Place) -> bool {
+        let line = self.line(policy);
+        line.is_none_or(|line| line.calls.range(..place).next().is_none())
+    }
+
+    fn line(&self, policy: &Policy) -> Option<&Line> {
+        self.0.iter().find(|line| line.policy == *policy)
     }
 
     pub(super) fn is_empty(&self) -> bool {
