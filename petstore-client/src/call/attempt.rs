@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, header};
-use tokio::time::Instant;
 
 use super::limits::CallLimits;
 use super::observer::Observer;
@@ -11,12 +10,11 @@ use super::retry_loop::Sender;
 use super::spans::AttemptSpan;
 use crate::auth::Credential;
 use crate::client::Core;
-use crate::clock;
 use crate::error::{Error, ErrorResponse};
 use crate::http::redact::Redactor;
 use crate::rate_limit::{BlockReason, Blocked, Limiter, Permit};
 use crate::request::Request;
-use crate::transport::read;
+use crate::transport::{AttemptLimits, read};
 
 /// Sends a call's request through its client's transport.
 pub(super) struct NetworkSender<'c> {
@@ -52,10 +50,8 @@ impl Sender for NetworkSender<'_> {
         permit: Permit<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Self::Answer, Error> {
-        let began = clock::now();
         let logged_blocks = limiter.logged_blocks();
         let redactor = Redactor::new(&credential.authorization);
-        observer.begin_attempt();
         let span = AttemptSpan::new(self.request, observer.stats().attempts);
         let (headers, shown) = span.in_scope(|| {
             let mut headers = self.request.with_defaults(&self.core.headers);
@@ -63,9 +59,9 @@ impl Sender for NetworkSender<'_> {
             observer.sending(shown.as_ref());
             (headers, shown)
         });
-        let exchange = self.exchange(headers, credential, &redactor, permit, began);
+        let limits = self.limits.attempt(observer.attempt_began());
+        let exchange = self.exchange(headers, credential, &redactor, permit, &limits);
         let result = span.instrument(exchange).await;
-        let elapsed = clock::now().saturating_duration_since(began);
         let (result, blocked) = match result {
             Ok((response, blocked)) => (Ok(response), blocked),
             Err(error) => (Err(error), None),
@@ -74,8 +70,7 @@ impl Sender for NetworkSender<'_> {
         // key.
         let shown_body = |response: &Response<Bytes>| redactor.removed(response.body().clone());
         span.record(&result);
-        let finished =
-            span.in_scope(|| observer.finished(shown.as_ref(), elapsed, result, shown_body));
+        let finished = span.in_scope(|| observer.finished(shown.as_ref(), result, shown_body));
         drop(span);
         let response = finished?;
         if response.status().is_success() {
@@ -103,13 +98,12 @@ impl NetworkSender<'_> {
         credential: &Credential,
         redactor: &Redactor,
         permit: Permit<'_>,
-        began: Instant,
+        limits: &AttemptLimits,
     ) -> Result<(Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
-        let limits = self.limits.attempt(began);
         let network = &self.core.network;
         let mark = self.record.begin_attempt();
-        let sent = network.send(self.request, headers, &limits, &mark).await;
+        let sent = network.send(self.request, headers, limits, &mark).await;
         let mut pending = match sent {
             Ok(pending) => pending,
             Err(error) => {
@@ -122,7 +116,7 @@ impl NetworkSender<'_> {
         // The limiter learns of the head at once: reading the body may take long.
         let blocked = permit.observe(pending.status(), pending.headers());
         redactor.remove(pending.headers_mut());
-        let mut response = read(pending, &limits).await?;
+        let mut response = read(pending, limits).await?;
         if !response.status().is_success() {
             *response.body_mut() = redactor.removed(std::mem::take(response.body_mut()));
         }

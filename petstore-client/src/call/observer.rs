@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
+use tokio::time::Instant;
 
 use super::record::CallRecord;
+use crate::clock;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
 use crate::events::{
@@ -21,6 +23,8 @@ pub(super) struct Observer<'c> {
     events: &'c Events,
     request: &'c Request,
     stats: CallStats,
+    /// When the current attempt began.
+    attempt_began: Instant,
     /// A copy of the statistics for code that does not poll the call.
     record: &'c CallRecord,
 }
@@ -35,6 +39,7 @@ impl<'c> Observer<'c> {
             events,
             request,
             stats,
+            attempt_began: record.began(),
             record,
         }
     }
@@ -76,9 +81,14 @@ impl<'c> Observer<'c> {
     }
 
     /// Begins an attempt.
-    pub(super) fn begin_attempt(&mut self) {
+    pub(super) fn begin_attempt(&mut self, now: Instant) {
+        self.attempt_began = now;
         self.stats.attempts += 1;
         self.record.update(self.stats);
+    }
+
+    pub(super) fn attempt_began(&self) -> Instant {
+        self.attempt_began
     }
 
     /// Lets the program's hooks change the headers. Returns the headers for the events, if events
@@ -99,7 +109,6 @@ impl<'c> Observer<'c> {
     pub(super) fn finished(
         &mut self,
         headers: Option<&HeaderMap>,
-        elapsed: Duration,
         result: Result<Response<Bytes>, Error>,
         shown_body: impl FnOnce(&Response<Bytes>) -> Bytes,
     ) -> Result<Response<Bytes>, Error> {
@@ -115,6 +124,7 @@ impl<'c> Observer<'c> {
                 Ok(response) => Ok(Received::new(response, &body)),
                 Err(error) => Err(error),
             };
+            let elapsed = clock::now().saturating_duration_since(self.attempt_began);
             self.events.notify(|| {
                 Event::Finished(Finished {
                     request: self.attempt(headers),

@@ -55,6 +55,10 @@ impl CallRecord {
         &self.operation
     }
 
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
     /// Returns the time since the call began.
     pub(super) fn elapsed(&self) -> Duration {
         clock::now().saturating_duration_since(self.began)

@@ -24,7 +24,7 @@ pub(super) trait Sender {
     /// A success.
     type Answer;
 
-    /// Sends the request once. Uses up the permit. Returns a complete error for anything other than a
+    /// Sends the request once, in an attempt that the observer knows. Uses up the permit. Returns a complete error for anything other than a
     /// success.
     fn send(
         &mut self,
@@ -67,6 +67,7 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
             permit.not_sent();
             return Err(limits.timed_out(false));
         }
+        observer.begin_attempt(sent);
         let result = sender.send(&credential, &limiter, permit, observer).await;
         let error = match result {
             Ok(answer) => return Ok(answer),

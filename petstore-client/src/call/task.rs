@@ -46,13 +46,11 @@ impl RunningCall {
         let record = Arc::new(record);
         let core = Arc::clone(&client.core);
         let call = run(client.core, request, limits, Arc::clone(&record));
+        let mut call: Pin<Box<dyn Future<Output = RawResult> + Send>> = Box::pin(call);
         let subscriber = tracing::dispatcher::get_default(Clone::clone);
-        let call: Pin<Box<dyn Future<Output = RawResult> + Send>> =
-            if subscriber.is::<NoSubscriber>() {
-                Box::pin(call)
-            } else {
-                Box::pin(call.with_subscriber(subscriber))
-            };
+        if !subscriber.is::<NoSubscriber>() {
+            call = Box::pin(call.with_subscriber(subscriber));
+        }
         let work = call.instrument(span.clone());
         let shared = SharedCall::new(work, runtime, watch, record, limits);
         Ok(Self {

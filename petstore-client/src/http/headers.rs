@@ -18,12 +18,13 @@ pub(crate) fn lines<'h>(
 
 /// Parses a number that consists of decimal digits only, without sign, fraction or exponent.
 pub(crate) fn digits(text: &[u8]) -> Option<u64> {
-    let only_digits = text.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(text)
-        .ok()
-        .filter(|_| only_digits)?
-        .parse()
-        .ok()
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
 }
 
 /// Returns the numbers among the values of a field.

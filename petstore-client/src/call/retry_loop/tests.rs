@@ -45,7 +45,6 @@ impl Sender for Script {
     ) -> Result<StatusCode, Error> {
         let key = credential.authorization.to_str().unwrap();
         self.keys.push(key.replace("Bearer ", ""));
-        observer.begin_attempt();
         observer.sending(None);
         let response = |status: u16, headers: HeaderMap| {
             let mut response = http::Response::new(Bytes::new());
@@ -72,7 +71,7 @@ impl Sender for Script {
                 true,
             )),
         };
-        let response = observer.finished(None, Duration::ZERO, result, |_| Bytes::new())?;
+        let response = observer.finished(None, result, |_| Bytes::new())?;
         if response.status().is_success() {
             return Ok(response.status());
         }
