@@ -1,9 +1,12 @@
 //! Suggestions for mistyped names, and messages for invalid command lines.
 
+use std::path::Path;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
 use crate::error::{CliError, Invalid, either};
+use crate::escape;
 
 /// Options of other programs, and their names here.
 const OTHER_NAMES: [(&str, &str); 10] = [
@@ -18,6 +21,9 @@ const OTHER_NAMES: [(&str, &str); 10] = [
     ("url", "--base-url URL"),
     ("host", "--base-url URL"),
 ];
+
+/// Extensions of files that are also names of output formats.
+const FILE_FORMATS: [&str; 4] = ["csv", "json", "ndjson", "tsv"];
 
 /// Verbs that users may try on pets, and what the service cannot do. A test fails if one of them
 /// becomes a command.
@@ -249,7 +255,26 @@ impl Mistake<'_> {
         };
         let named = invalid.named(format!("`{}`", self.given()));
         let (problem, hint) = named.into_parts();
+        if self.name() == "--output" && looks_like_path(&self.value) {
+            return Advice::new(problem).hint(self.how_to_write_file());
+        }
         Advice { problem, hint }
+    }
+
+    /// Returns how to write the file that was given as the output format.
+    fn how_to_write_file(&self) -> String {
+        let file = escape::shell(&self.value);
+        if self.command.get_name() == "export" {
+            return format!("give the file as the argument: `{} {file}`", self.path);
+        }
+        let extension = Path::new(&self.value).extension();
+        match FILE_FORMATS
+            .iter()
+            .find(|format| extension == Some(format.as_ref()))
+        {
+            Some(format) => format!("`-o {format} > {file}` writes this file"),
+            None => format!("`> {file}` writes this file"),
+        }
     }
 
     fn missing(&self) -> Advice {
@@ -295,6 +320,11 @@ pub(crate) fn command_of<'t>(
         }
     }
     (command, path)
+}
+
+/// Returns whether a value that should be a format seems to be a file.
+fn looks_like_path(value: &str) -> bool {
+    value.contains(['.', '/', '\\'])
 }
 
 /// Returns an option as typed, without its value.

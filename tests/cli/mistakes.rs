@@ -76,6 +76,54 @@ async fn names_of_other_programs_lead_to_ours() {
 }
 
 #[tokio::test]
+async fn a_file_as_the_format_gets_a_hint_that_writes_the_file() {
+    let lines = [
+        "pets export --output e.csv",
+        "pets export -o out/pets",
+        "pets list -o pets.json",
+        "api /pets -o ../pets.txt",
+        "--output all.csv pets list",
+        "pets list -o jsno",
+    ];
+    assert_snapshot!(session(Petstore::bare, &lines).await, @"
+    $ petstore pets export --output e.csv
+    --- stderr
+    error: `--output e.csv` is not table, json, ndjson, csv, tsv or id
+    hint: give the file as the argument: `petstore pets export e.csv`
+    --- exit 2
+
+    $ petstore pets export -o out/pets
+    --- stderr
+    error: `--output out/pets` is not table, json, ndjson, csv, tsv or id
+    hint: give the file as the argument: `petstore pets export out/pets`
+    --- exit 2
+
+    $ petstore pets list -o pets.json
+    --- stderr
+    error: `--output pets.json` is not table, json, ndjson, csv, tsv or id
+    hint: `-o json > pets.json` writes this file
+    --- exit 2
+
+    $ petstore api /pets -o ../pets.txt
+    --- stderr
+    error: `--output ../pets.txt` is not table, json, ndjson, csv, tsv or id
+    hint: `> ../pets.txt` writes this file
+    --- exit 2
+
+    $ petstore --output all.csv pets list
+    --- stderr
+    error: `--output all.csv` is not table, json, ndjson, csv, tsv or id
+    hint: `-o csv > all.csv` writes this file
+    --- exit 2
+
+    $ petstore pets list -o jsno
+    --- stderr
+    error: `--output jsno` is not table, json, ndjson, csv, tsv or id
+    --- exit 2
+    ");
+}
+
+#[tokio::test]
 async fn spaces_around_fields_do_not_count_and_a_day_is_a_time() {
     let words = [
         "--mock", "pets", "list", "--limit", "1", "--fields", "id, name",
