@@ -127,7 +127,7 @@ pub(crate) fn allowance(
     now: LocalTime,
     policy: &Policy,
 ) -> Result<Allowance, Decision> {
-    if let Some(block) = ledger.blocked_at(now) {
+    if let Some(block) = ledger.refusals().blocked_at(now) {
         return Err(Decision::WaitUntil(block));
     }
     if !policy.rate_limiting {
@@ -230,7 +230,7 @@ impl Question<'_> {
     fn capacity(&self) -> Capacity {
         let mut capacity = Capacity {
             blocked: None,
-            must_probe: self.ledger.is_in_doubt(),
+            must_probe: self.ledger.refusals().is_in_doubt(),
             left: u64::MAX,
             to_reset: Duration::from_secs(60),
         };
@@ -331,7 +331,7 @@ impl Question<'_> {
     }
 
     fn cap_after_unforeseen(&self) -> u64 {
-        let Some(since) = self.ledger.since_unforeseen(self.now) else {
+        let Some(since) = self.ledger.refusals().since_unforeseen(self.now) else {
             return u64::MAX;
         };
         let step = since.as_secs() / UNFORESEEN_STEP.as_secs();

@@ -15,17 +15,11 @@ use super::clock::{LocalTime, ServiceClock, ServiceTime};
 use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::{PlanLeft, PlanUsage};
 use super::policy::Policy;
-use super::reading::{Block, Reading, RequestOutcome, ResponseHead};
-use super::window::{ASSUMED_SHARE, Answer, Window};
-use crate::rate_limit::view::{BlockReason, Plan, Quota};
+use super::reading::{Answer, Block, Reading, RequestOutcome, ResponseHead};
+use super::refusals::{MAX_BLOCK, Refusals};
+use super::window::{ASSUMED_SHARE, Window};
+use crate::rate_limit::view::{Plan, Quota};
 
-/// The block of a 429 with neither `Retry-After` nor a reset. Quotas are counted by the minute
-/// (specification, section 8).
-const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
-const MIN_BLOCK: Duration = Duration::from_secs(1);
-/// The longest block: a day's quota and an hour of slack. A longer one ends after this time, with a
-/// probe.
-const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
 /// How much later than announced a window is expected to open, after one opened late.
 const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
@@ -45,19 +39,7 @@ const PLENTY: u64 = 2_048;
 pub(crate) struct Ledger {
     clock: ServiceClock,
     windows: Vec<Window>,
-    /// The block of the last 429. It is kept past its end, until a later response is not a 429.
-    blocked: Option<Block>,
-    /// Whether a response has shown how much may be sent, or that the service does not describe its
-    /// quotas, and nothing has put that in doubt since.
-    is_up_to_date: bool,
-    /// Whether the minute's quota stays known while responses describe another one: a response other
-    /// than a 429 came while it was known, and no unforeseen 429 since.
-    remembers_minute: bool,
-    /// When the last 429 came.
-    throttled_at: Option<LocalTime>,
-    /// The end of the last unforeseen block: its 429 described no used-up quota, so the service
-    /// hides one.
-    unforeseen: Option<LocalTime>,
+    refusals: Refusals,
     lost: LostRequests,
     usage: PlanUsage,
     /// How much later than announced windows have been seen to open.
@@ -145,8 +127,17 @@ impl Ledger {
         if current.is_some() {
             self.seen_at = self.seen_at.max(Some(outcome.ended()));
         }
-        self.is_up_to_date |= current.is_some() || reading.is_none();
-        let block = self.record_status(outcome, head, current);
+        if current.is_some() || reading.is_none() {
+            self.refusals.end_doubt();
+        }
+        let block = if head.status == 429 {
+            Some(self.refusals.record(head, current, &answer))
+        } else {
+            let knows_minute = self.knows_minute();
+            self.refusals
+                .record_success(&answer, outcome.is_probe(), knows_minute);
+            None
+        };
         Recorded {
             block,
             opened_window,
@@ -181,36 +172,18 @@ impl Ledger {
         &self.windows
     }
 
-    /// Returns the block of a 429, if it is in force.
-    pub(crate) fn blocked_at(&self, now: LocalTime) -> Option<Block> {
-        self.blocked.filter(|block| now < block.until)
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
-    /// Returns the block of the last 429, until a later response is not a 429.
-    pub(crate) fn last_block(&self) -> Option<Block> {
-        self.blocked
-    }
-
-    /// Replaces the block of the last 429.
-    pub(crate) fn set_block(&mut self, block: Option<Block>) {
-        self.blocked = block;
-    }
-
-    /// Returns whether what is known does not say how much may be sent: before the first response,
-    /// after a 429, and after a call of [`doubt`](Self::doubt).
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        !self.is_up_to_date || self.blocked.is_some()
-    }
-
-    /// Records that what is known may be out of date.
-    pub(crate) fn doubt(&mut self) {
-        self.is_up_to_date = false;
+    pub(crate) fn refusals_mut(&mut self) -> &mut Refusals {
+        &mut self.refusals
     }
 
     /// Returns whether the minute's quota is known.
     pub(crate) fn knows_minute(&self) -> bool {
         let is_minute = |window: &Window| window.quota() == Quota::Minute;
-        self.remembers_minute || self.windows.iter().any(is_minute)
+        self.refusals.remembers_minute() || self.windows.iter().any(is_minute)
     }
 
     /// Returns what each quota of a client's plan leaves.
@@ -222,11 +195,6 @@ impl Ledger {
     ) -> impl Iterator<Item = PlanLeft> {
         self.usage
             .left(plan, self.service_time(now), |limit| policy.part_of(limit))
-    }
-
-    /// Returns the time since the block of the last unforeseen 429 ended.
-    pub(crate) fn since_unforeseen(&self, now: LocalTime) -> Option<Duration> {
-        self.unforeseen.map(|end| now.since(end))
     }
 
     /// Returns the mean latency of responses.
@@ -299,13 +267,6 @@ impl Ledger {
         }
     }
 
-    /// Records that the last 429 was a ban. Only the body of the response says that.
-    pub(crate) fn record_ban(&mut self) {
-        if let Some(block) = &mut self.blocked {
-            block.reason = BlockReason::Ban;
-        }
-    }
-
     /// Returns when everything that is known has expired, if all windows end as announced.
     pub(crate) fn idle_from(&self) -> LocalTime {
         let resets = self
@@ -313,7 +274,7 @@ impl Ledger {
             .iter()
             .map(|window| self.clock.local(window.reset()));
         resets
-            .chain(self.blocked.map(|block| block.until))
+            .chain(self.refusals.last_block().map(|block| block.until))
             .max()
             .unwrap_or(LocalTime(0))
     }
@@ -437,63 +398,6 @@ impl Ledger {
             self.windows.truncate(MAX_WINDOWS);
         }
     }
-
-    /// Records whether a response was a 429. Returns its block.
-    fn record_status(
-        &mut self,
-        outcome: &RequestOutcome,
-        head: &ResponseHead,
-        reading: Option<Reading>,
-    ) -> Option<Block> {
-        let (sent, now) = (outcome.sent(), outcome.ended());
-        if head.status == 429 {
-            self.throttled_at = Some(now);
-            return Some(self.block(reading, now, head));
-        }
-        self.remembers_minute = self.knows_minute();
-        let is_later = self
-            .throttled_at
-            .is_none_or(|at| sent > at || outcome.is_probe() && sent == at);
-        // A forced request that succeeds ends the block.
-        if is_later && (outcome.is_probe() || self.blocked_at(now).is_none()) {
-            self.blocked = None;
-        }
-        None
-    }
-
-    fn block(&mut self, reading: Option<Reading>, now: LocalTime, head: &ResponseHead) -> Block {
-        let service_now = self.service_time(now);
-        let spent = reading.filter(|reading| reading.remaining == 0);
-        let until_reset = spent.map(|reading| reading.reset.since(service_now));
-        let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);
-        let asked = asked.max(MIN_BLOCK);
-        let wait = asked.min(MAX_BLOCK);
-        let block = Block {
-            until: now.plus(wait),
-            named: head.date.unwrap_or(service_now).plus(asked),
-            reason: reason(asked, spent, until_reset),
-        };
-        if spent.is_none() {
-            self.unforeseen = self.unforeseen.max(Some(block.until));
-            self.remembers_minute = false;
-        }
-        self.blocked = self
-            .blocked
-            .filter(|known| known.until > block.until)
-            .or(Some(block));
-        block
-    }
-}
-
-/// Returns the reason for a 429. It is a quota only if the headers describe a used-up one whose
-/// reset is also the end of the wait.
-fn reason(wait: Duration, spent: Option<Reading>, until_reset: Option<Duration>) -> BlockReason {
-    match (spent, until_reset) {
-        (Some(spent), Some(left)) if left.abs_diff(wait) <= Duration::from_secs(2) => {
-            BlockReason::Quota(Quota::by_reset(left, spent.reset.system()))
-        }
-        _ => BlockReason::Unknown,
-    }
 }
 
 /// For tests: sets and reads what no response shows.
@@ -501,12 +405,13 @@ fn reason(wait: Duration, spent: Option<Reading>, until_reset: Option<Duration>)
 impl Ledger {
     /// Creates a ledger that a response has described.
     pub(crate) fn with_window(now: LocalTime, service: ServiceTime, window: Window) -> Self {
-        Self {
+        let mut ledger = Self {
             windows: vec![window],
-            is_up_to_date: true,
             seen_at: Some(now),
             ..Self::new(now, service)
-        }
+        };
+        ledger.refusals.end_doubt();
+        ledger
     }
 
     pub(crate) fn own_share(&self) -> Option<f64> {
@@ -525,10 +430,6 @@ impl Ledger {
 
     pub(crate) fn set_latency(&mut self, latency: Duration) {
         self.latency = latency;
-    }
-
-    pub(crate) fn set_unforeseen(&mut self, end: LocalTime) {
-        self.unforeseen = Some(end);
     }
 
     pub(crate) fn assumes_others(&self) -> bool {

@@ -58,7 +58,7 @@ impl Local {
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        if self.ledger.blocked_at(now).is_some() && !reservation.is_probe() {
+        if self.ledger.refusals().blocked_at(now).is_some() && !reservation.is_probe() {
             self.release(reservation);
             return false;
         }
@@ -90,12 +90,12 @@ impl Local {
 
     /// Records that the last 429 was a ban.
     pub(crate) fn record_ban(&mut self) {
-        self.ledger.record_ban();
+        self.ledger.refusals_mut().record_ban();
     }
 
     /// Records that the machine was suspended: a probe must show what has changed.
     pub(crate) fn resume(&mut self) {
-        self.ledger.doubt();
+        self.ledger.refusals_mut().doubt();
     }
 
     /// Ends the leases that have expired. Their requests count as lost if they were sent.

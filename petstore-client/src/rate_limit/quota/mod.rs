@@ -6,6 +6,7 @@ pub(crate) mod outstanding;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod reading;
+pub(crate) mod refusals;
 pub(crate) mod window;
 
 pub(crate) mod ledger;

@@ -49,6 +49,20 @@ impl Reading {
     }
 }
 
+/// The circumstances of a reading: when its response came, and which own requests it may include.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    /// When the request was sent, and when its response came.
+    pub(crate) sent: LocalTime,
+    pub(crate) received: LocalTime,
+    /// The earliest time that the service's clock may have shown when the response came.
+    pub(crate) service_now: ServiceTime,
+    /// How many own requests were answered and use the quota: none if it was a 429.
+    pub(crate) counted: u32,
+    /// How many other own requests are outstanding.
+    pub(crate) outstanding: u64,
+}
+
 /// A block: no request may be sent before an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
@@ -165,6 +179,20 @@ impl RequestOutcome {
             sent: self.sent.moved(by),
             ended: self.ended.moved(by),
             ..*self
+        }
+    }
+}
+
+#[cfg(test)]
+impl Answer {
+    /// Creates the answer to the only request, which was sent and answered at once.
+    pub(crate) const fn at(at: LocalTime, service_now: ServiceTime) -> Self {
+        Self {
+            sent: at,
+            received: at,
+            service_now,
+            counted: 1,
+            outstanding: 0,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::outstanding::MAX_COUNT;
-use super::reading::Reading;
+use super::reading::{Answer, Reading};
 use crate::rate_limit::view::Quota;
 
 /// Resets this close together belong to the same window, because servers round them.
@@ -37,20 +37,6 @@ pub(crate) struct Window {
     others_before: u64,
     /// The own share that was known when the window was opened.
     prior: Option<f64>,
-}
-
-/// The circumstances of a reading: when its response came, and which own requests it may include.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer {
-    /// When the request was sent, and when its response came.
-    pub(crate) sent: LocalTime,
-    pub(crate) received: LocalTime,
-    /// The earliest time that the service's clock may have shown when the response came.
-    pub(crate) service_now: ServiceTime,
-    /// How many own requests were answered and use the quota: none if it was a 429.
-    pub(crate) counted: u32,
-    /// How many other own requests are outstanding.
-    pub(crate) outstanding: u64,
 }
 
 impl Window {
@@ -217,20 +203,6 @@ impl Window {
             // well.
             Some(prior) => Some((here + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
             None => (all >= MIN_SAMPLE as f64).then(|| here / all),
-        }
-    }
-}
-
-#[cfg(test)]
-impl Answer {
-    /// Creates the answer to the only request, which was sent and answered at once.
-    pub(crate) const fn at(at: LocalTime, service_now: ServiceTime) -> Self {
-        Self {
-            sent: at,
-            received: at,
-            service_now,
-            counted: 1,
-            outstanding: 0,
         }
     }
 }

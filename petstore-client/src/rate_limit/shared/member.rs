@@ -139,7 +139,7 @@ impl Member {
         if !self.shares_record() {
             return self.alone.decide(&self.local, now, policy);
         }
-        if let Some(block) = self.ledger().blocked_at(now) {
+        if let Some(block) = self.ledger().refusals().blocked_at(now) {
             return Decision::WaitUntil(block);
         }
         if !policy.rate_limiting {
@@ -212,7 +212,7 @@ impl Member {
         now: LocalTime,
         lease: Duration,
     ) -> bool {
-        if self.ledger().blocked_at(now).is_some() && !reservation.is_probe() {
+        if self.ledger().refusals().blocked_at(now).is_some() && !reservation.is_probe() {
             self.release(reservation);
             return false;
         }
@@ -445,7 +445,7 @@ impl Member {
             seen_updates: self.members.updates(),
             want: waiting,
             prefetch,
-            blocked: self.ledger().last_block(),
+            blocked: self.ledger().refusals().last_block(),
             probe_until: self.probe_until(now),
             leaves: false,
             jitter,

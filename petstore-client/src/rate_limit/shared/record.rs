@@ -69,16 +69,16 @@ impl Record {
         let Some(block) = block.filter(|block| now < block.until) else {
             return;
         };
-        match self.ledger.last_block() {
+        match self.ledger.refusals().last_block() {
             // The record knows the end from the response's head. Only the response's body says that
             // it is a ban.
             Some(known) if block.until <= known.until => {
                 if block.reason == BlockReason::Ban && known.until.since(block.until) <= SAME_BLOCK
                 {
-                    self.ledger.record_ban();
+                    self.ledger.refusals_mut().record_ban();
                 }
             }
-            _ => self.ledger.set_block(Some(block)),
+            _ => self.ledger.refusals_mut().set_block(Some(block)),
         }
     }
 
@@ -86,9 +86,11 @@ impl Record {
     pub(crate) fn merge(&mut self, other: Self, now: LocalTime) {
         let Self { ledger, members } = other;
         let other_block = if self.ledger.seen_at() < ledger.seen_at() {
-            std::mem::replace(&mut self.ledger, ledger).last_block()
+            std::mem::replace(&mut self.ledger, ledger)
+                .refusals()
+                .last_block()
         } else {
-            ledger.last_block()
+            ledger.refusals().last_block()
         };
         self.record_block(other_block, now);
         self.members.merge(members);
@@ -158,8 +160,10 @@ impl Record {
         let passed = micros(wall.since(stored.wall));
         let ahead = now.since().0.saturating_sub(stored.at.0);
         let mut fresh = Ledger::new(now.since(), wall);
-        let block = record.ledger.last_block();
-        fresh.set_block(block.map(|block| block.moved(ahead.saturating_sub(passed))));
+        let block = record.ledger.refusals().last_block();
+        fresh
+            .refusals_mut()
+            .set_block(block.map(|block| block.moved(ahead.saturating_sub(passed))));
         Some(Self::new(fresh, Members::default()))
     }
 }
@@ -185,7 +189,8 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate_limit::quota::window::{Answer, Window};
+    use crate::rate_limit::quota::reading::Answer;
+    use crate::rate_limit::quota::window::Window;
     use crate::rate_limit::shared::members::MAX_MEMBERS;
     use crate::rate_limit::tests::rules::{reading, with_window};
     use crate::rate_limit::view::BlockReason;
@@ -203,7 +208,7 @@ mod tests {
             Ledger::new(LocalTime(0), ServiceTime(0)),
             Members::default(),
         );
-        record.ledger.set_block(Some(Block {
+        record.ledger.refusals_mut().set_block(Some(Block {
             until: LocalTime(13 * HOUR),
             named: ServiceTime(13 * HOUR),
             reason: BlockReason::Ban,
@@ -215,7 +220,7 @@ mod tests {
     /// Returns for how many hours the record still blocks.
     fn blocked(now: StoreTime, wall: i64) -> Option<i64> {
         let record = Record::decode(&record(), now, ServiceTime(wall * HOUR)).unwrap();
-        let block = record.ledger.last_block()?;
+        let block = record.ledger.refusals().last_block()?;
         Some((block.until.0 - now.since().0) / HOUR)
     }
 

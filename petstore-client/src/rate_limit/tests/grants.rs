@@ -6,8 +6,9 @@ use super::rules::{answer, at, reading, send, with_window};
 use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::quota::reading::Answer;
 use crate::rate_limit::quota::reading::{Block, Reading, RequestOutcome, ResponseHead};
-use crate::rate_limit::quota::window::{Answer, Window};
+use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::shared::division::{Claim, OpenWindow};
 use crate::rate_limit::shared::members::Members;
 use crate::rate_limit::shared::record::Record;
@@ -90,7 +91,7 @@ fn nothing_is_kept_for_others_while_one_request_asks_for_all() {
 fn one_request_goes_at_least_where_little_may_be_in_flight() {
     let mut record = pair(1_000, 100, 0);
     record.members_mut().slot(OTHER).set_reserved(0);
-    record.ledger_mut().set_unforeseen(at(10));
+    record.ledger_mut().refusals_mut().set_unforeseen(at(10));
     assert_eq!(ask(&mut record, ME, 64), 1);
 }
 
@@ -157,7 +158,7 @@ fn a_member_asks_again_when_a_response_or_an_end_is_due() {
         (0, 9_000, 1_600),
     ] {
         let mut record = pair(1_000, 900, latency);
-        record.ledger_mut().doubt();
+        record.ledger_mut().refusals_mut().doubt();
         let granted = LocalTime(at(10).0 - since * 1_000);
         record.members_mut().set_probe(OTHER, granted, at(99));
         let found = again(&mut record, 0.0);
@@ -190,7 +191,7 @@ fn a_member_asks_again_when_a_response_or_an_end_is_due() {
             record.members_mut().remove(OTHER);
         }
         let (until, reason) = (at(10 + seconds), BlockReason::Unknown);
-        record.ledger_mut().set_block(Some(Block {
+        record.ledger_mut().refusals_mut().set_block(Some(Block {
             until,
             named: ServiceTime(0),
             reason,
@@ -282,7 +283,7 @@ fn an_update_records_a_members_state_and_grants_requests() {
     };
     assert_eq!(update(&mut record, ME, &ahead).requests, 10);
     let mut doubtful = record.clone();
-    doubtful.ledger_mut().doubt();
+    doubtful.ledger_mut().refusals_mut().doubt();
     assert_eq!(update(&mut doubtful, ME, &ahead).requests, 0, "a probe");
     record.expire_members(at(14), |_| true);
     assert_eq!(record.ledger().lost(), 0);
@@ -370,13 +371,16 @@ fn the_later_block_is_in_force_of_those_that_are_not_over() {
         (Some(20), 15, Some(20)),
     ] {
         let mut record = Record::default();
-        record.ledger_mut().set_block(known.map(block));
+        record
+            .ledger_mut()
+            .refusals_mut()
+            .set_block(known.map(block));
         let report = Report {
             blocked: Some(block(told)),
             ..Report::default()
         };
         update(&mut record, ME, &report);
-        let found = record.ledger().last_block();
+        let found = record.ledger().refusals().last_block();
         assert_eq!(found, expected.map(block), "{known:?} {told}");
     }
 }

@@ -7,8 +7,9 @@ use crate::rate_limit::quota::clock::{LocalTime, SECOND};
 use crate::rate_limit::quota::decision::Decision;
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::{MaxInFlight, Policy};
+use crate::rate_limit::quota::reading::Answer;
 use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::quota::window::{Answer, Window};
+use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::shared::member::Member;
 use crate::rate_limit::shared::record::Record;
 use crate::rate_limit::shared::slot::MemberId;
@@ -198,7 +199,7 @@ fn a_member_pauses_eight_times_as_long_as_its_update_took() {
 #[test]
 fn what_a_probe_brings_is_told_at_once() {
     let mut shared = Shared::new(900);
-    shared.record.ledger_mut().doubt();
+    shared.record.ledger_mut().refusals_mut().doubt();
     shared.update(at(10), 1, 0);
     assert_eq!(shared.decide(at(10)), Decision::Send { probe: true });
     assert_eq!(shared.due(0), Some(1_500));
