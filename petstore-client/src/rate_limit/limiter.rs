@@ -7,6 +7,8 @@
 //! Where members share a record, an update may be due. Any caller that notices it starts the update.
 
 mod acquire;
+#[cfg(feature = "shared-limits")]
+mod host;
 mod snapshot;
 
 use std::sync::atomic::AtomicU64;
@@ -242,41 +244,5 @@ impl Limiter {
     fn status(&self, state: &State, now: LocalTime) -> Option<SharedStatus> {
         let exchange = self.exchange.as_ref()?;
         exchange.status(&state.engine, &state.progress, now)
-    }
-}
-
-/// What an exchange with a store needs.
-#[cfg(feature = "shared-limits")]
-impl Limiter {
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// Gives access to the engine at a time, and to the progress of the exchange.
-    pub(super) fn with_engine<T>(
-        &self,
-        access: impl FnOnce(&mut Engine, &mut ExchangeState, LocalTime) -> T,
-    ) -> T {
-        let (now, mut state) = self.lock();
-        let State {
-            engine, progress, ..
-        } = &mut *state;
-        access(engine, progress, now)
-    }
-
-    /// Returns how many calls wait for the record, and the policy of the last call.
-    pub(super) fn demand(&self) -> (u64, Policy) {
-        let (_, state) = self.lock();
-        (state.queue.wanted(&state.engine), state.policy)
-    }
-
-    /// Grants what may be sent after an update.
-    pub(super) fn after_update(&self) {
-        let (now, state) = self.lock();
-        self.after_change(now, state);
-    }
-
-    pub(super) fn wake_all(&self) {
-        self.changed.notify_waiters();
     }
 }

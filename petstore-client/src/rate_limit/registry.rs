@@ -9,7 +9,7 @@ use http::HeaderValue;
 use url::Url;
 
 use super::limiter::Limiter;
-use super::shared::host;
+use super::shared::member_limiter;
 use super::shared::store::SharedStore;
 use super::time::TimeSource;
 use crate::clock;
@@ -116,7 +116,7 @@ impl Registry {
         }
         limiters.sweep();
         let limiter = match store {
-            Some(store) => host::limiter(self.time.clone(), store, &origin, authorization),
+            Some(store) => member_limiter::create(self.time.clone(), store, &origin, authorization),
             None => Limiter::new(self.time.clone()),
         };
         limiters.by_digest.insert(digest, Arc::clone(&limiter));

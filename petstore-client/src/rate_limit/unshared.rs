@@ -28,7 +28,7 @@ pub(crate) mod store {
     pub(crate) use super::NoStore as SharedStore;
 }
 
-pub(crate) mod host {
+pub(crate) mod member_limiter {
     use std::sync::Arc;
 
     use http::HeaderValue;
@@ -37,12 +37,7 @@ pub(crate) mod host {
     use crate::rate_limit::limiter::Limiter;
     use crate::rate_limit::time::TimeSource;
 
-    pub(crate) fn limiter(
-        _: TimeSource,
-        store: &NoStore,
-        _: &str,
-        _: &HeaderValue,
-    ) -> Arc<Limiter> {
+    pub(crate) fn create(_: TimeSource, store: &NoStore, _: &str, _: &HeaderValue) -> Arc<Limiter> {
         match *store {}
     }
 }

@@ -23,4 +23,4 @@ pub(crate) mod exchange;
 
 pub(crate) mod stores;
 
-pub(crate) mod host;
+pub(crate) mod member_limiter;

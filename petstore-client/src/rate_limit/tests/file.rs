@@ -12,7 +12,8 @@ use super::waiting::acquire;
 
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::shared::host;
+use crate::rate_limit::shared::exchange::Host as _;
+use crate::rate_limit::shared::member_limiter;
 use crate::rate_limit::shared::slot::MemberId;
 use crate::rate_limit::shared::store::{
     Change, LimitStore, RecordKey, SharedStore, StoreError, StoreTime,
@@ -463,15 +464,15 @@ async fn a_fork_shares_the_limits_under_a_number_of_its_own() {
     let store: SharedStore = Arc::new(FileStore::new(folder.path()));
     let key = HeaderValue::from_static("Bearer key");
     let origin = "https://petstore.example";
-    let limiter = host::limiter(TimeSource::default(), &store, origin, &key);
+    let limiter = member_limiter::create(TimeSource::default(), &store, origin, &key);
     let send = async || {
         let permit = limiter.acquire(acquire(), |_| {}).await.unwrap();
         permit.observe(StatusCode::OK, &HeaderMap::new());
     };
-    let member = || limiter.with_engine(|engine, _, _| engine.member().unwrap().id());
+    let member = || limiter.access(|member, _, _| member.id());
     send().await;
     let parent = member();
-    limiter.with_engine(|_, progress, _| progress.set_forked());
+    limiter.access(|_, progress, _| progress.set_forked());
     send().await;
     assert_ne!(member(), parent);
     let shared = limiter.view(&Policy::default()).shared.unwrap();

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
 use crate::rate_limit::quota::policy::Policy;
+use crate::rate_limit::shared::exchange::Host as _;
 use crate::rate_limit::time::TimeSource;
 use crate::rate_limit::view::{Plan, Priority, WaitReason};
 
