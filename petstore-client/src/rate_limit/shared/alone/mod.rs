@@ -1,11 +1,15 @@
 //! What a member does while its store is unreachable. It continues, at a pace that leaves room for
 //! the members that it cannot see.
 
+mod draws;
+mod observation;
 mod pace;
 
 use std::time::Duration;
 
-use self::pace::{Advice, Draws, Observation, Pace};
+use self::draws::Draws;
+use self::observation::Observation;
+use self::pace::{Advice, Pace};
 use super::slot::MemberId;
 use crate::rate_limit::quota::clock::LocalTime;
 use crate::rate_limit::quota::decision::{Decision, Processes};
@@ -45,7 +49,7 @@ impl Alone {
             // The record counts the requests of all members as own ones.
             let own = window.own() / members.max(1);
             let others = window.own() - own + window.others(0);
-            observation(local, window, now, (own, others))
+            observation(local, window, now, own, others)
         });
         self.pace = Pace::after_loss(members, last, now, self.draws.draw());
     }
@@ -102,7 +106,7 @@ impl Alone {
         let seen = Observation {
             sent: outcome.sent(),
             in_flight: local.in_flight() + u64::from(outcome.requests()),
-            ..observation(local, window, outcome.ended(), (window.own(), others))
+            ..observation(local, window, outcome.ended(), window.own(), others)
         };
         self.pace.observe(&seen, self.draws.draw());
     }
@@ -151,7 +155,8 @@ fn observation(
     local: &Local,
     window: &Window,
     at: LocalTime,
-    (own, others): (u64, u64),
+    own: u64,
+    others: u64,
 ) -> Observation {
     let ledger = local.ledger();
     Observation {

@@ -16,6 +16,8 @@
 
 use std::time::Duration;
 
+use super::draws::exponential;
+use super::observation::{Observation, number, whole};
 use crate::rate_limit::quota::clock::{LocalTime, micros};
 use crate::rate_limit::view::Quota;
 
@@ -40,12 +42,6 @@ const MAX_DRAINS: f64 = 12.0;
 /// A drain takes at least this many latencies, however soon the reset is, because readings are one
 /// latency old.
 const MIN_DRAIN_LATENCIES: f64 = 4.0;
-/// A lower mean latency counts as this one, because a few requests in a short time say little about
-/// the pace. With 20 ms, 4 members 5 ms away use 0.91 of 300 a minute, with 100 ms 0.96.
-const MIN_LATENCY: Duration = Duration::from_millis(100);
-/// The maximum of the mean latency. It is the length of the shortest window.
-const MAX_LATENCY: Duration = Duration::from_secs(60);
-
 /// How long a member that starts waits after its first response. It counts the members that start
 /// within this time.
 const START_PAUSE: Duration = Duration::from_secs(3);
@@ -85,14 +81,7 @@ const DECAY_MARGIN: f64 = 1.3;
 /// 0.50.
 const MAX_DECAY: f64 = 2.0;
 
-/// The requests left unused at the end of a window: one for each other member, at most `MIN_KEPT`
-/// plus a sixteenth of the limit, and never more than `MAX_KEPT`. Members with old readings still
-/// send a few requests then. With a 24th instead of a sixteenth, members at 300 a minute have 12
-/// refusals instead of none. With a `MAX_KEPT` of 24, those at 1,000 a minute have 4.
-const MIN_KEPT: u64 = 2;
-const KEPT_PART: u64 = 16;
-const MAX_KEPT: u64 = 32;
-/// In its first window, a member keeps the most of them (see above), for members that start later.
+/// In its first window, a member keeps the most requests (`Observation::most_kept`), for members that start later.
 /// It does so until this long before the reset. Without that, 15 members that started after one
 /// with 64 tasks, at 300 a minute, were each refused once, which is a ban.
 const RESERVE_END: Duration = Duration::from_secs(5);
@@ -107,27 +96,6 @@ const MEASUREMENTS_OF_SOLE_USER: u32 = 8;
 /// A reading that is older than this, and older than two latencies, says little. Then a single
 /// request checks.
 const MIN_OLD: Duration = Duration::from_millis(100);
-
-/// What a response shows about the window that leaves the fewest requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Observation {
-    /// When the request was sent, and when its response came.
-    pub(crate) sent: LocalTime,
-    pub(crate) at: LocalTime,
-    pub(crate) quota: Quota,
-    pub(crate) limit: u64,
-    pub(crate) remaining: u64,
-    /// When the window was first seen, and when a request may be sent after its reset.
-    pub(crate) opened_at: LocalTime,
-    pub(crate) reset_at: LocalTime,
-    /// The known requests in this window, of this member and of others.
-    pub(crate) own: u64,
-    pub(crate) others: u64,
-    /// The requests of this member in flight, including the one that was answered.
-    pub(crate) in_flight: u64,
-    /// The mean latency.
-    pub(crate) latency: Duration,
-}
 
 /// What a member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,16 +240,16 @@ impl Pace {
             return self.advice_after_reset(last, now);
         }
         if let Phase::Counting { until, .. } = self.phase {
-            let spread = latencies_of(last, self.draw.min(MAX_SPREAD));
+            let spread = last.latencies(self.draw.min(MAX_SPREAD));
             return one_from(until.plus(spread), now);
         }
         if self.rate >= 1.0 {
-            let is_old = now.since(last.at) > MIN_OLD.max(latencies_of(last, 2.0));
+            let is_old = now.since(last.at) > MIN_OLD.max(last.latencies(2.0));
             return Advice::InFlight(if is_old { 1 } else { whole(self.rate) });
         }
         match self.wait_in_latencies(last) {
             Some(latencies) => {
-                let at = last.at.plus(latencies_of(last, latencies));
+                let at = last.at.plus(last.latencies(latencies));
                 if at < last.reset_at {
                     one_from(at, now)
                 } else {
@@ -308,11 +276,11 @@ impl Pace {
     /// would use up more than a quarter of the limit, some members send theirs late, and see the
     /// requests of the others first.
     fn advice_after_reset(&self, last: &Observation, now: LocalTime) -> Advice {
-        let rate = rate_after_reset(last);
+        let rate = last.rate_after_reset();
         if rate >= 1.0 {
             return Advice::InFlight(1);
         }
-        let spread = latencies_of(last, self.draw / rate.max(f64::MIN_POSITIVE));
+        let spread = last.latencies(self.draw / rate.max(f64::MIN_POSITIVE));
         one_from(last.reset_at.plus(spread), now)
     }
 
@@ -325,14 +293,7 @@ impl Pace {
         }
         self.others_until = self.others_until.map(|until| until.moved(by));
         if let Some(last) = &mut self.last {
-            for instant in [
-                &mut last.sent,
-                &mut last.at,
-                &mut last.opened_at,
-                &mut last.reset_at,
-            ] {
-                *instant = instant.moved(by);
-            }
+            last.shift(by);
         }
     }
 
@@ -367,8 +328,8 @@ impl Pace {
         if self.others_until.is_some_and(|until| until <= seen.at) {
             self.others_until = None;
         }
-        self.rate = rate_after_reset(&last);
-        let was_used_up = last.remaining <= most_kept(&last);
+        self.rate = last.rate_after_reset();
+        let was_used_up = last.remaining <= last.most_kept();
         let until = last.reset_at.plus(RESET_PAUSE);
         self.phase = if seen.at < until && (self.others_until.is_some() || was_used_up) {
             Phase::Counting {
@@ -385,7 +346,7 @@ impl Pace {
     fn begin_again(&mut self, seen: &Observation) {
         if self.rate == 0.0 {
             let all = self.left_in(seen).max(0.0) / self.drain(seen);
-            self.rate = (all * own_part(seen)).min(1.0);
+            self.rate = (all * seen.own_part()).min(1.0);
         }
         self.phase = Phase::Beginning;
     }
@@ -424,7 +385,7 @@ impl Pace {
 
     /// Corrects the pace by how fast the rest has fallen.
     fn measure(&mut self, seen: &Observation, since: LocalTime, remaining: u64) {
-        let latency = believed(seen.latency).as_secs_f64();
+        let latency = seen.mean_latency().as_secs_f64();
         let latencies = seen.at.since(since).as_secs_f64() / latency;
         if seen.sent < since || latencies < 0.5 {
             return;
@@ -467,7 +428,7 @@ impl Pace {
     /// Returns the number of latencies in which all members together let the rest fall by a factor
     /// of e.
     fn drain(&self, seen: &Observation) -> f64 {
-        let latency = believed(seen.latency).as_secs_f64();
+        let latency = seen.mean_latency().as_secs_f64();
         let longest = if self.in_first_window {
             FIRST_DRAIN
         } else {
@@ -486,21 +447,14 @@ impl Pace {
 
     fn kept_of(&self, seen: &Observation, now: LocalTime) -> u64 {
         if self.reserves_until(now).is_some() {
-            return most_kept(seen);
+            return seen.most_kept();
         }
         if self.others_until.is_none() {
             return 0;
         }
-        let others = whole((1.0 / own_part(seen)).round()).saturating_sub(1);
-        others.max(1).min(most_kept(seen))
+        let others = whole((1.0 / seen.own_part()).round()).saturating_sub(1);
+        others.max(1).min(seen.most_kept())
     }
-}
-
-/// Returns the maximum number of requests that are left unused at the end of a window.
-fn most_kept(seen: &Observation) -> u64 {
-    MIN_KEPT
-        .saturating_add(seen.limit / KEPT_PART)
-        .min(MAX_KEPT)
 }
 
 fn one_from(at: LocalTime, now: LocalTime) -> Advice {
@@ -508,62 +462,5 @@ fn one_from(at: LocalTime, now: LocalTime) -> Advice {
         Advice::Wait(at)
     } else {
         Advice::InFlight(1)
-    }
-}
-
-/// Returns this member's part of the requests in a window: above 0, and at most 1.
-fn own_part(seen: &Observation) -> f64 {
-    let own = number(seen.own.saturating_add(1));
-    own / (own + number(seen.others))
-}
-
-fn rate_after_reset(last: &Observation) -> f64 {
-    (number(last.limit) / 4.0 * own_part(last)).min(1.0)
-}
-
-fn believed(latency: Duration) -> Duration {
-    latency.clamp(MIN_LATENCY, MAX_LATENCY)
-}
-
-/// Returns the duration of `count` latencies; `count` is capped at a thousand.
-fn latencies_of(seen: &Observation, count: f64) -> Duration {
-    believed(seen.latency).mul_f64(count.clamp(0.0, 1_000.0))
-}
-
-/// Turns a random number from 0 up to 1 into an exponentially distributed one.
-fn exponential(draw: f64) -> f64 {
-    -(1.0 - draw).max(1e-9).ln()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "estimates of requests")]
-fn number(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "rounds down; `as` saturates"
-)]
-fn whole(number: f64) -> u64 {
-    number as u64
-}
-
-/// A sequence of random numbers (splitmix64). A member's random id is the seed.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Draws(u64);
-
-impl Draws {
-    pub(crate) fn seeded(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Returns a number from 0 (inclusive) to 1 (exclusive).
-    pub(crate) fn draw(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        number((bits ^ (bits >> 31)) >> 11) / number(1 << 53)
     }
 }

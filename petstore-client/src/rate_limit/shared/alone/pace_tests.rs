@@ -1,5 +1,6 @@
 //! Tests of the pace of a member that cannot see the others.
 
+use super::super::draws::Draws;
 use super::*;
 
 const LIMIT: u64 = 1_000;
