@@ -1,13 +1,15 @@
 //! What programs add to typed calls: headers, hooks that write headers, and a wrapped transport.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use petstore_client::rate_limit::{BoxStore, FileStore, LimitStore as _};
-use petstore_client::transport::{Builtin, Transport, TransportError};
-use petstore_client::{Bytes, ErrorKind, Method, NewPet, RequestOptions};
+use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
+use petstore_client::{Bytes, ErrorKind, HeaderValue, Method, NewPet, RequestOptions};
+use petstore_mock::Plan;
 
-use super::kit::{REX, answer, builder, http, no_pets, serve};
+use super::kit::{REX, answer, builder, http, key, mock, no_pets, serve};
 use super::wire::{Act, Wire};
 
 /// Returns the values of a header in the server's requests.
@@ -241,4 +243,47 @@ async fn a_boxed_store_passes_on_all_that_a_client_asks_of_it() {
     let shared = limits.shared.unwrap();
     assert_eq!((shared.location, shared.members), (location, 1));
     client.forget_rate_limits().await.unwrap();
+}
+
+/// A wrapper that answers all requests after the first one itself, as if no quota were left.
+struct Cache {
+    builtin: Builtin,
+    stored: Mutex<Option<http::Response<Bytes>>>,
+}
+
+impl Transport for Cache {
+    async fn send(
+        &self,
+        mut request: http::Request<Bytes>,
+    ) -> Result<http::Response<Bytes>, TransportError> {
+        let stored = self.stored.lock().unwrap().clone();
+        if let Some(stored) = stored {
+            let _unset = SendMark::take(&mut request);
+            return Ok(stored);
+        }
+        let response = self.builtin.send(request).await?;
+        let mut stored = response.clone();
+        let used_up = HeaderValue::from_static("0");
+        let headers = stored.headers_mut();
+        headers.insert("x-ratelimit-remaining", used_up);
+        *self.stored.lock().unwrap() = Some(stored);
+        Ok(response)
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_the_transport_itself_uses_no_quota() {
+    let server = mock(key(), Plan::Free).start().await.unwrap();
+    let cached = |builtin| Cache {
+        builtin,
+        stored: Mutex::default(),
+    };
+    let client = builder(server.url()).isolated_limits();
+    let client = client.wrap_transport(cached).build().unwrap();
+    for _ in 0..100 {
+        let list = client.pets().list().max_wait(Duration::ZERO);
+        assert_eq!(list.await.unwrap().len(), 20);
+    }
+    assert_eq!(server.requests(..).len(), 1);
+    assert_eq!(client.rate_limits().windows[0].remaining, 59);
 }

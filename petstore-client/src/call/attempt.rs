@@ -113,8 +113,14 @@ impl NetworkSender<'_> {
                 return Err(error);
             }
         };
-        // The limiter learns of the head at once: reading the body may take long.
-        let blocked = permit.observe(pending.status(), pending.headers());
+        let blocked = if pending.status().is_success() && !mark.may_be_sent() {
+            // The program's transport answered without the service, for example from a cache.
+            permit.not_sent();
+            None
+        } else {
+            // The limiter learns of the head at once: reading the body may take long.
+            permit.observe(pending.status(), pending.headers())
+        };
         redactor.remove(pending.headers_mut());
         let mut response = read(pending, limits).await?;
         if !response.status().is_success() {

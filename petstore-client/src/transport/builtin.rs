@@ -20,6 +20,10 @@ use crate::options::{DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_READ_TIMEOUT};
 ///
 /// It sends each request once, to its URL, and follows no redirects. Clones share their connections.
 ///
+/// A wrapper that answers a request itself, such as a cache, must [take the mark](super::SendMark) of the
+/// request. Otherwise the answer counts against the quotas, and its old headers count as new ones. The
+/// example `cache` shows one.
+///
 /// ```
 /// use petstore_client::{Bytes, Client};
 /// use petstore_client::transport::{Builtin, Transport, TransportError};

@@ -17,6 +17,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// | because it breaks before the response | may have been processed | the same | the same |
 /// | because the response is cut off | may have been processed | the same | the same |
 ///
+/// A transport can answer a request without the service, for example from a cache. It takes the mark and
+/// does not set it. Then the call uses no quota, and the client ignores the rate limits and the `Date` in
+/// the headers of a success. The call still waits before, if the key's quotas are used up.
+///
 /// A transport may send a request more than once. If one attempt was sent and marked, the service
 /// may have processed it, even if the connection of the last attempt was refused.
 ///
