@@ -107,8 +107,6 @@ impl Pet {
 }
 
 impl NewPet {
-    const FIELDS: &'static [&'static str] = &["name", "categoryId", "status"];
-
     /// Creates a pet with the two fields that the service requires.
     #[must_use]
     pub fn new(name: impl Into<String>, category_id: i64) -> Self {
@@ -138,7 +136,9 @@ impl NewPet {
         extra: &Map<String, Value>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        extra_fields::write(extra, Self::FIELDS, serializer)
+        // The service assigns the identifier.
+        let known = &Pet::FIELDS[1..];
+        extra_fields::write(extra, known, serializer)
     }
 
     /// Returns the pet that the service would create from this one with the identifier `id`. For
