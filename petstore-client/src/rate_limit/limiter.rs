@@ -10,6 +10,7 @@ mod acquire;
 #[cfg(feature = "shared-limits")]
 mod host;
 mod snapshot;
+mod wait;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, Weak};
@@ -22,7 +23,8 @@ use shuttle::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub(crate) use self::acquire::{Acquire, Permit, Wait};
+pub(crate) use self::acquire::{Acquire, Permit};
+pub(crate) use self::wait::Wait;
 use super::logged::LoggedBlocks;
 use super::queue::Queue;
 use super::quota::clock::{LocalTime, ServiceTime};

@@ -2,12 +2,13 @@
 //! time to time, until its grant has arrived or a block lasts too long for it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use super::wait::{Wait, WaitReports};
 use super::{Limiter, State, snapshot};
 use crate::clock;
 use crate::rate_limit::queue::Place;
@@ -46,33 +47,8 @@ pub(crate) struct Acquire {
     pub(crate) lease: Duration,
 }
 
-/// Why a call waits, and until when if that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait {
-    pub(crate) reason: WaitReason,
-    pub(crate) blocked: Option<Blocked>,
-}
-
 /// Numbers the places. All queues share it, because a call may continue in another key's queue.
 static PLACES: AtomicU64 = AtomicU64::new(1);
-
-/// The right to send one request now. If it is dropped without an outcome, its request counts as
-/// lost.
-#[must_use = "a permit is for sending a request"]
-pub(crate) struct Permit<'l> {
-    limiter: &'l Limiter,
-    reservation: Option<Reservation>,
-    place: Place,
-    has_waited: bool,
-}
-
-/// A call in the queue. It leaves the queue when this is dropped.
-struct InLine<'l> {
-    limiter: &'l Limiter,
-    request: Acquire,
-    place: Place,
-    grant: oneshot::Receiver<Reservation>,
-}
 
 /// What a call in the queue sees when it looks at the limiter.
 struct Look {
@@ -100,40 +76,6 @@ impl Look {
     }
 }
 
-/// Passes the waits of a call to a function, each wait once.
-struct WaitReports<R> {
-    report: R,
-    is_first_look: bool,
-    /// The reason of the last reported wait, and the end if it is a block.
-    last: Option<(WaitReason, Option<SystemTime>)>,
-}
-
-impl<R: FnMut(Wait)> WaitReports<R> {
-    fn new(report: R) -> Self {
-        Self {
-            report,
-            is_first_look: true,
-            last: None,
-        }
-    }
-
-    fn see(&mut self, look: &Look) {
-        let is_first_look = std::mem::replace(&mut self.is_first_look, false);
-        let Some(wait) = look.wait else { return };
-        let is_due = if wait.blocked.is_some() {
-            look.is_first || is_first_look
-        } else {
-            // Not at the first look: most responses arrive before the second.
-            look.is_first && !is_first_look
-        };
-        let key = (wait.reason, wait.blocked.map(|blocked| blocked.until));
-        if is_due && self.last != Some(key) {
-            self.last = Some(key);
-            (self.report)(wait);
-        }
-    }
-}
-
 impl Limiter {
     /// Waits until a request may be sent. Fails as soon as a block is known that lasts longer than
     /// the call may wait. Passes its waits to `report`: a block at once, another wait only if it
@@ -155,7 +97,7 @@ impl Limiter {
         loop {
             let changed = self.changed.notified();
             let look = self.look(&line)?;
-            reports.see(&look);
+            reports.see(look.wait, look.is_first);
             tokio::select! {
                 biased; // A grant that has arrived is taken.
                 grant = &mut line.grant => match grant {
@@ -290,6 +232,46 @@ impl Limiter {
     }
 }
 
+/// A call in the queue. It leaves the queue when this is dropped.
+struct InLine<'l> {
+    limiter: &'l Limiter,
+    request: Acquire,
+    place: Place,
+    grant: oneshot::Receiver<Reservation>,
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.grant.close();
+        let unused = self.grant.try_recv();
+        let (now, mut state) = self.limiter.lock();
+        let was_waiting = state.queue.leave(&self.request.policy, self.place);
+        if !was_waiting && unused.is_err() {
+            return;
+        }
+        if let Ok(reservation) = unused {
+            state.engine.release(reservation);
+        }
+        self.limiter.grant(&mut state, now);
+        self.limiter.follow(now, state);
+        // This waiter may have been the one that watches a test's clock. Another one must take
+        // over.
+        if self.limiter.clock.is_of_service() {
+            self.limiter.changed.notify_waiters();
+        }
+    }
+}
+
+/// The right to send one request now. If it is dropped without an outcome, its request counts as
+/// lost.
+#[must_use = "a permit is for sending a request"]
+pub(crate) struct Permit<'l> {
+    limiter: &'l Limiter,
+    reservation: Option<Reservation>,
+    place: Place,
+    has_waited: bool,
+}
+
 impl Permit<'_> {
     /// Returns the call's place in the queue, which a retry keeps.
     pub(crate) fn place(&self) -> u64 {
@@ -325,28 +307,6 @@ impl Drop for Permit<'_> {
         if let Some(reservation) = self.reservation.take() {
             self.limiter
                 .change(|engine, now| engine.record_lost(reservation, now));
-        }
-    }
-}
-
-impl Drop for InLine<'_> {
-    fn drop(&mut self) {
-        self.grant.close();
-        let unused = self.grant.try_recv();
-        let (now, mut state) = self.limiter.lock();
-        let was_waiting = state.queue.leave(&self.request.policy, self.place);
-        if !was_waiting && unused.is_err() {
-            return;
-        }
-        if let Ok(reservation) = unused {
-            state.engine.release(reservation);
-        }
-        self.limiter.grant(&mut state, now);
-        self.limiter.follow(now, state);
-        // This waiter may have been the one that watches a test's clock. Another one must take
-        // over.
-        if self.limiter.clock.is_of_service() {
-            self.limiter.changed.notify_waiters();
         }
     }
 }
