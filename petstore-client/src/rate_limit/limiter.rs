@@ -4,7 +4,7 @@
 //! grants what may be sent then, so no waiter depends on another one being polled. A grant is a
 //! reservation in a waiter's channel; it lapses if the waiter is not polled in time.
 //!
-//! Where members share a record, an update may be due. Any caller that notices it starts the update.
+//! Where members share a record, an update may be due. Any caller that notices that starts it.
 
 mod acquire;
 #[cfg(feature = "shared-limits")]
@@ -40,6 +40,7 @@ use crate::clock;
 
 /// The limiter of one key at one origin.
 pub(crate) struct Limiter {
+    /// For updates of the record, which outlive the call that starts them.
     this: Weak<Self>,
     clock: Clock,
     state: Mutex<State>,
@@ -58,6 +59,7 @@ struct State {
     announced: Option<Block>,
     /// The policy of the last call.
     policy: Policy,
+    /// What the exchange with the record is doing.
     progress: ExchangeState,
 }
 

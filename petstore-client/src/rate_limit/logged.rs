@@ -16,8 +16,8 @@ impl LoggedBlocks {
         self.count
     }
 
-    /// Returns whether to log a 429, and counts its block then. `count` is the count when the request
-    /// was sent: all requests that are in flight when a block begins are refused.
+    /// Returns whether to log a 429, and counts its block then. `count` is the count when the
+    /// request was sent: all requests that are in flight when a block begins are refused.
     pub(super) fn add(&mut self, blocked: Blocked, count: u64) -> bool {
         let was_in_flight = count < self.count;
         let is_known = self.last.is_some_and(|last| {

@@ -6,8 +6,8 @@
 //! The [guide](crate::guide::rate_limits) explains the settings.
 
 // A pure ledger records each response, a pure decision says whether a request may be sent, a queue
-// holds the waiting calls, and a registry keeps one limiter for each key and origin. Read
-// `quota::window`, `quota::ledger`, `quota::decision`, `quota::local` and `limiter` in this order.
+// holds the waiting calls, and a registry keeps one limiter for each key and origin. Read the files
+// of `quota` in the order that its `mod.rs` gives, then `queue`, `limiter` and `limiter::acquire`.
 
 pub(crate) mod view;
 

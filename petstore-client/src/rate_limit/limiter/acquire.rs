@@ -20,9 +20,9 @@ use crate::rate_limit::quota::reading::ResponseHead;
 use crate::rate_limit::shared::engine::Engine;
 use crate::rate_limit::view::{Blocked, Priority, WaitReason};
 
-/// How often a waiter checks for expired leases. It cannot rely on anybody else: the tasks that
-/// hold the leases may not be polled, and neither may the first in line. In a long queue, all but
-/// the first check less often.
+/// How often a waiting call checks for leases that have ended. It cannot rely on other tasks to do
+/// that: those that hold the leases may not be polled, and neither may the first in line. In a long
+/// queue, all but the first check less often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_PER_WAITER: Duration = Duration::from_micros(100);
 /// How often the first in line checks whether the machine was suspended. The runtime's timers stand

@@ -57,10 +57,11 @@ enum Source {
 /// began when the reset was first seen. The real window ends within that minute, and after it a
 /// probe is sent.
 ///
-/// Some services take `Date` from another clock than the resets. If a reset is minutes away by `Date`, and
-/// less than a minute by the wall clock, the estimate goes by the wall clock.
+/// Some services take `Date` from another clock than the resets. If a reset is minutes away by
+/// `Date`, and less than a minute by the wall clock, the estimate goes by the wall clock.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct ServiceClock {
+    /// The bounds of how far the service's clock is ahead of the local one, in microseconds.
     least: i64,
     most: i64,
     source: Source,

@@ -1,9 +1,9 @@
-//! Decides whether a request may be sent: a pure function of the ledger, the requests in flight, the
-//! time and the caller's policy.
+//! Decides whether a request may be sent: a pure function of the ledger, the requests in flight,
+//! the time and the caller's policy.
 //!
-//! Two numbers must allow the request. The quotas leave a number of requests (`left`), without
-//! those that are outstanding and those that are kept for other clients. And a number of requests may
-//! be in flight at once (`cap`); the `room` is what is free of it.
+//! Two numbers must allow a request. `left` is how many requests the quotas leave, without those
+//! that are outstanding or kept for other clients. `cap` is how many requests may be in flight at
+//! once; `room` is the cap without those that are in flight already.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use super::reading::Block;
 use super::window::{ASSUMED_SHARE, Window};
 use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
-/// The bounds of the cap on requests in flight. Near the end of a window, the cap of a lone process
-/// may be below the lower bound; see `BURST_PARTS`.
+/// The bounds of the cap on requests in flight. When little is left, the cap of a lone process may
+/// be below the lower bound; see `BURST_PARTS`.
 const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
-/// Near the end of a window, a lone process, or the only member of a record, has at most a fifth of
-/// the remaining requests in flight, or eight. A burst of other clients may use up the rest in the
-/// meantime, and a ban takes eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11 bans in 54
-/// runs without it, and none with it.
+/// When little is left, a lone process, or the only member of a record, has at most a fifth of that
+/// in flight, or eight requests. A burst of other clients may use up the rest in the meantime, and
+/// a ban takes eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11
+/// bans in 54 runs without it, and none with it.
 const BURST_PARTS: f64 = 5.0;
 const BURST_CAP: u64 = 8;
-/// The same part for several members that share a record: each has a round trip to the store between
-/// two requests. It applies only beside other clients.
+/// Beside other clients, several members of a record have at most half of their share of what is
+/// left in flight, because each has a round trip to the store between two requests.
 const PARTS_BESIDE_OTHERS: f64 = 2.0;
-/// The cap while the minute's quota is unknown. A ban takes 11 requests sent before its first 429 is
-/// seen (specification, section 8, rule 4, as the mock reads it).
+/// The cap while the minute's quota is unknown. A ban takes 11 requests that were sent before the
+/// first 429 came (specification, section 8, rule 4, as the mock reads it).
 const UNKNOWN_QUOTA_CAP: u64 = 5;
 /// The caps in the first two minutes after an unforeseen 429.
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
@@ -46,7 +46,7 @@ const LATE: i64 = 2 * SECOND;
 /// Whether a request may be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The request may be sent. No other request may be sent while a probe is in flight.
+    /// The request may be sent. If it must be a probe, no other one may be sent until its response.
     Send { probe: bool },
     /// Wait until the end of the block.
     WaitUntil(Block),
@@ -181,8 +181,8 @@ struct QuotaLeft {
 struct Capacity {
     /// The used-up quota that ends last.
     blocked: Option<Block>,
-    /// Whether one request must go first: while nothing is known, after a 429, and after the reset of a
-    /// used-up window.
+    /// Whether one request must go first: while nothing is known, after a 429, and after the reset
+    /// of a used-up window.
     must_probe: bool,
     /// The number of requests left by the quota that leaves the fewest, and the time to its reset.
     left: u64,
@@ -279,7 +279,7 @@ impl Question<'_> {
     }
 
     fn add(&self, capacity: &mut Capacity, quota: &QuotaLeft) {
-        // In other cases, the response to a request in flight may show that more is left.
+        // Otherwise, the response to a request in flight may show that more is left.
         if quota.left == 0 && (quota.is_used_up || self.in_flight.all == 0) {
             capacity.block(Block {
                 until: self.ledger.local_time(quota.opens),

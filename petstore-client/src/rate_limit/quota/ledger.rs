@@ -1,9 +1,9 @@
 //! All that is known of a key's limits, and how each response changes it. This code is pure: it
 //! uses no clock, lock or socket.
 //!
-//! The service counts requests for each quota, and describes one quota with every response. Within a
-//! window the service's reading only falls, and the lowest reading seen includes every answered request.
-//! The ledger therefore keeps that reading and does not count by itself. Requests in flight and lost
+//! The service counts requests for each quota, and describes one quota with every response. Within
+//! a window its reading only falls, so the lowest reading seen includes every answered request. The
+//! ledger therefore keeps that reading and does not count by itself. Requests in flight and lost
 //! requests are outstanding: the service may have counted them, and the reading does not show it.
 
 use std::cmp::Ordering;
@@ -20,7 +20,8 @@ use super::refusals::{MAX_BLOCK, Refusals};
 use super::window::{ASSUMED_SHARE, Window};
 use crate::rate_limit::view::{Plan, Quota};
 
-/// How much later than announced a window is expected to open, after one opened late.
+/// Each time a window opens later than announced, the next ones are expected this much later, in all
+/// at most `MAX_RESET_MARGIN`.
 const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
 /// How long other clients are remembered after their last request.
@@ -31,7 +32,8 @@ const LATENCY_WEIGHT: u32 = 16;
 const MAX_WINDOWS: usize = 4;
 /// Above this own share, no other client uses the key.
 const SOLE_USER_SHARE: f64 = 0.95;
-/// While this much is left, and half of the quota, other clients cannot use it up between two readings.
+/// While more than this is left, and more than half of the quota, other clients cannot use it up
+/// between two readings.
 const PLENTY: u64 = 2_048;
 
 /// What is known of a key's limits.
@@ -44,8 +46,8 @@ pub(crate) struct Ledger {
     usage: PlanUsage,
     /// How much later than announced windows have been seen to open.
     reset_margin: Duration,
-    /// The own share, from 0 to 1: the part of all requests with the key that was sent from here. It
-    /// was measured in the last window.
+    /// The own share, from 0 to 1: the part of all requests with the key that was sent from here, as
+    /// measured in the last window.
     own_share: Option<f64>,
     /// Until when other clients are assumed to use the key.
     other_clients_until: Option<ServiceTime>,
@@ -53,7 +55,8 @@ pub(crate) struct Ledger {
     seen_at: Option<LocalTime>,
     /// The running mean of the time from sending a request to the head of its response.
     latency: Duration,
-    /// Whether others may use the key now, even if no reading has shown any.
+    /// Whether other clients are assumed to use the key, even if no reading has shown any. A member
+    /// assumes that while its store is unreachable.
     #[serde(skip)]
     assumes_others: bool,
 }

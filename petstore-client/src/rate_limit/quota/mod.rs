@@ -1,5 +1,5 @@
-//! The quotas of one key, as one process knows them: pure rules without a clock, a lock or a socket. Read
-//! `window`, `ledger`, `decision` and `local` in this order.
+//! The quotas of one key, as one process knows them: pure rules without a clock, a lock or a socket.
+//! Read `reading`, `window`, `refusals`, `ledger`, `policy`, `decision` and `local` in this order.
 
 pub(crate) mod clock;
 pub(crate) mod outstanding;

@@ -19,6 +19,7 @@ const MIN_SAMPLE: u64 = 8;
 /// The own share (see [`Window::own_share`]) that is assumed if other clients may use the key.
 pub(crate) const ASSUMED_SHARE: f64 = 0.25;
 
+/// One window of a quota: what its readings show, and how many requests are own ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Window {
     quota: Quota,
@@ -26,10 +27,11 @@ pub(crate) struct Window {
     /// The lowest reading seen. Within a window, the service's reading only falls.
     remaining: u64,
     reset: ServiceTime,
-    /// The reset when the window was opened.
+    /// The reset when the window was opened. In a sliding window, the reset moves.
     anchor: ServiceTime,
     opened_at: LocalTime,
-    /// How many requests were left when, of the own ones, only the opening one was counted.
+    /// How many requests were left when the window was opened, if no other own request than the
+    /// opening one had been counted.
     opened_with: u64,
     /// Own answered requests in this window, without the one that opened it.
     own: u64,
@@ -40,8 +42,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Opens the first window of a quota. If more of it is used than own requests explain, other
-    /// clients may use the key.
+    /// Opens the first window of a quota. `share` is the own share so far. If more of the quota is used
+    /// than own requests explain, other clients may use the key.
     pub(crate) fn open(reading: Reading, answer: &Answer, share: Option<f64>) -> Self {
         let answered = u64::from(answer.counted.max(1));
         let is_explained = reading.limit - reading.remaining <= answered + answer.outstanding;
@@ -104,8 +106,8 @@ impl Window {
         self.own < MAX_COUNT && self.remaining <= self.limit
     }
 
-    /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a day's
-    /// quota in one plan and a minute's in another.
+    /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a
+    /// day's quota in one plan and a minute's in another.
     pub(crate) fn describes(&self, reading: &Reading, service_now: ServiceTime) -> bool {
         let quota = reading.quota(service_now);
         // In its last hour, a day's quota may look like an hour's.
@@ -125,7 +127,8 @@ impl Window {
     }
 
     /// Records a reading of this quota: of this window, or of the next one, which it opens. Returns
-    /// whether it has opened the next one.
+    /// whether it has opened the next one. `share` is the own share so far, and `has_passed` says
+    /// whether the reset is over.
     pub(crate) fn record(
         &mut self,
         reading: &Reading,
@@ -177,7 +180,7 @@ impl Window {
         self.own
     }
 
-    /// Returns the least number of requests of other clients in this window.
+    /// Returns how many requests other clients have sent in this window, at least.
     pub(crate) fn others(&self, outstanding: u64) -> u64 {
         let used = self.opened_with.saturating_sub(self.remaining);
         let others = used.saturating_sub(self.own + outstanding);
@@ -189,20 +192,19 @@ impl Window {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }
 
-    /// Returns the own share of the requests in this window, if enough are known. Outstanding requests
-    /// count as own.
+    /// Returns the own share: the part of the requests in this window that are own ones. It is known
+    /// after a few requests. Outstanding requests count as own.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a ratio of requests in one window"
     )]
     pub(crate) fn own_share(&self, outstanding: u64) -> Option<f64> {
         let (own, others) = (self.own + 1, self.others(outstanding));
-        let (here, all) = (own as f64, own as f64 + others as f64);
+        let (own, all) = (own as f64, own as f64 + others as f64);
         match self.prior {
-            // A share computed from few requests is unreliable, so earlier knowledge counts as
-            // well.
-            Some(prior) => Some((here + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
-            None => (all >= MIN_SAMPLE as f64).then(|| here / all),
+            // Few requests say little, so the share from before counts as well.
+            Some(prior) => Some((own + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
+            None => (all >= MIN_SAMPLE as f64).then(|| own / all),
         }
     }
 }

@@ -45,8 +45,8 @@ const MIN_DRAIN_LATENCIES: f64 = 4.0;
 /// How long a member that starts waits after its first response. It counts the members that start
 /// within this time.
 const START_PAUSE: Duration = Duration::from_secs(3);
-/// How long a member waits after a reset. The members' estimates of the service's clock differ by up to
-/// a second, because `Date` has whole seconds.
+/// How long a member waits after a reset. The members' estimates of the service's clock differ by up
+/// to a second, because `Date` has whole seconds.
 const RESET_PAUSE: Duration = Duration::from_secs(1);
 /// A member's second request comes up to this many latencies after the pause, at random.
 const MAX_SPREAD: f64 = 3.0;
@@ -81,9 +81,9 @@ const DECAY_MARGIN: f64 = 1.3;
 /// 0.50.
 const MAX_DECAY: f64 = 2.0;
 
-/// In its first window, a member keeps the most requests (`Observation::most_kept`), for members that start later.
-/// It does so until this long before the reset. Without that, 15 members that started after one
-/// with 64 tasks, at 300 a minute, were each refused once, which is a ban.
+/// In its first window, a member keeps the most requests (`Observation::most_kept`), for members that
+/// start later. It does so until this long before the reset. Without that, 15 members that started
+/// after one with 64 tasks, at 300 a minute, were each refused once, which is a ban.
 const RESERVE_END: Duration = Duration::from_secs(5);
 
 /// A member that sees nobody doubles its pace if there is room for this many times its pace. It has
@@ -406,7 +406,8 @@ impl Pace {
         self.most_in_flight = 0;
     }
 
-    /// Returns the pace after a measurement. `all` is how many requests all members may have in flight.
+    /// Returns the pace after a measurement. `all` is how many requests all members may have in
+    /// flight.
     fn corrected(&self, room: f64, left: f64, all: f64) -> f64 {
         let (rate, most) = if self.others_until.is_some() {
             let change = room.min(room.sqrt()).clamp(MIN_CHANGE, MAX_CHANGE);
