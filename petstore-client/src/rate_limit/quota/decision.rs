@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
 use super::ledger::Ledger;
+use super::others::ASSUMED_SHARE;
 use super::plan::PlanLeft;
 use super::policy::{Policy, part};
 use super::reading::Block;
-use super::window::{ASSUMED_SHARE, Window};
+use super::window::Window;
 use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
 /// The bounds of the cap on requests in flight. When little is left, the cap of a lone process may
@@ -299,7 +300,7 @@ impl Question<'_> {
             Processes::Several(members) => members,
             Processes::Unseen { kept, .. } => return kept,
         };
-        match self.ledger.share_beside_others() {
+        match self.ledger.others().share() {
             Some(share) if self.policy.has_whole_quota() => one_for_each(share, processes),
             _ => 0,
         }

@@ -12,26 +12,23 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, ServiceClock, ServiceTime};
+use super::others::OtherClients;
 use super::outstanding::{LostRequests, MAX_COUNT};
 use super::plan::{PlanLeft, PlanUsage};
 use super::policy::Policy;
 use super::reading::{Answer, Block, Reading, RequestOutcome, ResponseHead};
 use super::refusals::{MAX_BLOCK, Refusals};
-use super::window::{ASSUMED_SHARE, Window};
+use super::window::Window;
 use crate::rate_limit::view::{Plan, Quota};
 
 /// Each time a window opens later than announced, the next ones are expected this much later, in all
 /// at most `MAX_RESET_MARGIN`.
 const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
-/// How long other clients are remembered after their last request.
-const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
 /// A response changes the mean latency by one part in this many.
 const LATENCY_WEIGHT: u32 = 16;
 /// The maximum number of windows that are kept. A service has two quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
-/// Above this own share, no other client uses the key.
-const SOLE_USER_SHARE: f64 = 0.95;
 /// While more than this is left, and more than half of the quota, other clients cannot use it up
 /// between two readings.
 const PLENTY: u64 = 2_048;
@@ -46,19 +43,11 @@ pub(crate) struct Ledger {
     usage: PlanUsage,
     /// How much later than announced windows have been seen to open.
     reset_margin: Duration,
-    /// The own share, from 0 to 1: the part of all requests with the key that was sent from here, as
-    /// measured in the last window.
-    own_share: Option<f64>,
-    /// Until when other clients are assumed to use the key.
-    other_clients_until: Option<ServiceTime>,
+    others: OtherClients,
     /// The latest time at which the service can have written the last reading.
     seen_at: Option<LocalTime>,
     /// The running mean of the time from sending a request to the head of its response.
     latency: Duration,
-    /// Whether other clients are assumed to use the key, even if no reading has shown any. A member
-    /// assumes that while its store is unreachable.
-    #[serde(skip)]
-    assumes_others: bool,
 }
 
 /// The changes made by recording an outcome.
@@ -175,6 +164,14 @@ impl Ledger {
         &self.windows
     }
 
+    pub(crate) fn others(&self) -> &OtherClients {
+        &self.others
+    }
+
+    pub(crate) fn others_mut(&mut self) -> &mut OtherClients {
+        &mut self.others
+    }
+
     pub(crate) fn refusals(&self) -> &Refusals {
         &self.refusals
     }
@@ -225,20 +222,11 @@ impl Ledger {
         self.clock.local(at)
     }
 
-    /// Sets whether others may use the key now, even if no reading has shown any.
-    pub(crate) fn assume_others(&mut self, assumes_others: bool) {
-        self.assumes_others = assumes_others;
-    }
-
     /// Returns how much later than announced a window is assumed to open. Another client may have
     /// got a `Retry-After`, which is rounded up to whole seconds. It applies to the key: a request
     /// that comes before it has elapsed counts towards a ban.
     pub(crate) fn reset_margin(&self, service_now: ServiceTime) -> Duration {
-        let beside_others = self.assumes_others
-            || self
-                .other_clients_until
-                .is_some_and(|until| service_now < until);
-        if beside_others {
+        if self.others.are_known(service_now) {
             self.reset_margin.max(RESET_MARGIN_STEP)
         } else {
             self.reset_margin
@@ -249,22 +237,11 @@ impl Ledger {
         service_now >= window.reset().plus(self.reset_margin(service_now))
     }
 
-    /// Returns the own share, if other clients are known or assumed to use the key.
-    pub(crate) fn share_beside_others(&self) -> Option<f64> {
-        let assumed = if self.assumes_others {
-            ASSUMED_SHARE
-        } else {
-            1.0
-        };
-        let share = self.own_share.map_or(assumed, |share| share.min(assumed));
-        (share < SOLE_USER_SHARE).then_some(share)
-    }
-
     /// Returns the own share, if other clients could use up the rest between two readings.
     pub(crate) fn contested_share(&self) -> Option<f64> {
         let is_scarce = |window: &Window| window.remaining() <= PLENTY.max(window.limit() / 2);
         if self.windows.iter().any(is_scarce) {
-            self.share_beside_others()
+            self.others.share()
         } else {
             None
         }
@@ -363,7 +340,7 @@ impl Ledger {
     fn learn(&mut self, reading: Option<Reading>, answer: &Answer) -> bool {
         let service_now = answer.service_now;
         let margin = self.reset_margin(service_now);
-        let mut share = self.own_share;
+        let mut share = self.others.own_share();
         let (mut is_described, mut opened_next) = (false, false);
         self.windows.retain_mut(|window| {
             let has_passed = service_now >= window.reset().plus(margin);
@@ -386,10 +363,7 @@ impl Ledger {
             share = window.own_share(answer.outstanding).or(share);
             self.add_window(window);
         }
-        self.own_share = share;
-        if self.share_beside_others().is_some() {
-            self.other_clients_until = Some(service_now.plus(OTHER_CLIENTS_REMEMBERED));
-        }
+        self.others.observe(share, service_now);
         opened_next
     }
 
@@ -417,25 +391,13 @@ impl Ledger {
         ledger
     }
 
-    pub(crate) fn own_share(&self) -> Option<f64> {
-        self.own_share
-    }
-
     /// Sets the own share, as if readings until `seen_at` had shown it.
     pub(crate) fn set_own_share(&mut self, share: f64, seen_at: LocalTime) {
-        (self.own_share, self.seen_at) = (Some(share), Some(seen_at));
-    }
-
-    /// Sets until when other clients are remembered.
-    pub(crate) fn remember_others(&mut self, until: ServiceTime) {
-        self.other_clients_until = Some(until);
+        self.others.set_own_share(share);
+        self.seen_at = Some(seen_at);
     }
 
     pub(crate) fn set_latency(&mut self, latency: Duration) {
         self.latency = latency;
-    }
-
-    pub(crate) fn assumes_others(&self) -> bool {
-        self.assumes_others
     }
 }

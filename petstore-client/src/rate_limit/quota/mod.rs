@@ -2,6 +2,7 @@
 //! Read `reading`, `window`, `refusals`, `ledger`, `policy`, `decision` and `local` in this order.
 
 pub(crate) mod clock;
+pub(crate) mod others;
 pub(crate) mod outstanding;
 pub(crate) mod plan;
 pub(crate) mod policy;

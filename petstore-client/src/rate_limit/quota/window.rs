@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{LocalTime, SECOND, ServiceTime};
+use super::others::ASSUMED_SHARE;
 use super::outstanding::MAX_COUNT;
 use super::reading::{Answer, Reading};
 use crate::rate_limit::view::Quota;
@@ -16,8 +17,6 @@ const SAME_WINDOW: i64 = 2 * SECOND;
 const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
 /// The weight of earlier knowledge when the own share is computed, in requests.
 const MIN_SAMPLE: u64 = 8;
-/// The own share (see [`Window::own_share`]) that is assumed if other clients may use the key.
-pub(crate) const ASSUMED_SHARE: f64 = 0.25;
 
 /// One window of a quota: what its readings show, and how many requests are own ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -371,7 +371,7 @@ impl Member {
             return None;
         }
         let mut ledger = self.ledger().clone();
-        ledger.assume_others(false);
+        ledger.others_mut().assume(false);
         Some(Record::new(ledger, self.members.clone()))
     }
 
@@ -555,7 +555,7 @@ impl Member {
         self.members.slot(id).set_reserved(self.local.in_flight());
         let ledger = self.local.ledger_mut();
         ledger.lose(reserved, now);
-        ledger.assume_others(true);
+        ledger.others_mut().assume(true);
         if knows_record {
             self.alone.lose_store(&self.local, members, now);
         } else {

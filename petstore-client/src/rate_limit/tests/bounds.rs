@@ -92,10 +92,13 @@ fn a_window_that_opens_late_repeatedly_is_waited_for_longer() {
 #[test]
 fn other_clients_are_remembered_for_five_minutes() {
     let mut local = with_window(100, 90);
-    assert_eq!(local.ledger().own_share(), Some((1.0 + 2.0) / (1.0 + 8.0)));
+    assert_eq!(
+        local.ledger().others().own_share(),
+        Some((1.0 + 2.0) / (1.0 + 8.0))
+    );
     let margins = |local: &Local| [299, 300].map(|now| local.ledger().reset_margin(service(now)));
     assert_eq!(margins(&local), [secs(1), secs(0)]);
-    local.ledger_mut().assume_others(true);
+    local.ledger_mut().others_mut().assume(true);
     assert_eq!(margins(&local), [secs(1), secs(1)]);
 }
 
@@ -257,7 +260,7 @@ fn settled_losses_were_not_sent_by_other_clients() {
     }
     let asking = send(&mut local, 3);
     answer(&mut local, asking, 3, reading(100, 88, 60));
-    assert_eq!(local.ledger().own_share(), Some(1.0));
+    assert_eq!(local.ledger().others().own_share(), Some(1.0));
 }
 
 #[test]

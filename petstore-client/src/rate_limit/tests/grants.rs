@@ -41,7 +41,8 @@ fn contested(limit: u64, used: u64) -> Record {
     record.ledger_mut().set_own_share(0.5, at(0));
     record
         .ledger_mut()
-        .remember_others(ServiceTime(100 * SECOND));
+        .others_mut()
+        .remember(ServiceTime(100 * SECOND));
     record
 }
 

@@ -248,7 +248,7 @@ fn a_member_without_the_store_counts_others_requests_as_lost() {
     shared.send(at(10), 1, 0);
     let limits = |member: &Member| {
         let local = member.local();
-        let is_alone = local.ledger().assumes_others();
+        let is_alone = local.ledger().others().are_assumed();
         (local.in_flight(), local.unresolved(), is_alone)
     };
     shared.member.update_failed(at(10), None);
@@ -267,7 +267,7 @@ fn a_member_without_the_store_counts_others_requests_as_lost() {
         shared
             .member
             .copy()
-            .is_some_and(|copy| !copy.ledger().assumes_others())
+            .is_some_and(|copy| !copy.ledger().others().are_assumed())
     );
     let mut idle = Shared::new(900);
     idle.member.update_failed(at(10), None);

@@ -276,7 +276,7 @@ fn a_lost_request_is_settled_by_one_that_did_not_overtake_it() {
     answer(&mut local, later, 2, reading(100, 96, 60));
     assert_eq!(local.unresolved(), 0);
     assert_eq!(
-        local.ledger().own_share(),
+        local.ledger().others().own_share(),
         None,
         "the missing requests are the lost ones, not those of other clients"
     );
