@@ -58,6 +58,12 @@ use crate::error::{CliError, Kind};
 use crate::global::GlobalArgs;
 use crate::output::text;
 
+/// Sets the crypto provider of all clients. If one is already installed, that one stays.
+fn install_crypto_provider() {
+    #[cfg(feature = "rustls")]
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Runs the program, and returns its exit code.
 pub async fn run(env: Env) -> u8 {
     if completions::are_requested(&env) {
@@ -65,9 +71,7 @@ pub async fn run(env: Env) -> u8 {
         let _ = completions::complete(env, args::tree());
         return 0;
     }
-    // Sets the crypto provider of all clients. If one is already installed, that one stays.
-    #[cfg(feature = "rustls")]
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    install_crypto_provider();
     let (global, command) = match args::parse(&env) {
         Ok(Args { global, command }) => (global, Ok(command)),
         Err(mistake) => (GlobalArgs::of_mistyped(&env.args), Err(mistake)),

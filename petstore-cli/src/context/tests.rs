@@ -214,6 +214,7 @@ async fn a_result_that_cannot_be_written_is_the_last_error() {
 
 /// Gets a pet, which is deprecated, and ends.
 async fn end_after_deprecated(options: &[&str], result: Result<(), CliError>) -> (u8, String) {
+    crate::install_crypto_provider();
     let builder = MockServer::builder().key("k", Plan::Free);
     let server = builder.start().await.unwrap();
     let (context, stderr) = Start {
