@@ -274,8 +274,7 @@ impl Ledger {
                     .observe_date_and_reset(received, date, reading.reset, wait);
             }
         } else if let Some(reading) = &head.reading {
-            self.clock
-                .observe_reset(received, reading.reset, head.retry_after);
+            self.clock.observe_reset(received, reading.reset, wait);
         }
     }
 

@@ -520,3 +520,17 @@ fn a_block_ends_on_time_where_the_services_clock_is_set() {
         assert_eq!(until(&local, 2), Some(31), "{by}");
     }
 }
+
+#[test]
+fn the_wait_of_a_server_error_says_nothing_of_the_reset() {
+    let mut local = new();
+    let request = send(&mut local, 0);
+    let head = ResponseHead {
+        status: 503,
+        date: None,
+        reading: reading(2, 0, 50),
+        retry_after: Some(Duration::from_secs(5)),
+    };
+    local.record_response(request, at(0), &head);
+    assert!(until(&local, 1) >= Some(50));
+}
