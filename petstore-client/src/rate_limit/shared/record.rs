@@ -236,16 +236,42 @@ mod tests {
         assert_eq!(blocked(at(2, 0), 11), Some(2));
         // The wall clock was set back in between, so by this clock no time has passed.
         assert_eq!(blocked(at(2, 0), 1), Some(3));
-        for (epoch, reserved) in [(2, 0), (1, 5)] {
-            let hours = if epoch == 1 { 11 } else { 0 };
+        for (epoch, hours, reserved) in [(2, 0, 0), (2, 11, 0), (1, 11, 5)] {
             let decoded = Record::decode(&record(), at(epoch, hours), ServiceTime(11 * HOUR));
-            assert_eq!(decoded.unwrap().members.reserved(), reserved, "{epoch}");
+            let decoded = decoded.unwrap().members.reserved();
+            assert_eq!(decoded, reserved, "{epoch}, {hours}");
         }
     }
 
     #[test]
     fn a_record_from_the_future_is_from_before_a_clock_change() {
         assert_eq!(blocked(at(1, 4), 11), Some(2));
+    }
+
+    #[test]
+    fn a_merge_keeps_the_later_ledger_and_the_longest_block() {
+        let seen = |hour: i64, blocked_until: i64| {
+            let (now, service) = (LocalTime(hour * HOUR), ServiceTime(hour * HOUR));
+            let window = Window::open(
+                reading(100, 50, 60).unwrap(),
+                &Answer::at(now, service),
+                None,
+            );
+            let mut ledger = Ledger::with_window(now, service, window);
+            ledger.refusals_mut().set_block(Some(Block {
+                until: LocalTime(blocked_until * HOUR),
+                named: ServiceTime(blocked_until * HOUR),
+                reason: BlockReason::Unknown,
+            }));
+            Record::new(ledger, Members::default())
+        };
+        for [first, second] in [[(1, 5), (2, 4)], [(2, 4), (1, 5)]] {
+            let mut merged = seen(first.0, first.1);
+            merged.merge(seen(second.0, second.1), LocalTime(3 * HOUR));
+            assert_eq!(merged.ledger.seen_at(), Some(LocalTime(2 * HOUR)));
+            let block = merged.ledger.refusals().last_block().unwrap();
+            assert_eq!(block.until, LocalTime(5 * HOUR));
+        }
     }
 
     #[test]

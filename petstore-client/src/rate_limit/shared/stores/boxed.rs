@@ -67,3 +67,62 @@ impl fmt::Debug for BoxStore {
         f.debug_tuple("BoxStore").field(&self.location()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    /// A store that records which member has left.
+    struct Recorder(Arc<Mutex<Option<MemberId>>>);
+
+    impl LimitStore for Recorder {
+        async fn update(&self, _: &RecordKey, _: Change<'_>) -> Result<(), StoreError> {
+            Err(StoreError::new("not this one"))
+        }
+
+        async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
+            Err(StoreError::new("nothing to forget"))
+        }
+
+        fn location(&self) -> Cow<'_, str> {
+            "here".into()
+        }
+
+        fn is_alive(&self, _: &RecordKey, member: MemberId) -> Option<bool> {
+            Some(member == MemberId(1))
+        }
+
+        fn has_left(&self, _: &RecordKey, member: MemberId) {
+            *self.0.lock().unwrap() = Some(member);
+        }
+
+        fn time_limit(&self) -> Duration {
+            Duration::from_secs(7)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_boxed_store_does_all_that_the_store_does() {
+        let left = Arc::default();
+        let store = BoxStore::new(Recorder(Arc::clone(&left)));
+        let key = RecordKey::of(
+            "https://petstore.example",
+            &HeaderValue::from_static("Bearer key"),
+        );
+        let mut apply = |_: Option<&[u8]>, _| Vec::new();
+        let updated = store.update(&key, Change::new(MemberId(1), &mut apply));
+        assert!(updated.await.unwrap_err().to_string().contains("not this"));
+        let forgotten = store.forget(Some(&key)).await.unwrap_err();
+        assert!(forgotten.to_string().contains("nothing to"));
+        assert_eq!(store.location(), "here");
+        assert_eq!(store.is_alive(&key, MemberId(1)), Some(true));
+        assert_eq!(store.is_alive(&key, MemberId(2)), Some(false));
+        store.has_left(&key, MemberId(2));
+        assert_eq!(*left.lock().unwrap(), Some(MemberId(2)));
+        assert_eq!(store.time_limit(), Duration::from_secs(7));
+    }
+}
