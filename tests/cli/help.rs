@@ -44,6 +44,7 @@ async fn the_first_page_and_the_topics_name_all_commands_and_formats() {
         );
     }
     let (output, options) = (printed("help output").await, printed("help options").await);
+    let readme = include_str!("../../petstore-cli/README.md");
     for format in follow(Petstore::bare(), &["pets", "list", "-o", ""]).await {
         assert!(
             output.contains(&format!("\n  {format} ")),
@@ -52,6 +53,10 @@ async fn the_first_page_and_the_topics_name_all_commands_and_formats() {
         assert!(
             options.contains(&format!(" {format}")),
             "{format} is missing in\n{options}"
+        );
+        assert!(
+            readme.contains(&format!("`{format}`")),
+            "{format} is missing in petstore-cli/README.md"
         );
     }
 }

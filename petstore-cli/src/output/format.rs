@@ -38,6 +38,21 @@ impl OutputFormat {
             Self::Table | Self::Json | Self::Ndjson | Self::Id => false,
         }
     }
+
+    /// Returns whether an interrupted file can be continued: each record stands alone, whatever
+    /// comes before it.
+    pub(crate) fn can_continue(self) -> bool {
+        match self {
+            Self::Ndjson | Self::Csv | Self::Tsv | Self::Id => true,
+            Self::Table | Self::Json => false,
+        }
+    }
+
+    /// Returns the name, as in `-o NAME`.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 /// Writes a document, on one line, or indented at a depth.

@@ -149,14 +149,16 @@ impl Output {
             self.filter(&jq, Value::Array(held))?;
             return Ok(None);
         }
+        if self.is_empty {
+            self.write_header()?;
+        }
         match self.format {
             OutputFormat::Table => self.write_table(&held)?,
             OutputFormat::Json => {
                 self.out
                     .write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
             }
-            OutputFormat::Csv if self.is_empty => self.csv_header()?,
-            _ => {}
+            OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::Id => {}
         }
         // Notes about the result must come after it.
         self.out.flush()?;
@@ -262,19 +264,28 @@ impl Output {
         Ok(())
     }
 
-    fn csv_header(&mut self) -> io::Result<()> {
-        if self.columns.is_empty() {
-            return Ok(());
-        }
+    /// Writes the names of the columns before the first record of a streamed format, if the format
+    /// has such a line.
+    fn write_header(&mut self) -> io::Result<()> {
         let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
-        format::csv(names, self.options.screen(), &mut self.out)
+        match self.format {
+            OutputFormat::Csv if !self.columns.is_empty() => {
+                format::csv(names, self.options.screen(), &mut self.out)
+            }
+            OutputFormat::Csv
+            | OutputFormat::Table
+            | OutputFormat::Json
+            | OutputFormat::Ndjson
+            | OutputFormat::Tsv
+            | OutputFormat::Id => Ok(()),
+        }
     }
 
     /// Writes a record in a streamed format.
     fn write(&mut self, record: &Value) -> Result<(), CliError> {
         let is_first = std::mem::replace(&mut self.is_empty, false);
-        if is_first && self.format == OutputFormat::Csv {
-            self.csv_header()?;
+        if is_first {
+            self.write_header()?;
         }
         let record = &*self.projected(record);
         let (screen, out) = (self.options.screen(), &mut self.out.clone());

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::part_file::{Mark, PartFile, Selection};
 use super::{MAX_PAGE, PETS, StatusFilter, select};
 use crate::context::Context;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, either};
 use crate::output::{Output, OutputFormat, Printer};
 use crate::session::Purpose;
 use crate::status::Progress;
@@ -87,22 +87,18 @@ fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat, CliError>
         Some("json") => OutputFormat::Json,
         _ => OutputFormat::Ndjson,
     });
-    match format {
-        OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::Id => {
-            Ok(format)
-        }
-        OutputFormat::Json | OutputFormat::Table => {
-            let name = name(format);
-            let problem = format!("an export into a file is ndjson, csv, tsv or id, not {name}");
-            let hint = format!("`petstore pets export -o {name} > FILE` writes {name}");
-            Err(CliError::usage(problem).hint(hint))
-        }
+    if format.can_continue() {
+        return Ok(format);
     }
-}
-
-fn name(format: OutputFormat) -> String {
-    let value = format.to_possible_value();
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
+    let formats = OutputFormat::value_variants().iter();
+    let formats: Vec<String> = formats
+        .filter(|format| format.can_continue())
+        .map(|format| format.name())
+        .collect();
+    let (formats, name) = (either(&formats), format.name());
+    let problem = format!("an export into a file is {formats}, not {name}");
+    let hint = format!("`petstore pets export -o {name} > FILE` writes {name}");
+    Err(CliError::usage(problem).hint(hint))
 }
 
 impl<'a> ExportJob<'a> {
@@ -131,7 +127,7 @@ impl<'a> ExportJob<'a> {
         let selection = Selection {
             base_url: client.base_url().to_string(),
             status,
-            format: name(format),
+            format: format.name(),
             fields: printer.fields().map(<[String]>::to_vec),
         };
         let mut file = PartFile::open(path, system)?;
