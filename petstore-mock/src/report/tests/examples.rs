@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::recording::{broken, judge};
-use crate::report::Severity;
+use crate::report::{Rule, Severity};
 
 /// Panics unless the exchanges break exactly these rules. Notices count where `rules` names one.
 #[track_caller]
@@ -11,7 +11,7 @@ fn expect(name: &str, rules: &str, lines: &[String]) {
     let report = judge(lines.iter().map(String::as_str));
     let expected: BTreeSet<String> = rules.split_whitespace().map(str::to_owned).collect();
     let is_notice = |rule: &String| {
-        let rule: crate::report::Rule = rule.parse().unwrap();
+        let rule: Rule = rule.parse().unwrap();
         rule.about().severity == Severity::Notice
     };
     let least = if expected.iter().any(is_notice) {
@@ -56,6 +56,37 @@ fn each(count: u32, line: impl Fn(u32) -> String) -> Vec<String> {
 }
 
 const FAILS: &str = "GET /v1/pets 503";
+
+/// Returns requests that break a rule.
+fn example(rule: Rule) -> Vec<String> {
+    let one = |request: &str| lines(&format!("1+0.01 1<0.001 GET {request}"));
+    match rule {
+        Rule::ToldToWait => row(&[1.0], "GET /v1/pets 429 wait=2"),
+        Rule::BackOff => row(&[0.001; 3], FAILS),
+        Rule::RepeatedPost => row(&[1.0], "POST /v1/pets 500 body={}"),
+        Rule::KeyInUrl => one("/v1/pets?k=x 200 key-in=k"),
+        Rule::RetryAfter => row(&[5.0], "GET /v1/pets 503 wait=10"),
+        Rule::RepeatedError => row(&[1.0; 4], "POST /v1/pets 400 body={}"),
+        Rule::KeyScheme => one("/v1/pets 401 other-scheme"),
+        Rule::SteadyRetry => row(&[1.0; 5], FAILS),
+        Rule::QuotaIgnored => lines(
+            "1+0.01 1 GET /v1/pets 200 remaining=0 reset=60
+         2+0.01 1 GET /v1/pets 429 wait=58 remaining=0 reset=60",
+        ),
+        Rule::Deprecated => one("/v1/pets/1 200"),
+        Rule::KeepAlive => each(10, |n| format!("{n}+0.01 {n}<0.001 GET /v1/pets 200")),
+        Rule::UserAgent => one("/v1/pets 200 agent="),
+    }
+}
+
+#[test]
+fn each_rule_is_broken_by_its_example() {
+    for rule in Rule::ALL {
+        let report = judge(example(*rule).iter().map(String::as_str));
+        let found = broken(&report, Severity::Notice);
+        assert!(found.contains(&rule.to_string()), "{rule}: {report}");
+    }
+}
 
 #[test]
 fn told_to_wait() {
