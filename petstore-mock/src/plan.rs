@@ -248,13 +248,17 @@ mod tests {
         let openapi = include_str!("../openapi.yaml");
         let flags = include_str!("cli/flags.rs");
         let exec = include_str!("cli/exec.rs");
+        let builder = include_str!("server/builder.rs");
+        let guide = include_str!("../guide/specification.md");
         let names = PlanName::VARIANTS.iter();
         let names: Vec<&str> = names.map(Into::into).collect();
         for name in &names {
             let key = format!("{name}-key");
             let plan = name.parse().unwrap();
             assert!(DEFAULT_KEYS.contains(&(&*key, plan)), "{key}");
-            assert!(openapi.contains(&format!("`{key}`")), "{key}");
+            for text in [openapi, builder, guide] {
+                assert!(text.contains(&format!("`{key}`")), "{key}");
+            }
             assert!(flags.contains(&format!("{key}={name}")), "{key}");
         }
         let pattern = format!("pattern: '^({}(", names.join("|"));

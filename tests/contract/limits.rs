@@ -2,12 +2,60 @@
 
 use std::time::Duration;
 
-use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::rate_limit::{self, BlockReason, Quota};
 use petstore_client::{Client, ClientBuilder};
 use petstore_mock::{MockServer, Plan};
 
 use super::{START, at, frozen, watched};
 use crate::client::reason;
+
+/// Returns the client's quotas of a plan in the specification.
+fn plan_of_client(name: &str) -> Option<rate_limit::Plan> {
+    match name {
+        "Free" => Some(rate_limit::Plan::FREE),
+        "Pro" => Some(rate_limit::Plan::PRO),
+        "Business" => Some(rate_limit::Plan::BUSINESS),
+        "Enterprise" => None,
+        other => panic!("which quotas has the plan {other} in the client?"),
+    }
+}
+
+/// Returns the rows of the table of plans in a text.
+fn rows_of_plans(text: &str) -> Vec<Vec<String>> {
+    let mut lines = text.lines().map(str::trim);
+    lines.find(|line| line.starts_with("| plan |")).unwrap();
+    let rows = lines.skip(1).take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let cells = row.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().to_owned()).collect()
+    })
+    .collect()
+}
+
+#[test]
+fn client_and_mock_have_the_plans_of_the_specification() {
+    let rows = rows_of_plans(include_str!("../../petstore-mock/guide/specification.md"));
+    let document = include_str!("../../petstore-mock/openapi.yaml");
+    assert_eq!(rows, rows_of_plans(document), "openapi.yaml");
+    let names: Vec<_> = rows.iter().map(|row| row[0].to_lowercase()).collect();
+    let list = format!("{}, enterprise:MINUTE/DAY", names.join(", "));
+    let action = include_str!("../../.github/actions/petstore-mock/action.yml");
+    assert!(action.contains(&list), "{list} in action.yml");
+    let problem = "".parse::<Plan>().unwrap_err().to_string();
+    assert!(problem.contains(&list), "{list} of the mock");
+    for row in rows {
+        let plan: Plan = row[0].to_lowercase().parse().unwrap();
+        let Some(of_client) = plan_of_client(&row[0]) else {
+            continue;
+        };
+        let number = |cell: &str| cell.replace(',', "").parse::<u32>().unwrap();
+        let (minute, day) = (number(&row[1]), number(&row[2]));
+        assert_eq!((plan.per_minute(), plan.per_day()), (minute, day));
+        let expected = rate_limit::Plan::custom();
+        let expected = expected.per_minute(minute.into()).per_day(day.into());
+        assert_eq!(of_client, expected, "{row:?}");
+    }
+}
 
 /// A client that never waits.
 fn impatient(server: &MockServer) -> ClientBuilder {
