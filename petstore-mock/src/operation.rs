@@ -164,6 +164,16 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_describes_each_operation() {
+        let guide = include_str!("../guide/specification.md");
+        for operation in Operation::ALL {
+            let path = operation.path().trim_start_matches("/v1");
+            let request = format!("`{} {path}`", operation.method());
+            assert!(guide.contains(&request), "{request}");
+        }
+    }
+
+    #[test]
     fn is_found_by_method_and_path() {
         for &operation in Operation::ALL {
             let path = operation.path().replace("{petId}", "7");
