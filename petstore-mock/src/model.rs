@@ -162,6 +162,7 @@ mod tests {
             status: Some(PetStatus::Sold),
         };
         let pet = seed.into_pet(1);
+        assert!(!format!("{pet:?}").contains("None"), "give it each field");
         let text = serde_json::to_string(&pet).unwrap();
         assert_eq!(text.matches("\":").count(), Pet::FIELDS.len(), "{text}");
         let mut fields: Map<String, Value> = serde_json::from_str(&text).unwrap();

@@ -105,6 +105,18 @@ async fn create_pet_returns_201_with_the_assigned_id() {
 }
 
 #[tokio::test]
+async fn a_created_pet_has_each_field_that_was_sent() {
+    let server = server().await;
+    let new = NewPet::new("Rex", 7).with_status(PetStatus::Pending);
+    let sent = serde_json::to_value(&new).unwrap();
+    for field in &Pet::FIELDS[1..] {
+        assert!(sent.get(field).is_some(), "{field} is not sent");
+    }
+    let created = client(&server).pets().create(&new).await.unwrap();
+    assert_eq!(created.into_inner(), new.into_pet(3));
+}
+
+#[tokio::test]
 async fn create_pet_returns_400_for_an_invalid_pet() {
     let server = server().await;
     let client = client(&server);
@@ -303,6 +315,11 @@ fn fields_of_schema(document: &str, schema: &str) -> Vec<String> {
 #[test]
 fn the_documents_have_the_fields_of_the_clients_pet() {
     let all = Pet::FIELDS;
+    let guide = include_str!("../../petstore-mock/guide/specification.md");
+    for field in all {
+        let row = format!("\n| `{field}` | ");
+        assert!(guide.contains(&row), "{field} in specification.md");
+    }
     for (document, schema, fields) in [
         ("openapi.yaml", "Pet", all),
         ("openapi.yaml", "NewPet", &all[1..]),

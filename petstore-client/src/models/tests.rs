@@ -239,6 +239,7 @@ fn each_field_is_written_and_read_under_its_name() {
         status: Some(PetStatus::Sold),
         extra: serde_json::Map::new(),
     };
+    assert!(!format!("{pet:?}").contains("None"), "give it each field");
     let text = serde_json::to_string(&pet).unwrap();
     let position = |name: &&str| text.find(&format!("\"{name}\":")).unwrap();
     assert!(Pet::FIELDS.iter().map(position).is_sorted(), "{text}");

@@ -102,3 +102,42 @@ fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> Lis
     }
     list
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command};
+    use petstore_client::NewPet;
+
+    use super::*;
+
+    #[test]
+    fn each_field_of_a_pet_has_its_place_in_the_output() {
+        let least = NewPet::new("Rex", 7).into_pet(1);
+        let least = serde_json::to_value(&least).unwrap();
+        for field in Pet::FIELDS {
+            let is_optional = least.get(field).is_none();
+            assert_eq!(PETS.nullable.contains(field), is_optional, "{field}");
+            let is_kept = ["id", "name"].contains(field);
+            assert_eq!(PETS.dropped.contains(field), !is_kept, "{field}");
+        }
+    }
+
+    #[test]
+    fn each_field_of_a_new_pet_has_an_argument() {
+        let command = create::Create::augment_args(Command::new("create"));
+        let arg = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
+        let excluded = command.get_arg_conflicts_with(arg("file").unwrap());
+        for field in &Pet::FIELDS[1..] {
+            let mut id = String::new();
+            for letter in field.chars() {
+                if letter.is_uppercase() {
+                    id.push('_');
+                }
+                id.extend(letter.to_lowercase());
+            }
+            assert!(arg(&id).is_some(), "no argument `{id}`");
+            let is_excluded = excluded.iter().any(|arg| arg.get_id() == id.as_str());
+            assert!(is_excluded, "`--file` does not exclude `{id}`");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Tests of how inputs are read, and of the messages for invalid ones.
 
-use petstore_client::{NewPet, PetStatus};
+use petstore_client::{NewPet, Pet, PetStatus};
 
 use super::super::rows::Place;
 use super::*;
@@ -25,6 +25,7 @@ fn message(input: &[u8]) -> String {
     [vec![failure.message], failure.list].concat().join(" | ")
 }
 
+/// The first has every field.
 fn three() -> Vec<NewPet> {
     vec![
         NewPet::new("Rex", 7).with_status(PetStatus::Sold),
@@ -35,6 +36,10 @@ fn three() -> Vec<NewPet> {
 
 #[test]
 fn reads_the_same_pets_from_every_format() {
+    let first = serde_json::to_value(&three()[0]).unwrap();
+    for field in &Pet::FIELDS[1..] {
+        assert!(first.get(field).is_some(), "no pet has the field {field}");
+    }
     let ndjson = concat!(
         "\u{feff}{\"id\":1,\"name\":\"Rex\",\"categoryId\":7,\"status\":\"sold\"}\r\n\n",
         "{\"name\":\"\",\"categoryId\":-1,\"status\":null}\n",
