@@ -1,4 +1,4 @@
-//! The four operations (specification, section 4), and unknown paths and methods.
+//! The operations (specification, section 4), and unknown paths and methods.
 
 use std::{cell::RefCell, fmt::Write as _, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     journal::AddedPet,
     operation::{Operation, REMOVAL},
-    state::{AppState, Store},
+    state::{AppState, Change, ChangeError, Store},
 };
 
 type Outcome = Result<Response<Bytes>, ApiError>;
@@ -122,9 +122,12 @@ fn next_link(query: &ListQuery, last: i64) -> String {
 async fn create_pet(app: &AppState, key: Option<u32>, request: Request) -> Outcome {
     check_is_json(request.headers())?;
     let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
-    let pet =
+    let mut pet =
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
-    let (id, json) = app.add(key, pet).await?;
+    pet.status = pet.status.or(app.settings().default_status);
+    let id = app.change(key, Change::Add(pet)).await?;
+    // A test may have removed the pet in the meantime.
+    let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);

@@ -26,7 +26,6 @@ use crate::{
     exchange::Rate,
     fault::{Fault, Faults},
     journal::Journal,
-    model::SeedPet,
     plan::Plan,
 };
 
@@ -187,20 +186,6 @@ impl AppState {
         }
     }
 
-    /// Adds a pet for a key, and returns its id and JSON.
-    pub(crate) async fn add(
-        &self,
-        key: Option<u32>,
-        mut pet: SeedPet,
-    ) -> Result<(i64, Bytes), ChangeError> {
-        pet.status = pet.status.or(self.settings.default_status);
-        let id = self.change(key, Change::Add(pet)).await?;
-        // A test may have removed the pet in the meantime.
-        self.pet_json(key, id)
-            .map(|json| (id, json))
-            .ok_or(ChangeError::NoSuchPet(id))
-    }
-
     /// Returns the JSON of a pet.
     pub(crate) fn pet_json(&self, key: Option<u32>, id: i64) -> Option<Bytes> {
         self.read(key, |store| {
@@ -220,7 +205,11 @@ impl AppState {
     }
 
     /// Changes the data file, and then the store. Returns the id of an added pet.
-    async fn change(&self, key: Option<u32>, mut change: Change) -> Result<i64, ChangeError> {
+    pub(crate) async fn change(
+        &self,
+        key: Option<u32>,
+        mut change: Change,
+    ) -> Result<i64, ChangeError> {
         if let Some(key) = self.isolated(key) {
             let first = || self.store().clone();
             let change = |store: &mut Store| store.change(&mut change);
