@@ -25,19 +25,30 @@ const OTHER_NAMES: [(&str, &str); 10] = [
 /// Extensions of files that are also names of output formats.
 const FILE_FORMATS: [&str; 4] = ["csv", "json", "ndjson", "tsv"];
 
-/// Verbs that users may try on pets, and what the service cannot do. A test fails if one of them
-/// becomes a command.
-pub(crate) const NO_OPERATIONS: [(&str, &str); 9] = [
-    ("delete", "deletes pets"),
-    ("remove", "deletes pets"),
-    ("rm", "deletes pets"),
-    ("update", "changes pets"),
-    ("edit", "changes pets"),
-    ("patch", "changes pets"),
-    ("put", "changes pets"),
-    ("rename", "changes pets"),
-    ("sell", "changes pets"),
+/// What the service cannot do, and the verbs for it that users may try on pets. They count until
+/// one of them is a command.
+const NO_OPERATIONS: [(&str, &[&str]); 2] = [
+    ("deletes pets", &["delete", "remove", "rm"]),
+    (
+        "changes pets",
+        &["update", "edit", "patch", "put", "rename", "sell"],
+    ),
 ];
+
+/// Returns what the service cannot do, if a verb asks for that.
+fn lacking(tree: &Command, verb: &str) -> Option<&'static str> {
+    let (does, verbs) = NO_OPERATIONS
+        .iter()
+        .find(|(_, verbs)| verbs.contains(&verb))?;
+    let pets = tree.find_subcommand("pets")?;
+    match verbs
+        .iter()
+        .any(|verb| pets.find_subcommand(verb).is_some())
+    {
+        true => None,
+        false => Some(does),
+    }
+}
 
 /// Returns the candidate most similar to a name, if any is similar. Case does not count.
 pub(crate) fn similar<'c>(
@@ -175,8 +186,7 @@ impl Mistake<'_> {
         // A verb without a command is about pets too: somebody who types `delete 3` does not mean a
         // profile.
         let is_about_pets = self.is_bare(tree) || self.command.get_name() == "pets";
-        let missing = NO_OPERATIONS.iter().find(|(verb, _)| *verb == word);
-        if let Some((_, does)) = missing
+        if let Some(does) = lacking(tree, word)
             && is_about_pets
         {
             let hint = format!("the service has no operation that {does}");
@@ -365,6 +375,18 @@ fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verb_counts_until_one_like_it_is_a_command() {
+        let tree =
+            |verb| Command::new("petstore").subcommand(Command::new("pets").subcommand(verb));
+        let list = tree(Command::new("list"));
+        assert_eq!(lacking(&list, "edit"), Some("changes pets"));
+        assert_eq!(lacking(&list, "list"), None);
+        let update = tree(Command::new("change").alias("update"));
+        assert_eq!(lacking(&update, "edit"), None);
+        assert_eq!(lacking(&update, "rm"), Some("deletes pets"));
+    }
 
     #[test]
     fn suggests_only_similar_names() {

@@ -76,7 +76,7 @@ fn lay_out(command: Command, path: &str) -> Command {
         .disable_help_subcommand(true)
         .arg(help);
     let text = match help::text(path) {
-        Some(text) => text.to_owned(),
+        Some(text) => text,
         None => {
             let more = format!("Examples and options: {path} <command> --help");
             format!("Commands:\n{{subcommands}}\n\n{more}\n")
@@ -160,26 +160,5 @@ impl Cmd {
             return true;
         }
         matches!(self, Self::Pets(Pets::Import(_) | Pets::Export(_)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::suggest::NO_OPERATIONS;
-
-    #[test]
-    fn verbs_without_an_operation_are_no_commands() {
-        let tree = tree();
-        let pets = tree.find_subcommand("pets").unwrap();
-        for (verb, _) in NO_OPERATIONS {
-            for command in [&tree, pets] {
-                let name = command.get_name();
-                assert!(
-                    command.find_subcommand(verb).is_none(),
-                    "`{name} {verb}` exists: remove it from NO_OPERATIONS"
-                );
-            }
-        }
     }
 }
