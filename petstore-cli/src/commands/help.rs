@@ -1,6 +1,7 @@
 //! `petstore help`: the texts of commands and topics.
 
 use clap::Command;
+use petstore_client::Pet;
 
 use crate::error::CliError;
 use crate::global::global_options;
@@ -17,6 +18,10 @@ const COMMANDS: &str = include_str!("../help/commands.txt");
 /// The topics of `petstore help`, below lines `=== TOPIC: TITLE`.
 const TOPICS: &str = include_str!("../help/topics.txt");
 
+/// The placeholders in the help of a command for the fields of a pet, and of a new pet.
+const PET_FIELDS: &str = "{pet-fields}";
+const NEW_PET_FIELDS: &str = "{new-pet-fields}";
+
 /// The placeholder in a topic for the options of every command.
 const OPTIONS: &str = "{options}";
 
@@ -26,11 +31,12 @@ fn sections(file: &'static str) -> impl Iterator<Item = (&'static str, &'static 
         .filter_map(|section| section.split_once('\n'))
 }
 
-/// Returns the help of a command after its usage.
-pub(crate) fn text(command: &str) -> Option<&'static str> {
-    sections(COMMANDS)
-        .find(|(name, _)| *name == command)
-        .map(|(_, text)| text)
+/// Returns the help of a command after its usage, with the fields of a pet filled in.
+pub(crate) fn text(command: &str) -> Option<String> {
+    let (_, text) = sections(COMMANDS).find(|(name, _)| *name == command)?;
+    let text = text.replace(PET_FIELDS, &Pet::FIELDS.join(", "));
+    // The service assigns the id.
+    Some(text.replace(NEW_PET_FIELDS, &Pet::FIELDS[1..].join(", ")))
 }
 
 /// A topic of `petstore help`.

@@ -93,9 +93,8 @@ fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<
     if command.get_long_about().is_some() {
         page.render_description_section(out)?;
     }
-    let (examples, rest) = text(path)
-        .and_then(|text| text.split_once("\n\n"))
-        .unwrap_or_default();
+    let text = text(path).unwrap_or_default();
+    let (examples, rest) = text.split_once("\n\n").unwrap_or_default();
     // A command without options has a list of commands here.
     let (before, after) = rest.split_once("{all-args}").unwrap_or_default();
     let notes = [before, after.trim_start_matches('\n')].concat();

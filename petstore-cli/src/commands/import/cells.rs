@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use csv::StringRecord;
+use petstore_client::{NewPet, PetStatus};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::error::Invalid;
+use crate::error::{Invalid, either};
 
 /// The maximum length of a value in a message, in characters.
 const MAX_SHOWN: usize = 40;
@@ -37,9 +38,10 @@ impl FromStr for Mapping {
                 column: column.to_owned(),
                 field,
             }),
-            None => Err(Invalid::new(
-                "names no field: use name, categoryId or status",
-            )),
+            None => {
+                let fields = either(&FIELDS.map(str::to_owned));
+                Err(Invalid::new(format!("names no field: use {fields}")))
+            }
         }
     }
 }
@@ -59,38 +61,67 @@ pub(super) fn json_values(text: &str) -> serde_json::Result<Vec<&RawValue>> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Object<'t> {
     #[serde(borrow)]
-    pub(super) name: Option<&'t RawValue>,
+    name: Option<&'t RawValue>,
     #[serde(borrow)]
-    pub(super) category_id: Option<&'t RawValue>,
+    category_id: Option<&'t RawValue>,
     #[serde(borrow)]
-    pub(super) status: Option<&'t RawValue>,
+    status: Option<&'t RawValue>,
     #[serde(borrow)]
-    pub(super) id: Option<&'t RawValue>,
+    id: Option<&'t RawValue>,
     #[serde(flatten)]
     pub(super) others: BTreeMap<String, IgnoredAny>,
+}
+
+impl<'t> Object<'t> {
+    pub(super) fn cells(&self) -> Cells<'t> {
+        Cells {
+            name: self.name.map(RawValue::get),
+            category_id: self.category_id.map(RawValue::get),
+            status: self.status.map(RawValue::get),
+            has_id: self.id.is_some(),
+            are_json: true,
+        }
+    }
 }
 
 /// The values of a row, as they are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cells<'t> {
-    pub(super) name: Option<&'t str>,
-    pub(super) category_id: Option<&'t str>,
-    pub(super) status: Option<&'t str>,
+    name: Option<&'t str>,
+    category_id: Option<&'t str>,
+    status: Option<&'t str>,
     /// Whether the row has a pet's id, as in an export. Such a pet existed, so its values need
     /// fewer checks.
-    pub(super) has_id: bool,
+    has_id: bool,
+    are_json: bool,
+}
+
+/// What is wrong with a field of a row.
+#[derive(Debug)]
+pub(super) struct WrongField {
+    pub(super) field: &'static str,
+    pub(super) problem: String,
 }
 
 /// The columns of the fields of a pet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns {
-    pub(super) name: Option<usize>,
-    pub(super) category_id: Option<usize>,
-    pub(super) status: Option<usize>,
-    pub(super) id: Option<usize>,
+    name: Option<usize>,
+    category_id: Option<usize>,
+    status: Option<usize>,
+    id: Option<usize>,
 }
 
 impl Columns {
+    pub(super) fn of(header: &StringRecord) -> Self {
+        Self {
+            name: column(header, NAME),
+            category_id: column(header, CATEGORY),
+            status: column(header, STATUS),
+            id: column(header, "id"),
+        }
+    }
+
     pub(super) fn cells(self, record: &StringRecord) -> Cells<'_> {
         let cell = |column: Option<usize>| record.get(column?);
         Cells {
@@ -98,22 +129,92 @@ impl Columns {
             category_id: cell(self.category_id),
             status: cell(self.status),
             has_id: cell(self.id).is_some_and(|id| !id.is_empty()),
+            are_json: false,
         }
     }
 }
 
-pub(super) fn missing() -> String {
+/// Returns the number of a column.
+pub(super) fn column(header: &StringRecord, name: &str) -> Option<usize> {
+    header.iter().position(|other| other == name)
+}
+
+impl Cells<'_> {
+    /// Returns the pet, or all that is wrong with its fields.
+    pub(super) fn pet(self) -> Result<NewPet, Vec<WrongField>> {
+        let mut wrong = Vec::new();
+        let name = right(NAME, self.name(), &mut wrong);
+        let category_id = right(CATEGORY, self.category_id(), &mut wrong);
+        let status = right(STATUS, self.status(), &mut wrong);
+        let (Some(name), Some(category_id), Some(status)) = (name, category_id, status) else {
+            return Err(wrong);
+        };
+        let mut pet = NewPet::new(name, category_id);
+        pet.status = status;
+        Ok(pet)
+    }
+
+    /// An empty cell of CSV counts as a missing name. In JSON and in an export, a name may be
+    /// empty.
+    fn name(self) -> Result<String, String> {
+        match self.name {
+            Some("") if !self.are_json && !self.has_id => Err(missing()),
+            Some(name) => self.text(name),
+            None => Err(missing()),
+        }
+    }
+
+    fn category_id(self) -> Result<i64, String> {
+        match self.category_id {
+            None | Some("") => Err(missing()),
+            Some(raw) => {
+                let problem = |_| format!("`{}` is not a whole number", shorten(raw));
+                raw.parse().map_err(problem)
+            }
+        }
+    }
+
+    /// A status that the specification does not list is a mistake, unless the row was exported.
+    fn status(self) -> Result<Option<PetStatus>, String> {
+        let Some(text) = self.status.filter(|cell| !cell.is_empty()) else {
+            return Ok(None);
+        };
+        let text = self.text(text)?;
+        match PetStatus::from(&*text) {
+            status if status.is_known() || self.has_id => Ok(Some(status)),
+            _ => {
+                let text = shorten(&text);
+                Err(format!("`{text}` is not available, pending or sold"))
+            }
+        }
+    }
+
+    /// Returns the text of a JSON string or of a CSV cell.
+    fn text(self, raw: &str) -> Result<String, String> {
+        if !self.are_json {
+            return Ok(raw.to_owned());
+        }
+        serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
+    }
+}
+
+/// Returns the value of a field, or adds what is wrong with it.
+fn right<T>(
+    field: &'static str,
+    value: Result<T, String>,
+    wrong: &mut Vec<WrongField>,
+) -> Option<T> {
+    match value {
+        Ok(value) => Some(value),
+        Err(problem) => {
+            wrong.push(WrongField { field, problem });
+            None
+        }
+    }
+}
+
+fn missing() -> String {
     "missing".to_owned()
-}
-
-pub(super) fn category_id(cells: Cells<'_>) -> Result<i64, String> {
-    match cells.category_id {
-        None | Some("") => Err(missing()),
-        Some(raw) => {
-            let problem = |_| format!("`{}` is not a whole number", shorten(raw));
-            raw.parse().map_err(problem)
-        }
-    }
 }
 
 /// Returns the start of a value, for a message.

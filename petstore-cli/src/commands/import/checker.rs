@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use csv::{ReaderBuilder, StringRecord};
-use petstore_client::{NewPet, PetStatus};
-use serde_json::value::RawValue;
 
 use super::cells::{
-    CATEGORY, Cells, Columns, FIELDS, Mapping, NAME, Object, STATUS, category_id, json_values,
-    missing, shorten,
+    CATEGORY, Cells, Columns, FIELDS, Mapping, NAME, Object, WrongField, column, json_values,
+    shorten,
 };
 use super::rows::{Fault, Place, Row};
 use crate::error::CliError;
@@ -37,7 +35,6 @@ pub(super) struct ValidRows {
 pub(super) struct Checker<'n> {
     /// The input's name in messages.
     name: &'n str,
-    is_json: bool,
     /// The columns whose names differ from those of their fields.
     map: &'n [Mapping],
     /// The byte position at which each line starts.
@@ -51,11 +48,6 @@ pub(super) struct Checker<'n> {
 /// Returns whether the import knows a column.
 fn is_known(name: &str) -> bool {
     FIELDS.contains(&name) || IGNORED.contains(&name)
-}
-
-/// Returns the number of a column.
-fn column(header: &StringRecord, name: &str) -> Option<usize> {
-    header.iter().position(|other| other == name)
 }
 
 /// Returns the field that a column with a similar name probably holds, if no column has its name.
@@ -74,11 +66,10 @@ fn other_separator(first: &str) -> Option<char> {
 }
 
 impl<'n> Checker<'n> {
-    pub(super) fn new(name: &'n str, lines: Vec<usize>, is_json: bool, map: &'n [Mapping]) -> Self {
+    pub(super) fn new(name: &'n str, lines: Vec<usize>, map: &'n [Mapping]) -> Self {
         Self {
             name,
             lines,
-            is_json,
             map,
             ..Self::default()
         }
@@ -177,12 +168,7 @@ impl<'n> Checker<'n> {
                 return Err(error.hint(hint));
             }
         }
-        Ok(Columns {
-            name: column(header, NAME),
-            category_id: column(header, CATEGORY),
-            status: column(header, STATUS),
-            id: column(header, "id"),
-        })
+        Ok(Columns::of(header))
     }
 
     fn refuse_other_separator(&self, header: &StringRecord, first: &str) -> Result<(), CliError> {
@@ -211,7 +197,7 @@ impl<'n> Checker<'n> {
         let first = shorten(first);
         Err(self
             .error(format!("has no header: line {line} is `{first}`"))
-            .hint("put `name,categoryId,status` above it"))
+            .hint(format!("put `{}` above it", FIELDS.join(","))))
     }
 
     /// Refuses a column that occurs twice or is mistyped, and ignores an unknown one.
@@ -298,72 +284,24 @@ impl<'n> Checker<'n> {
                 None => self.ignore(other),
             }
         }
-        let cells = Cells {
-            name: object.name.map(RawValue::get),
-            category_id: object.category_id.map(RawValue::get),
-            status: object.status.map(RawValue::get),
-            has_id: object.id.is_some(),
-        };
-        self.row(place, cells);
+        self.row(place, object.cells());
     }
 
     /// Checks the values of a row.
     fn row(&mut self, place: Place, cells: Cells<'_>) {
-        let name = self.field(place, NAME, self.name(cells));
-        let category_id = self.field(place, CATEGORY, category_id(cells));
-        let status = self.field(place, STATUS, self.status(cells));
-        if let (Some(name), Some(category_id), Some(status)) = (name, category_id, status) {
-            let mut pet = NewPet::new(name, category_id);
-            if let Some(unknown) = status.as_ref().filter(|status| !status.is_known()) {
-                self.statuses.insert(unknown.to_string());
+        let pet = match cells.pet() {
+            Ok(pet) => pet,
+            Err(wrong) => {
+                for WrongField { field, problem } in wrong {
+                    self.faults.push(Fault::new(place, Some(field), problem));
+                }
+                return;
             }
-            pet.status = status;
-            self.rows.push(Row::new(place, pet));
-        }
-    }
-
-    /// An empty cell of CSV counts as a missing name. In JSON and in an export, a name may be
-    /// empty.
-    fn name(&self, cells: Cells<'_>) -> Result<String, String> {
-        match cells.name {
-            Some("") if !self.is_json && !cells.has_id => Err(missing()),
-            Some(name) => self.text(name),
-            None => Err(missing()),
-        }
-    }
-
-    /// A status that the specification does not list is a mistake, unless the row was exported.
-    fn status(&self, cells: Cells<'_>) -> Result<Option<PetStatus>, String> {
-        let Some(text) = cells.status.filter(|cell| !cell.is_empty()) else {
-            return Ok(None);
         };
-        let text = self.text(text)?;
-        match PetStatus::from(&*text) {
-            status if status.is_known() || cells.has_id => Ok(Some(status)),
-            _ => {
-                let text = shorten(&text);
-                Err(format!("`{text}` is not available, pending or sold"))
-            }
+        if let Some(unknown) = pet.status.as_ref().filter(|status| !status.is_known()) {
+            self.statuses.insert(unknown.to_string());
         }
-    }
-
-    /// Returns the text of a JSON string or of a CSV cell.
-    fn text(&self, raw: &str) -> Result<String, String> {
-        if !self.is_json {
-            return Ok(raw.to_owned());
-        }
-        serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
-    }
-
-    /// Returns the value of a field, or records its error.
-    fn field<T>(&mut self, place: Place, field: &str, value: Result<T, String>) -> Option<T> {
-        match value {
-            Ok(value) => Some(value),
-            Err(problem) => {
-                self.faults.push(Fault::new(place, Some(field), problem));
-                None
-            }
-        }
+        self.rows.push(Row::new(place, pet));
     }
 
     pub(super) fn finish(self) -> Result<ValidRows, CliError> {

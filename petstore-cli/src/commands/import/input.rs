@@ -149,7 +149,7 @@ impl Input {
             let problem = format!("`--map` applies to CSV, and {name} is JSON");
             return Err(CliError::usage(problem));
         }
-        let mut checker = Checker::new(&name, lines, is_json, format.map);
+        let mut checker = Checker::new(&name, lines, format.map);
         match delimiter {
             Some(delimiter) => checker.csv(content, delimiter, first)?,
             None => checker.json(content)?,

@@ -17,11 +17,12 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Shape;
 
+/// All fields after the name can be hidden, and all after the category can be missing.
 pub(crate) const PETS: Shape = Shape {
     noun: "pets",
     fields: Pet::FIELDS,
-    dropped: &["categoryId", "status"],
-    nullable: &["status"],
+    dropped: Pet::FIELDS.split_at(2).1,
+    nullable: Pet::FIELDS.split_at(3).1,
 };
 
 /// The maximum number of pets in a page.
