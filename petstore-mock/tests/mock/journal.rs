@@ -141,6 +141,25 @@ async fn keeps_the_received_part_of_an_interrupted_body() {
 }
 
 #[tokio::test]
+async fn a_request_whose_client_leaves_is_recorded_without_a_response() {
+    let mock = start().await;
+    let slow = mock
+        .on(Operation::ListPets)
+        .delay(Duration::from_secs(3_600));
+    let listed = mock.server.expect(Operation::ListPets, 1);
+    let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
+    let request = "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    while slow.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(stream);
+    listed.wait_for(Duration::from_secs(60)).await;
+    let list = &mock.server.requests(..)[0];
+    assert_eq!((list.status, list.answered), (None, false));
+}
+
+#[tokio::test]
 async fn refusals_of_the_server_are_recorded_too() {
     let limits = Limits {
         head: Duration::from_millis(500),
