@@ -481,6 +481,31 @@ fn less_is_in_flight_beside_others_only_where_little_is_left() {
 }
 
 #[test]
+fn a_client_with_a_part_of_the_quota_leaves_the_rest_to_others() {
+    let mut local = with_window(1_000, 900);
+    local.ledger_mut().set_own_share(0.25, at(0));
+    let half = Policy {
+        quota_part: 0.5,
+        ..Policy::default()
+    };
+    for _ in 0..50 {
+        let _ = send_with(&mut local, 1, &half);
+    }
+}
+
+#[test]
+fn one_request_checks_the_limits_after_a_suspension() {
+    let mut local = with_window(1_000, 999);
+    assert!(fill(&mut local.clone(), 1) > 100);
+    local.resume();
+    assert_eq!(fill(&mut local.clone(), 1), 1);
+    let probe = send(&mut local, 1);
+    assert!(probe.is_probe());
+    answer(&mut local, probe, 1, reading(1_000, 998, 60));
+    assert!(fill(&mut local, 1) > 50);
+}
+
+#[test]
 fn a_window_ends_on_time_after_the_services_clock_went_back() {
     let mut local = new();
     let first = send(&mut local, 0);
