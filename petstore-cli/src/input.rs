@@ -103,8 +103,7 @@ impl Reader {
             let text = format!("reading {what} from the terminal; end with Ctrl-D");
             self.ui.note_now(&text);
         } else {
-            let activity = Activity::new(format!("reading {name}"));
-            self.ui.set_activity(Some(activity));
+            self.ui.set_activity(Some(Activity::reading(&name)));
         }
         let path = file.to_owned();
         let stdin = is_stdin(file).then(|| std::mem::replace(&mut self.stdin, Box::new(empty())));

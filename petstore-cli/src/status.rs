@@ -16,64 +16,113 @@ const SHOWN_AFTER: Duration = Duration::from_millis(300);
 pub(crate) struct Activity {
     /// The reason: `minute quota used up; continues`.
     text: String,
-    /// The shorter text beside a progress bar: `minute quota`. If it is empty, the bar does not
-    /// mention the wait.
+    /// The reason on a narrow line, and beside a progress bar: `minute quota`.
     short: String,
+    /// Whether a progress bar mentions the wait.
+    is_beside_bar: bool,
     /// The end of the wait, if known, and its text.
     end: Option<(Instant, Option<String>)>,
 }
 
 impl Activity {
-    /// Creates an activity that a progress bar does not mention.
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    fn new(text: impl Into<String>, short: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            short: String::new(),
+            short: short.into(),
+            is_beside_bar: false,
             end: None,
         }
     }
 
-    /// Sets the text beside a bar.
-    pub(crate) fn short(self, short: impl Into<String>) -> Self {
-        Self {
-            short: short.into(),
-            ..self
-        }
-    }
-
-    /// Sets the end of the wait.
-    pub(crate) fn ends(self, end: Instant) -> Self {
+    fn ends(self, end: Instant) -> Self {
         Self {
             end: Some((end, None)),
             ..self
         }
     }
 
-    /// Sets the end of the wait, and its text.
-    pub(crate) fn ends_at(self, end: Instant, text: String) -> Self {
+    fn beside_bar(self) -> Self {
         Self {
-            end: Some((end, Some(text))),
+            is_beside_bar: true,
             ..self
         }
     }
 
-    /// Returns a text with the remaining time, longest form first; without an end, the elapsed
-    /// time.
-    fn forms(&self, before: &str, since: Instant) -> Vec<String> {
+    pub(crate) fn reading(name: &str) -> Self {
+        let text = format!("reading {name}");
+        Self::new(text.clone(), text)
+    }
+
+    pub(crate) fn response(host: &str) -> Self {
+        let text = format!("waiting for {host}");
+        Self::new(text.clone(), text)
+    }
+
+    /// Other processes have reserved or use the remaining requests.
+    pub(crate) fn share() -> Self {
+        let text = "waiting for a share of the rate limits";
+        Self::new(text, "waiting for a share").beside_bar()
+    }
+
+    pub(crate) fn first_response() -> Self {
+        let text = "waiting for the first response with this key";
+        Self::new(text, "first response")
+    }
+
+    pub(crate) fn requests_in_flight() -> Self {
+        Self::new("waiting for requests in flight", "requests in flight")
+    }
+
+    /// A request is sent again at `end`. `attempt` says which attempt it is.
+    pub(crate) fn retry(cause: &str, short_cause: &str, attempt: &str, end: Instant) -> Self {
+        let text = format!("{cause}; {attempt}");
+        let short = format!("{short_cause}, retry");
+        Self::new(text, short).beside_bar().ends(end)
+    }
+
+    /// Rows of an earlier run may arrive at the service until `end`.
+    pub(crate) fn late_rows(rows: usize, end: Instant) -> Self {
+        let rows = time::plural(rows, "row", "rows");
+        let text = format!("{rows} may still arrive; listing begins");
+        Self::new(text, format!("{rows} may arrive")).ends(end)
+    }
+
+    /// No request may be sent until `end`, which `at` formats.
+    pub(crate) fn pause(text: &str, short: &str, end: Instant, at: String) -> Self {
+        Self {
+            end: Some((end, Some(at))),
+            ..Self::new(text, short).beside_bar()
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the forms of the reason and the remaining time; without an end, the elapsed time.
+    fn forms(&self, since: Instant, is_beside_bar: bool) -> Vec<Form> {
+        let mut forms = Vec::new();
+        if !is_beside_bar {
+            forms.extend(self.timed(&self.text, " in", since));
+        }
+        forms.extend(self.timed(&self.short, ":", since));
+        forms
+    }
+
+    fn timed(&self, reason: &str, joint: &str, since: Instant) -> Vec<Form> {
         let now = Instant::now();
         let Some((end, at)) = &self.end else {
-            let elapsed = time::duration(Duration::from_secs(now.duration_since(since).as_secs()));
-            return vec![format!("{}, {elapsed}", self.text)];
+            let elapsed = Duration::from_secs(now.duration_since(since).as_secs());
+            let elapsed = format!(", {}", time::duration(elapsed));
+            return vec![Form::new(reason, elapsed)];
         };
         let left = time::duration(end.saturating_duration_since(now));
+        let wait = format!("{joint} {left}");
         let mut forms = Vec::new();
         if let Some(at) = at {
-            forms.push(format!("{before} {left} ({at})"));
+            forms.push(Form::new(reason, format!("{wait} ({at})")));
         }
-        forms.push(format!("{before} {left}"));
-        if !self.short.is_empty() {
-            forms.push(format!("{}: {left}", self.short));
-        }
+        forms.push(Form::new(reason, wait));
         forms
     }
 }
@@ -81,14 +130,90 @@ impl Activity {
 /// The progress of a long operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
-    /// The number of finished items, of all items, and an estimate.
+    /// The number of finished rows, of all rows, and an estimate.
     Bar {
         done: usize,
         all: usize,
         forecast: String,
     },
-    /// An operation of unknown size.
-    Text(String),
+    /// The number of pets so far, of an unknown number. `verb` says what happens to them.
+    Pets { verb: &'static str, count: usize },
+}
+
+impl Progress {
+    /// Describes the progress in a note.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Bar { done, all, .. } => {
+                let (done, all) = (time::count(*done), time::count(*all));
+                format!("{done} of {all} rows done")
+            }
+            Self::Pets { verb, count } => {
+                format!("{verb} pets: {} so far", time::count(*count))
+            }
+        }
+    }
+
+    /// Returns the forms of the progress in front of `tail`.
+    fn forms(&self, screen: &Screen, spinner: &str, tail: &Form) -> Vec<Form> {
+        match self {
+            Self::Bar { done, all, .. } => bar(screen, *done, *all, tail),
+            Self::Pets { count, .. } => {
+                let count = time::count(*count);
+                let mut forms = Vec::new();
+                for progress in [self.text(), format!("{count} pets"), count] {
+                    forms.push(tail.after(&format!("{spinner} {progress}"), "; "));
+                }
+                forms
+            }
+        }
+    }
+}
+
+/// A form of the status line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Form {
+    /// The progress, which is never cut.
+    progress: String,
+    /// The reason of the wait, or an estimate.
+    reason: String,
+    /// The remaining or elapsed time, which is never cut.
+    wait: String,
+}
+
+impl Form {
+    fn new(reason: impl Into<String>, wait: impl Into<String>) -> Self {
+        Self {
+            progress: String::new(),
+            reason: reason.into(),
+            wait: wait.into(),
+        }
+    }
+
+    fn after(&self, progress: &str, joint: &str) -> Self {
+        let is_alone = self.reason.is_empty();
+        let joint = if is_alone { "" } else { joint };
+        Self {
+            progress: format!("{progress}{joint}"),
+            ..self.clone()
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.progress.width() + self.reason.width() + self.wait.width()
+    }
+
+    /// Returns the text. If it is too wide, the reason is cut.
+    fn fitted(&self, screen: &Screen, room: usize) -> String {
+        let Self {
+            progress,
+            reason,
+            wait,
+        } = self;
+        let reason_room = room.saturating_sub(progress.width() + wait.width());
+        let reason = screen.cut(reason, reason_room);
+        screen.cut(&format!("{progress}{reason}{wait}"), room)
+    }
 }
 
 /// What the status line shows.
@@ -127,137 +252,73 @@ impl Status {
         self.frame += 1;
         let room = screen.width().unwrap_or(80).saturating_sub(1);
         let forms = self.forms(screen);
-        let line = forms
-            .iter()
-            .find(|form| form.width() <= room)
-            .or(forms.last())?;
-        Some(screen.cut(line, room))
+        let fitting = forms.iter().find(|form| form.width() <= room);
+        let form = fitting.or(forms.last())?;
+        Some(form.fitted(screen, room))
     }
 
     /// Returns the forms of the status line, longest first.
-    fn forms(&self, screen: &Screen) -> Vec<String> {
+    fn forms(&self, screen: &Screen) -> Vec<Form> {
+        let spinner = self.spinner(screen);
+        let tails = self.tails();
+        let mut forms = Vec::new();
+        for tail in &tails {
+            match &self.progress {
+                Some(progress) => forms.extend(progress.forms(screen, spinner, tail)),
+                None => forms.push(tail.after(spinner, " ")),
+            }
+        }
+        forms.sort_by_key(|form| std::cmp::Reverse(form.width()));
+        forms
+    }
+
+    fn spinner(&self, screen: &Screen) -> &'static str {
         const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
         const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
 
-        let activity = self
-            .activity
-            .as_ref()
-            .filter(|(_, since)| since.elapsed() >= SHOWN_AFTER);
-        if let Some(Progress::Bar {
-            done,
-            all,
-            forecast,
-        }) = &self.progress
-        {
-            // An import sends requests all the time, so the status line does not mention single
-            // ones.
-            let waits = activity.filter(|(activity, _)| !activity.short.is_empty());
-            let tails = match waits {
-                Some((wait, since)) => wait.forms(&format!("{}:", wait.short), *since),
-                None => vec![forecast.clone()],
-            };
-            return bar(screen, *done, *all, &tails);
-        }
-        let frames = if screen.has_unicode() {
-            &FRAMES[..]
+        if screen.has_unicode() {
+            FRAMES[self.frame % FRAMES.len()]
         } else {
-            &ASCII_FRAMES[..]
-        };
-        let spinner = frames[self.frame % frames.len()];
-        let waits = activity
-            .map(|(activity, since)| activity.forms(&format!("{} in", activity.text), *since));
-        match (&self.progress, waits) {
-            (Some(Progress::Text(text)), None) => vec![format!("{spinner} {text}")],
-            (Some(Progress::Text(text)), Some(waits)) => waits
-                .iter()
-                .map(|wait| format!("{spinner} {text}; {wait}"))
-                .collect(),
-            (_, waits) => waits
-                .iter()
-                .flatten()
-                .map(|wait| format!("{spinner} {wait}"))
-                .collect(),
+            ASCII_FRAMES[self.frame % ASCII_FRAMES.len()]
+        }
+    }
+
+    /// Returns the forms of what follows the progress: the wait, or an estimate.
+    fn tails(&self) -> Vec<Form> {
+        // An import sends requests all the time, so its bar does not mention single ones.
+        let is_beside_bar = matches!(self.progress, Some(Progress::Bar { .. }));
+        if let Some((activity, since)) = &self.activity
+            && since.elapsed() >= SHOWN_AFTER
+            && (activity.is_beside_bar || !is_beside_bar)
+        {
+            return activity.forms(*since, is_beside_bar);
+        }
+        match &self.progress {
+            Some(Progress::Bar { forecast, .. }) => {
+                vec![Form::new(forecast, ""), Form::default()]
+            }
+            Some(Progress::Pets { .. }) => vec![Form::default()],
+            None => Vec::new(),
         }
     }
 }
 
-/// Returns the forms of a progress bar, longest first.
-fn bar(screen: &Screen, done: usize, all: usize, tails: &[String]) -> Vec<String> {
+/// Returns the forms of a progress bar in front of `tail`.
+fn bar(screen: &Screen, done: usize, all: usize, tail: &Form) -> Vec<Form> {
     let bar = screen.bar(done as u64, all as u64);
     let percent = done * 100 / all.max(1);
     let (done, all) = (time::count(done), time::count(all));
     let mut forms = Vec::new();
-    for tail in tails {
-        forms.push(format!("{bar}  {done} of {all}  {percent}%  {tail}"));
-        forms.push(format!("{done} of {all}  {percent}%  {tail}"));
-        forms.push(format!("{done} of {all}  {tail}"));
+    for progress in [
+        format!("{bar}  {done} of {all}  {percent}%"),
+        format!("{done} of {all}  {percent}%"),
+        format!("{done} of {all}"),
+        done,
+    ] {
+        forms.push(tail.after(&progress, "  "));
     }
-    forms.extend(tails.last().map(|tail| format!("{done}  {tail}")));
-    forms.sort_by_key(|form| std::cmp::Reverse(form.width()));
     forms
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bar_mentions_a_wait_without_an_end_but_no_request() {
-        let tail = |short: &str| {
-            let forecast = "60 a minute".to_owned();
-            let (text, short) = ("waiting for a share".to_owned(), short.to_owned());
-            let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
-            let status = Status {
-                progress: Some(Progress::Bar {
-                    done: 1,
-                    all: 4,
-                    forecast,
-                }),
-                activity: Some((Activity::new(text).short(short), since)),
-                frame: 0,
-            };
-            let screen = Screen::plain(None);
-            status
-                .forms(&screen)
-                .remove(0)
-                .split_off("█████░░░░░░░░░░░░░░░  1 of 4  25%  ".len())
-        };
-        assert_eq!(
-            [tail(""), tail("share")],
-            ["60 a minute", "waiting for a share, 2 s"]
-        );
-    }
-
-    #[test]
-    fn a_narrow_line_keeps_the_remaining_time() {
-        let end = Instant::now() + Duration::from_secs(89);
-        let activity = Activity::new("minute quota used up; continues")
-            .short("minute quota")
-            .ends_at(end, "until 07:53".to_owned());
-        let since = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
-        let mut status = Status {
-            activity: Some((activity, since)),
-            ..Status::default()
-        };
-        let screen = Screen::plain(Some(40));
-        let line = status.line(&screen).unwrap();
-        assert!(line.contains("minute quota: 1 min 2"), "{line}");
-    }
-
-    #[test]
-    fn a_bar_loses_its_parts_before_the_count_and_the_wait() {
-        let screen = Screen::plain(Some(80));
-        let waiting = [
-            "minute quota: 41 s (07:53:00)".to_owned(),
-            "minute quota: 41 s".to_owned(),
-        ];
-        let forms = bar(&screen, 537, 3_000, &waiting);
-        assert_eq!(
-            forms[0],
-            "███░░░░░░░░░░░░░░░░░  537 of 3,000  17%  minute quota: 41 s (07:53:00)"
-        );
-        let narrow = forms.iter().find(|form| form.width() <= 40).unwrap();
-        assert_eq!(narrow, "537 of 3,000  17%  minute quota: 41 s");
-        assert_eq!(forms.last().unwrap(), "537  minute quota: 41 s");
-    }
-}
+mod tests;

@@ -14,7 +14,7 @@ use crate::error::{ErrorFormat, Failure};
 use crate::escape::{self, to_text};
 use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
 use crate::status::{Activity, Progress, Status};
-use crate::time::{self, Clock};
+use crate::time::Clock;
 
 /// How often the status line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -350,8 +350,8 @@ impl Ui {
     /// Reports the start of a wait: on the status line, or as an occasional note.
     pub(crate) fn waits(&self, text: &str, short: &str, length: Duration, until: SystemTime) {
         let clock = &self.options.clock;
-        let activity = Activity::new(text).short(short);
-        let activity = activity.ends_at(Instant::now() + length, clock.instant(until));
+        let end = Instant::now() + length;
+        let activity = Activity::pause(text, short, end, clock.instant(until));
         self.set_activity(Some(activity));
         let mut state = self.lock();
         let is_noted = state
@@ -362,14 +362,7 @@ impl Ui {
         }
         state.last_note = Some(Instant::now());
         let before = match state.status.progress() {
-            Some(Progress::Bar { done, all, .. }) => {
-                format!(
-                    "{} of {} rows done; ",
-                    time::count(*done),
-                    time::count(*all)
-                )
-            }
-            Some(Progress::Text(text)) => format!("{text}; "),
+            Some(progress) => format!("{}; ", progress.text()),
             None => String::new(),
         };
         drop(state);
@@ -411,11 +404,14 @@ mod tests {
         let clock = Clock::new(|| SystemTime::UNIX_EPOCH);
         let options = UiOptions::new(ErrorFormat::Text, screen.clone(), clock);
         let ui = Ui::new(Box::new(writer), options);
-        ui.set_progress(Some(Progress::Text("listing pets".to_owned())));
+        ui.set_progress(Some(Progress::Pets {
+            verb: "listing",
+            count: 100,
+        }));
         ui.lock().draw(&screen);
         ui.set_progress(None);
         drop(ui);
         let shown = io::read_to_string(&mut reader).unwrap();
-        assert_eq!(shown, format!("{CLEAR}⠙ listing pets{CLEAR}"));
+        assert_eq!(shown, format!("{CLEAR}⠙ listing pets: 100 so far{CLEAR}"));
     }
 }

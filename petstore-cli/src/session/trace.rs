@@ -29,9 +29,6 @@ const SECRET_WORDS: [&str; 8] = [
     "token",
 ];
 
-/// The text of a wait that other processes cause: they have reserved or use the remaining requests.
-const SHARE: &str = "waiting for a share of the rate limits";
-
 /// What follows if commands do not share the limits of their key.
 const ALONE: &str =
     "commands that run at the same time may together be refused, or get the key banned";
@@ -89,7 +86,7 @@ impl Tracer {
     }
 
     fn sending(&self, attempt: &Attempt<'_>) {
-        self.activity(format!("waiting for {}", self.host), "", None);
+        self.ui.set_activity(Some(Activity::response(&self.host)));
         if self.ui.verbosity() >= 2 {
             self.ui
                 .trace(&format!("> {} {}", attempt.method, attempt.url));
@@ -123,25 +120,31 @@ impl Tracer {
         if let Some(blocked) = &waiting.blocked {
             return report_wait(&self.ui, blocked);
         }
-        let (text, short) = match waiting.reason {
-            WaitReason::Members => (SHARE, SHARE),
-            WaitReason::Probe => ("waiting for the first response with this key", ""),
-            _ => ("waiting for requests in flight", ""),
+        let activity = match waiting.reason {
+            WaitReason::Members => Activity::share(),
+            WaitReason::Probe => Activity::first_response(),
+            _ => Activity::requests_in_flight(),
         };
-        self.activity(text.to_owned(), short, None);
         if !self.ui.is_live() {
-            self.ui.note(text);
+            self.ui.note(activity.text());
         }
+        self.ui.set_activity(Some(activity));
     }
 
     fn retrying(&self, retrying: &Retrying<'_>) {
         let attempt = format!("attempt {} of {}", retrying.attempt + 1, self.attempts);
-        let text = format!("{}; {attempt}", cause(retrying.error));
+        let cause = cause(retrying.error);
+        let short_cause = match retrying.error.status() {
+            Some(status) => status.as_u16().to_string(),
+            None => cause.clone(),
+        };
+        let end = Instant::now() + retrying.delay;
+        let activity = Activity::retry(&cause, &short_cause, &attempt, end);
         if self.ui.verbosity() >= 1 {
-            self.ui
-                .trace(&format!("{text} in {}", time::duration(retrying.delay)));
+            let delay = time::duration(retrying.delay);
+            self.ui.trace(&format!("{} in {delay}", activity.text()));
         }
-        self.activity(text, &attempt, Some(Instant::now() + retrying.delay));
+        self.ui.set_activity(Some(activity));
     }
 
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
@@ -160,14 +163,6 @@ impl Tracer {
             .map(|other| format!("; use {other}"))
             .unwrap_or_default();
         self.ui.warning(&format!("`{name}` {end}{instead}"), None);
-    }
-
-    fn activity(&self, text: String, short: &str, end: Option<Instant>) {
-        let activity = Activity::new(text).short(short);
-        self.ui.set_activity(Some(match end {
-            Some(end) => activity.ends(end),
-            None => activity,
-        }));
     }
 
     fn content(&self, side: char, headers: &HeaderMap, body: &Bytes) {

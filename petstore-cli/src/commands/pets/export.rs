@@ -15,7 +15,7 @@ use crate::error::{CliError, Kind, either};
 use crate::output::{Output, OutputFormat, Printer};
 use crate::session::Purpose;
 use crate::status::Progress;
-use crate::time::{count, plural};
+use crate::time::plural;
 
 /// How often the mark is written that says where to continue.
 const MARK_INTERVAL: Duration = Duration::from_millis(200);
@@ -165,9 +165,10 @@ impl<'a> ExportJob<'a> {
             if self.marked.elapsed() >= MARK_INTERVAL {
                 self.save()?;
             }
-            let text = format!("exporting pets: {} so far", count(self.pets));
-            let progress = Progress::Text(text);
-            self.context.ui().set_progress(Some(progress));
+            self.context.ui().set_progress(Some(Progress::Pets {
+                verb: "exporting",
+                count: self.pets,
+            }));
         }
         self.context.ui().set_progress(None);
         // The last page is full, and has no link to a next page. It is the end of the list only if

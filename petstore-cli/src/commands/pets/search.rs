@@ -41,8 +41,10 @@ pub(super) async fn run(
             let pets = named(&missing);
             ui.note_now(&format!("searching all pages of pets for {pets}"));
         }
-        let progress = format!("listing pets: {} so far", count(searched));
-        ui.set_progress(Some(Progress::Text(progress)));
+        ui.set_progress(Some(Progress::Pets {
+            verb: "listing",
+            count: searched,
+        }));
     }
     ui.set_progress(None);
     ui.late_field(output.finish()?);

@@ -17,7 +17,7 @@ use super::journal::{Checked, Journal, Record, RowState, State};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::status::{Activity, Progress};
-use crate::time::{count, plural};
+use crate::time::plural;
 
 /// The size of a page.
 const PAGE: u32 = 100;
@@ -88,10 +88,7 @@ async fn await_stragglers(context: &Context, journal: &Journal, unknown: usize) 
     if rest.is_zero() {
         return;
     }
-    let rows = plural(unknown, "row", "rows");
-    let text = format!("{rows} may still arrive; listing begins");
-    let end = Instant::now() + rest;
-    let activity = Activity::new(text.clone()).short(text).ends(end);
+    let activity = Activity::late_rows(unknown, Instant::now() + rest);
     context.ui().set_activity(Some(activity));
     sleep(rest).await;
     context.ui().set_activity(None);
@@ -127,8 +124,10 @@ async fn list(
                 )));
             }
         }
-        let text = format!("listing pets: {} so far", count(listed));
-        context.ui().set_progress(Some(Progress::Text(text)));
+        context.ui().set_progress(Some(Progress::Pets {
+            verb: "listing",
+            count: listed,
+        }));
         page.iter().for_each(|pet| matching.add(pet));
     }
     if more == More::No || page_count > 1 {
