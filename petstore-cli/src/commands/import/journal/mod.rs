@@ -23,8 +23,6 @@ use tokio::time::Instant;
 pub(super) use self::history::IdWindow;
 use self::lines::Lines;
 use self::record::millis;
-#[cfg(test)]
-pub(super) use self::record::parse;
 pub(super) use self::record::{Checked, HEADER, Record, RowState, Run, line};
 pub(super) use self::state::{RunTotals, State, Totals};
 use crate::context::Context;
@@ -283,6 +281,9 @@ pub(crate) fn unusable(error: io::Error) -> CliError {
     let problem = format!("cannot write the journal: {}", os_text(&error));
     CliError::new(Kind::Internal, problem).hint(hint)
 }
+
+#[cfg(test)]
+pub(super) use self::record::parse;
 
 #[cfg(test)]
 mod tests {
