@@ -96,6 +96,26 @@ async fn finds_out_which_rows_without_a_response_were_created() {
 }
 
 #[tokio::test]
+async fn an_interrupted_check_counts_no_unknown_row_as_done() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(4));
+    let faults = scene.server.faults().on(Operation::CreatePet);
+    let lost = faults.nth(2).apply(Effect::Cut {
+        after_body_bytes: 5,
+    });
+    let import = "pets import DIR/pets.ndjson --concurrency 1";
+    let ran = scene.run_with(|petstore| petstore, import).await;
+    assert_eq!((lost.hits(), ran.code), (1, 8), "{}", ran.stderr);
+    // The check first waits until no request can arrive any more.
+    let interrupted = |petstore: Petstore| petstore.interrupted_after(1);
+    let check = "pets import DIR/pets.ndjson --unknown check";
+    let ran = scene.run_with(interrupted, check).await;
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    let error = "error: interrupted after 3 of 4 rows\nhint: `petstore pets import ";
+    assert!(ran.stderr.contains(error), "{}", ran.stderr);
+}
+
+#[tokio::test]
 async fn a_journal_with_its_end_cut_off_stops_the_import() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(9));

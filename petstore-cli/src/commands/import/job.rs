@@ -158,7 +158,9 @@ impl Job<'_> {
     /// Returns the error of a run that ended early, with the command that continues.
     fn stopped(&self, stop: CliError) -> CliError {
         let context = self.context;
-        let progress = report::progress(&self.input, self.journal.state());
+        let checks_unknown = self.unknown.action() == UnknownAction::Check;
+        let state = self.journal.state();
+        let progress = report::progress(&self.input, state, checks_unknown);
         // The hint must not repeat `--unknown retry`, which could send rows twice.
         let change = match self.unknown.action() {
             UnknownAction::Check => Change::Check,

@@ -42,10 +42,16 @@ pub(super) fn output(context: &Context) -> Result<Output, CliError> {
     context.printer().start_flat(&COLUMNS, ANY)
 }
 
-/// Describes how many rows are done: `12 of 30 rows`.
-pub(super) fn progress(input: &Input, state: &State) -> String {
+/// Describes how many rows are done: `12 of 30 rows`. Unknown rows are not done if the run checks
+/// them.
+pub(super) fn progress(input: &Input, state: &State, checks_unknown: bool) -> String {
     let all = input.rows().len();
-    let done = count(all - state.totals().left);
+    let totals = state.totals();
+    let mut to_do = totals.left;
+    if checks_unknown {
+        to_do += totals.unknown;
+    }
+    let done = count(all - to_do);
     format!("{done} of {}", plural(all, "row", "rows"))
 }
 
