@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter};
+use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter, Seed, SeedPet};
 use serde_json::json;
 
 use super::harness::{Petstore, noon};
@@ -142,6 +142,23 @@ async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     error: interrupted
     hint: a request in flight may still be processed
     --- exit 130
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_export_says_what_can_continue() {
+    let pets = (0..150).fold(Seed::new(), |seed, row| seed.pet(SeedPet::new("x", row)));
+    let server = MockServer::builder().seed(pets).start().await.unwrap();
+    let lists = server.faults().on(Operation::ListPets);
+    let _slow = lists
+        .nth(2)
+        .apply(Effect::Delay(Duration::from_secs(10).into()));
+    let petstore = Petstore::at(&server, "pro-key").interrupted_after(1);
+    let ran = petstore.run("pets export --fields id -o csv").await;
+    assert_eq!((ran.stdout.lines().count(), ran.code), (101, 130));
+    assert_snapshot!(ran.stderr, @"
+    error: interrupted after 100 pets
+    hint: an export into a file can continue: `petstore pets export FILE`
     ");
 }
 

@@ -241,6 +241,8 @@ impl<'a> ExportJob<'a> {
         };
         let is_saved = self.save().is_ok();
         let Some((file, _)) = &self.file else {
+            let hint = "an export into a file can continue: `petstore pets export FILE`";
+            failure.hint.get_or_insert(hint.to_owned());
             return failure.into();
         };
         let part = file.shown(self.context.system());
