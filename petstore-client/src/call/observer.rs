@@ -1,5 +1,8 @@
 //! Records what a call does: statistics, events and the fields of its span. Decides nothing.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Context;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -75,9 +78,20 @@ impl<'c> Observer<'c> {
         self.record.update(self.stats);
     }
 
-    /// Reports whether the store of shared limits failed, or works again.
-    pub(super) fn check_store(&self, limiter: &Limiter) {
-        self.events.notify_store(limiter);
+    /// Awaits a permit. As soon as the store of shared limits fails or works again, reports that: the
+    /// call may wait for long because of it.
+    pub(super) async fn watch_store<T>(
+        &self,
+        limiter: &Limiter,
+        acquiring: impl Future<Output = T>,
+    ) -> T {
+        let mut acquiring = pin!(acquiring);
+        let look = |context: &mut Context<'_>| {
+            let polled = acquiring.as_mut().poll(context);
+            self.events.notify_store(limiter);
+            polled
+        };
+        poll_fn(look).await
     }
 
     /// Begins an attempt.

@@ -65,12 +65,12 @@ impl<'c> Progress<'c> {
             lease: limits.lease(),
         };
         let mut was_blocked = false;
-        let acquired = limiter.acquire(request, |wait| {
+        let acquiring = limiter.acquire(request, |wait| {
             was_blocked |= wait.blocked.is_some();
             observer.waiting(wait);
         });
-        let acquired = timeout_at(limits.deadline(), acquired).await;
-        observer.check_store(limiter);
+        let acquiring = timeout_at(limits.deadline(), acquiring);
+        let acquired = observer.watch_store(limiter, acquiring).await;
         let waited = match &acquired {
             Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
             _ => clock::now().saturating_duration_since(began),
