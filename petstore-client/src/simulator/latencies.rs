@@ -64,11 +64,17 @@ fn a_hidden_minute_bans_nobody_and_is_mostly_used() {
                     minute: rate,
                     ..service.clone()
                 };
-                let case = format!("{:?}, {rate} a minute, {tasks} tasks, {seed}", model.shows);
-                let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
-                let used = out.admitted as f64 / (rate as i64 * WINDOWS) as f64;
-                assert_eq!((out.bans, out.sent_while_blocked), (0, 0), "{case}");
-                assert!(used >= 0.75, "{case}: {used:.3}, {} refused", out.refusals);
+                for dates in [true, false] {
+                    let model = Model {
+                        dates,
+                        ..model.clone()
+                    };
+                    let case = format!("{:?}, {rate}, {tasks} tasks, {dates}, {seed}", model.shows);
+                    let out = busy(Contender::Limiter, model, tasks, 50_000, seed);
+                    let used = out.admitted as f64 / (rate as i64 * WINDOWS) as f64;
+                    assert_eq!((out.bans, out.sent_while_blocked), (0, 0), "{case}");
+                    assert!(used >= 0.75, "{case}: {used:.3}, {} refused", out.refusals);
+                }
             }
         }
     }

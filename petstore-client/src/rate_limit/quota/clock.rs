@@ -165,6 +165,11 @@ impl ServiceClock {
         };
     }
 
+    /// Returns whether the time to a reset is known, and not only assumed to be a minute.
+    pub(crate) fn knows_quotas(&self) -> bool {
+        self.source != Source::Reset
+    }
+
     /// Returns the earliest possible time of the service's clock.
     pub(crate) fn earliest(&self, now: LocalTime) -> ServiceTime {
         ServiceTime(now.0.saturating_add(self.least))

@@ -180,10 +180,14 @@ impl Ledger {
         &mut self.refusals
     }
 
-    /// Returns whether the minute's quota is known.
+    /// Returns whether the minute's quota is known. Where the limiter only assumes that a reset is a
+    /// minute away, the window may be that of a day.
     pub(crate) fn knows_minute(&self) -> bool {
+        if self.refusals.remembers_minute() {
+            return true;
+        }
         let is_minute = |window: &Window| window.quota() == Quota::Minute;
-        self.refusals.remembers_minute() || self.windows.iter().any(is_minute)
+        self.clock.knows_quotas() && self.windows.iter().any(is_minute)
     }
 
     /// Returns what each quota of a client's plan leaves.
