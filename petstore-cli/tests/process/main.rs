@@ -10,6 +10,8 @@ mod killed;
 mod limits;
 mod manual;
 #[cfg(feature = "mock")]
+mod mock;
+#[cfg(feature = "mock")]
 mod restarts;
 mod support;
 #[cfg(feature = "mock")]

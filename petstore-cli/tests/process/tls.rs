@@ -53,3 +53,37 @@ fn a_server_without_tls_is_no_secure_connection() {
     assert!(said.contains("\nhint: "), "{said}");
     assert_eq!(code, Some(6));
 }
+
+#[test]
+#[cfg(feature = "system-proxy")]
+fn a_proxy_that_refuses_is_what_to_check() {
+    use super::support::KEY;
+    use std::io::{Read as _, Write as _};
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://me:{KEY}@{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(b"HTTP/1.1 407 Expired\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    let line = [
+        "--base-url",
+        "https://petstore.example/v1",
+        "pets",
+        "list",
+        "--retries",
+        "0",
+    ];
+    let output = petstore()
+        .env("https_proxy", proxy)
+        .args(line)
+        .output()
+        .unwrap();
+    let expected = "error: cannot connect to petstore.example, or to its proxy\n\
+        hint: check the proxy in https_proxy, or correct the base URL\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+    assert_eq!(output.status.code(), Some(6));
+}
