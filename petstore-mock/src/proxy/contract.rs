@@ -1,6 +1,6 @@
 //! Checks responses against the contract of the service (specification, sections 2, 4, 7 and 8).
 
-use std::fmt;
+use std::{fmt, ops::RangeInclusive};
 
 use http::{HeaderMap, Method, Response, StatusCode, Uri, header::CONTENT_TYPE};
 use serde_json::{Map, Value};
@@ -11,6 +11,12 @@ use crate::{
     operation::{Content, Operation},
     text::printable,
 };
+
+const RESET: &str = "x-ratelimit-reset";
+
+/// Plausible Unix timestamps in seconds: from 2001 to 5138. A smaller number is usually the seconds
+/// until the reset, a larger one a time in milliseconds.
+const UNIX_TIMES: RangeInclusive<u64> = 1_000_000_000..=99_999_999_999;
 
 /// The terms of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display, VariantArray)]
@@ -126,16 +132,17 @@ pub(super) fn check(
 }
 
 fn check_rate_headers(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
-    for name in [
-        "x-ratelimit-limit",
-        "x-ratelimit-remaining",
-        "x-ratelimit-reset",
-    ] {
+    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", RESET] {
         let values: Vec<_> = headers.get_all(name).iter().collect();
         let problem = match values[..] {
             [] => "is missing",
-            [one] if one.to_str().is_ok_and(|text| text.parse::<u64>().is_ok()) => continue,
-            [_] => "is not a whole number",
+            [one] => match one.to_str().map(str::parse::<u64>) {
+                Ok(Ok(number)) if name == RESET && !UNIX_TIMES.contains(&number) => {
+                    "is not a Unix timestamp in seconds"
+                }
+                Ok(Ok(_)) => continue,
+                Ok(Err(_)) | Err(_) => "is not a whole number",
+            },
             _ => "is there more than once",
         };
         breaches.push((Term::RateHeaders, format!("{name} {problem}")));
@@ -409,5 +416,28 @@ mod tests {
         let refused = r#"{"code": "x", "message": "y", "status": 429}"#;
         let found = terms(pets, "/v1/pets", 429, refused, "retry-after");
         assert_eq!(found, [Term::RetryAfter]);
+    }
+
+    #[test]
+    fn a_reset_is_a_unix_timestamp_in_seconds() {
+        for (value, problem) in [
+            ("1000000000", None),
+            ("99999999999", None),
+            ("30", Some("is not a Unix timestamp in seconds")),
+            ("1900000000000", Some("is not a Unix timestamp in seconds")),
+            ("soon", Some("is not a whole number")),
+            ("-1", Some("is not a whole number")),
+        ] {
+            let mut headers = HeaderMap::new();
+            for name in ["x-ratelimit-limit", "x-ratelimit-remaining"] {
+                headers.insert(name, "60".parse().unwrap());
+            }
+            headers.insert(RESET, value.parse().unwrap());
+            let mut breaches = Vec::new();
+            check_rate_headers(&headers, &mut breaches);
+            let found: Vec<_> = breaches.iter().map(|(_, text)| &**text).collect();
+            let expected = problem.map(|problem| format!("{RESET} {problem}"));
+            assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{value}");
+        }
     }
 }
