@@ -60,11 +60,10 @@ pub(super) async fn run(args: &ProxyArgs, io: &mut Io<'_>) -> Result<u8, CliErro
         .port(args.serve.server.port.unwrap_or(DEFAULT_PORT))
         .upstream(&args.upstream, args.upstream_timeout);
     let server = start(&args.serve, builder, io).await?;
-    let (journal, state) = (server.journal(), server.state());
+    let state = server.state();
     serve(&args.serve, server, &mut signals, io).await;
     let service = state.service().report();
-    let mut report = Written::from(&journal.report());
-    report.add_service(&service);
+    let report = Written::from(&state.report());
     if let Some(path) = &args.record {
         fs::write(path, state.service().recording())
             .map_err(|error| CliError::file("write the recording", path, &error))?;

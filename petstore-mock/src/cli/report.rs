@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, builder::FalseyValueParser};
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
     client::{AdminClient, TargetArgs, admin_token},
     gate::{GateArgs, Origin, Written},
-    outcome::{CliError, Io},
+    outcome::{CliError, FINDINGS, Io},
 };
 
 #[derive(Args, Clone)]
@@ -27,6 +28,10 @@ pub(super) struct ReportArgs {
     )]
     admin_token_file: Option<PathBuf>,
 
+    /// Exit with 3 if the service behind `petstore-mock proxy` broke its contract.
+    #[arg(long, env = "PETSTORE_MOCK_FAIL_ON_SERVICE", hide_env = true, value_parser = FalseyValueParser::new())]
+    fail_on_service: bool,
+
     #[command(flatten)]
     gate: GateArgs,
 }
@@ -35,13 +40,45 @@ pub(super) async fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<u8, CliErr
     args.gate.check()?;
     let token = admin_token(args.admin_token_file.as_deref(), io)?;
     let client = AdminClient::new(&args.target, io)?.with_token(token);
+    let text = fetch(&client, "/_mock/report.txt").await?;
     let report = Written {
-        text: fetch(&client, "/_mock/report.txt").await?,
+        printed: text.clone(),
+        text,
         json: fetch(&client, "/_mock/report.json").await?,
         junit: fetch(&client, "/_mock/report.xml").await?,
         markdown: fetch(&client, "/_mock/report.md").await?,
     };
-    args.gate.finish(&report, Origin::Running, io)
+    let service = args.fail_on_service.then(|| is_kept(&report.json));
+    let status = args.gate.finish(&report, Origin::Running, io)?;
+    match service {
+        Some(Ok(false)) => Ok(FINDINGS),
+        Some(Err(error)) => Err(error),
+        Some(Ok(true)) | None => Ok(status),
+    }
+}
+
+/// The part of a JSON report about a real service.
+#[derive(Deserialize)]
+struct ServicePart {
+    breaches: Vec<IgnoredAny>,
+}
+
+/// Returns whether the real service kept its contract, according to a JSON report.
+fn is_kept(report: &str) -> Result<bool, CliError> {
+    #[derive(Deserialize)]
+    struct WithService {
+        service: Option<ServicePart>,
+    }
+
+    let report: WithService = serde_json::from_str(report)
+        .map_err(|error| CliError::new(format!("cannot read the report: {error}")))?;
+    let Some(service) = report.service else {
+        return Err(CliError::new(
+            "the report has no part about a service for --fail-on-service: only \
+             `petstore-mock proxy` checks one",
+        ));
+    };
+    Ok(service.breaches.is_empty())
 }
 
 async fn fetch(client: &AdminClient, path: &str) -> Result<String, CliError> {

@@ -32,8 +32,18 @@ pub struct KeyLabel {
     number: u32,
     plan: Plan,
     shown: Box<str>,
-    /// Whether a test created the key.
-    is_made_by_test: bool,
+    origin: KeyOrigin,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum KeyOrigin {
+    /// The server started with it.
+    Initial,
+    /// A test created it.
+    Test,
+    /// It is a key of the real service, which does not say its plan.
+    Service,
 }
 
 impl KeyLabel {
@@ -48,7 +58,7 @@ impl KeyLabel {
             number,
             plan,
             shown: shown.into(),
-            is_made_by_test: false,
+            origin: KeyOrigin::Initial,
         }
     }
 
@@ -60,16 +70,18 @@ impl KeyLabel {
         }
     }
 
-    /// Returns the label of a key that a test created.
-    pub(crate) fn made_by_test(self) -> Self {
-        Self {
-            is_made_by_test: true,
-            ..self
-        }
+    /// Returns the label of a key from elsewhere.
+    pub(crate) fn from(self, origin: KeyOrigin) -> Self {
+        Self { origin, ..self }
     }
 
-    pub(crate) const fn is_made_by_test(&self) -> bool {
-        self.is_made_by_test
+    pub(crate) fn is_made_by_test(&self) -> bool {
+        self.origin == KeyOrigin::Test
+    }
+
+    /// Returns the plan, if the mock knows it.
+    pub(crate) fn known_plan(&self) -> Option<Plan> {
+        (self.origin != KeyOrigin::Service).then_some(self.plan)
     }
 
     /// Returns the name of the key, or its number if it has none.
@@ -105,7 +117,11 @@ impl KeyLabel {
 impl fmt::Display for KeyLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = if self.shown.is_empty() { "" } else { " " };
-        write!(f, "#{}{space}{} ({})", self.number, self.shown, self.plan)
+        write!(f, "#{}{space}{}", self.number, self.shown)?;
+        match self.known_plan() {
+            Some(plan) => write!(f, " ({plan})"),
+            None => Ok(()),
+        }
     }
 }
 

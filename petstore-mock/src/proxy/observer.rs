@@ -8,6 +8,7 @@ use std::{
 
 use http::Response;
 use serde::Serialize;
+use strum::VariantArray as _;
 
 use super::{
     contract::{self, Sent, Term},
@@ -62,6 +63,13 @@ impl ServiceObserver {
         }
     }
 
+    /// Forgets how the service kept its contract. The recording goes on.
+    pub(crate) fn forget(&self) {
+        let mut observed = self.lock();
+        observed.responses = 0;
+        observed.breaches.clear();
+    }
+
     /// Returns the recording, as JSON for `--seed` and `--faults`.
     #[cfg(feature = "cli")]
     pub(crate) fn recording(&self) -> String {
@@ -97,6 +105,11 @@ pub struct ServiceBreach {
 }
 
 impl ServiceReport {
+    /// Returns the names of all terms.
+    pub(crate) fn terms() -> impl Iterator<Item = String> {
+        Term::VARIANTS.iter().map(ToString::to_string)
+    }
+
     /// Returns whether the service broke nothing.
     #[must_use]
     pub fn is_kept(&self) -> bool {

@@ -12,7 +12,7 @@ use super::{
     breach::Ruling,
     client::Client,
     facts::Facts,
-    finding::{Report, ReportedClient},
+    finding::{NO_KEY, Report, ReportedClient, UNKNOWN_KEY},
     findings::Findings,
     rule::Severities,
     rules::{Ban, Strikes},
@@ -144,6 +144,8 @@ impl Audit {
             findings: findings.list(&mask),
             severities: findings.severities().clone(),
             unlisted: findings.unlisted(),
+            #[cfg(feature = "proxy")]
+            service: None,
         }
     }
 
@@ -246,13 +248,13 @@ fn place_of_scope(scopes: &mut Vec<(Arc<str>, u64)>, name: &str) -> usize {
 fn reported(record: &Record) -> ReportedClient {
     let key = record.arrival.key.as_ref();
     let keyless = match record.fields.get("authorization") {
-        Some(_) => "an unknown key",
-        None => "no key",
+        Some(_) => UNKNOWN_KEY,
+        None => NO_KEY,
     };
     let agent = record.fields.get("user-agent").map(String::from_utf8_lossy);
     ReportedClient {
         key: key.map_or_else(|| keyless.to_owned(), |key| key.name()),
-        plan: key.map(|key| key.plan()),
+        plan: key.and_then(|key| key.known_plan()),
         user_agent: agent
             .map(|it| shortened(it.trim()).to_owned())
             .filter(|it| !it.is_empty()),

@@ -9,6 +9,13 @@ use super::{
     rule::{Rule, Severities, Severity},
 };
 use crate::plan::Plan;
+#[cfg(feature = "proxy")]
+use crate::proxy::ServiceReport;
+
+/// The key of a client that sends none.
+pub(super) const NO_KEY: &str = "no key";
+/// The key of a client whose key is invalid.
+pub(super) const UNKNOWN_KEY: &str = "an unknown key";
 
 /// The client of a finding: the requests with one key and one `User-Agent` in one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -17,7 +24,7 @@ use crate::plan::Plan;
 pub struct ReportedClient {
     /// The name of its key, or its number; never the key itself.
     pub key: String,
-    /// The plan of its key; `None` without a valid key.
+    /// The plan of its key; `None` without a valid key, and for a key of a real service.
     pub plan: Option<Plan>,
     /// Its `User-Agent`.
     pub user_agent: Option<String>,
@@ -28,7 +35,10 @@ impl fmt::Display for ReportedClient {
         let agent = self.user_agent.as_deref().unwrap_or("no User-Agent");
         match self.plan {
             Some(plan) => write!(f, "key {} ({plan}), {agent}", self.key),
-            None => write!(f, "{}, {agent}", self.key),
+            None if self.key == NO_KEY || self.key == UNKNOWN_KEY => {
+                write!(f, "{}, {agent}", self.key)
+            }
+            None => write!(f, "key {}, {agent}", self.key),
         }
     }
 }
@@ -94,9 +104,34 @@ pub struct Report {
     pub(super) severities: Severities,
     /// The number of breaches that belong to no kept finding, by severity.
     pub(super) unlisted: [u64; 3],
+    /// How the real service kept its contract; `None` if the mock answered.
+    #[cfg(feature = "proxy")]
+    pub(super) service: Option<ServiceReport>,
 }
 
 impl Report {
+    /// Adds the part about the real service.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn with_service(self, service: ServiceReport) -> Self {
+        Self {
+            service: Some(service),
+            ..self
+        }
+    }
+
+    /// Returns the part about the real service as text.
+    #[cfg(feature = "proxy")]
+    pub(super) fn service_text(&self) -> Option<String> {
+        self.service.as_ref().map(ToString::to_string)
+    }
+
+    /// Without the proxy, there is no real service.
+    #[cfg(not(feature = "proxy"))]
+    #[expect(clippy::unused_self, reason = "the same signature as with the proxy")]
+    pub(super) const fn service_text(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the number of judged requests.
     #[must_use]
     pub const fn requests(&self) -> u64 {

@@ -39,6 +39,19 @@ impl Report {
         self.to_string()
     }
 
+    /// Returns the part about the clients as text.
+    pub(crate) fn client_text(&self) -> String {
+        let mut text = format!("{}\n{}", self.summary_line(), self.remarks());
+        for finding in &self.findings {
+            text += &format!("\n{finding}");
+        }
+        let clean = self.clean_scopes();
+        if !self.findings.is_empty() && !clean.is_empty() {
+            text += &format!("\n{clean}");
+        }
+        text
+    }
+
     /// Returns remarks for the reader of the findings, one per line.
     pub(super) fn remarks(&self) -> String {
         let set = self.severities.iter();
@@ -80,17 +93,13 @@ impl Report {
 }
 
 impl fmt::Display for Report {
-    /// Writes the findings, the most severe first, and a line for each scope without findings.
+    /// Writes the findings, the most severe first, and a line for each scope without findings. Then
+    /// comes the part about the real service, if there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}", self.summary_line(), self.remarks())?;
-        for finding in &self.findings {
-            write!(f, "\n{finding}")?;
-        }
-        let clean = self.clean_scopes();
-        if self.findings.is_empty() || clean.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "\n{clean}")
+        f.write_str(&self.client_text())?;
+        match self.service_text() {
+            Some(service) => write!(f, "\n{service}"),
+            None => Ok(()),
         }
     }
 }

@@ -317,7 +317,7 @@ impl MockServer {
     /// # }
     /// ```
     pub fn report(&self) -> Report {
-        self.app.journal().report()
+        self.app.report()
     }
 
     /// Returns how the real service kept its contract

@@ -23,10 +23,11 @@ use super::{
 use crate::{
     changes::{ChangeKind, Changes},
     clock::Clock,
-    exchange::Rate,
+    exchange::{KeyOrigin, Rate},
     fault::{Fault, Faults},
     journal::Journal,
     plan::Plan,
+    report::Report,
 };
 
 /// Freeing more pets than this at once would delay requests noticeably.
@@ -146,6 +147,32 @@ impl AppState {
     #[cfg(feature = "proxy")]
     pub(crate) fn service(&self) -> &crate::proxy::ServiceObserver {
         &self.service
+    }
+
+    /// Returns the compliance report.
+    pub(crate) fn report(&self) -> Report {
+        self.with_service(self.journal.report())
+    }
+
+    /// Returns the compliance report when no open series of retries can still break a rule.
+    pub(crate) async fn settled_report(&self) -> Report {
+        self.with_service(self.journal.settled_report().await)
+    }
+
+    /// Adds the part about the real service, if there is one.
+    fn with_service(&self, report: Report) -> Report {
+        #[cfg(feature = "proxy")]
+        if self.settings.upstream.is_some() {
+            return report.with_service(self.service.report());
+        }
+        report
+    }
+
+    /// Clears the report.
+    pub(crate) fn forget_report(&self) {
+        self.journal.forget_report();
+        #[cfg(feature = "proxy")]
+        self.service.forget();
     }
 
     /// Admits or refuses a request with `key`; `None` if the key does not exist.
@@ -274,8 +301,18 @@ impl AppState {
         name: Option<&str>,
         plan: Plan,
     ) -> Result<(Box<str>, u32), KeyError> {
+        self.add_key_from(KeyOrigin::Test, key, name, plan)
+    }
+
+    fn add_key_from(
+        &self,
+        origin: KeyOrigin,
+        key: Option<&str>,
+        name: Option<&str>,
+        plan: Plan,
+    ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, name, plan, &self.settings)?;
+        let (key, number) = accounts.add(key, name, plan, origin, &self.settings)?;
         if let Some(account) = accounts.by_number(number) {
             self.journal.know(&key, account.label(), is_public(&key));
         }
@@ -297,7 +334,8 @@ impl AppState {
         }
         if self.accounts().sorted().len() < MAX_KEYS_OF_SERVICE {
             // Another request may have added it.
-            let _ = self.add_key(Some(key), None, Plan::default_enterprise());
+            let plan = Plan::default_enterprise();
+            let _ = self.add_key_from(KeyOrigin::Service, Some(key), None, plan);
         }
         label(&mut self.accounts())
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::{instant, serialize_seconds},
-    exchange::{KeyLabel, Rate},
+    exchange::{KeyLabel, KeyOrigin, Rate},
     plan::Plan,
 };
 
@@ -90,17 +90,18 @@ impl Accounts {
         Ok(())
     }
 
-    /// Adds a key for a test. With `None`, creates a new key. Returns the key and its number.
+    /// Adds a key. With `None`, creates a new key. Returns the key and its number.
     pub(super) fn add(
         &mut self,
         key: Option<&str>,
         name: Option<&str>,
         plan: Plan,
+        origin: KeyOrigin,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
-        let label = KeyLabel::new(number, plan, &key, is_public(&key)).made_by_test();
+        let label = KeyLabel::new(number, plan, &key, is_public(&key)).from(origin);
         let label = match name {
             Some(name) => label.named(name),
             None => label,
@@ -336,7 +337,7 @@ mod tests {
         let mut accounts = Accounts::default();
         for key in ["abcdefghijkl", "bcdefghijkm"] {
             accounts
-                .add(Some(key), None, Plan::Free, &settings)
+                .add(Some(key), None, Plan::Free, KeyOrigin::Test, &settings)
                 .unwrap();
         }
         for (text, is_found) in [

@@ -20,6 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const RATES: &str =
     "X-RateLimit-Limit: 60\r\nX-RateLimit-Remaining: 59\r\nX-RateLimit-Reset: 1900000000\r\n";
 
+const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
+
 const JSON: &str = "Content-Type: application/json\r\n";
 
 const REX: &str = r#"{"id":7,"name":"Rex","categoryId":7}"#;
@@ -138,7 +140,9 @@ async fn the_quotas_and_bans_of_the_service_are_judged() {
         report.contains("[told-to-wait]") || report.contains("violation"),
         "{report}"
     );
-    assert!(!report.contains("\"k\""));
+    // The mock does not know the key's plan, and no test made the key.
+    assert!(report.contains("  key #5, test/1\n"), "{report}");
+    assert!(report.contains("scope: default\n"), "{report}");
 }
 
 #[tokio::test]
@@ -222,6 +226,41 @@ async fn ten_ways_to_break_the_contract_are_reported_apart() {
         "{request}"
     );
     assert!(!report.to_string().contains("s3cr3t"));
+}
+
+#[tokio::test]
+async fn the_report_of_a_running_proxy_names_what_the_service_broke() {
+    let (url, _seen) = service(vec![response(
+        "202 Accepted",
+        &format!("{JSON}{RATES}"),
+        "[]",
+    )])
+    .await;
+    let proxy = proxy(&url).await;
+    get(&proxy, "/v1/pets").await;
+    let example = "#1 GET /v1/pets: 202 Accepted is not a status of listPets";
+    for format in ["report", "report.txt", "report.md", "report.xml"] {
+        let (status, report) = get(&proxy, &format!("/_mock/{format}")).await;
+        assert!(status == 200 && report.contains(example), "{report}");
+    }
+    assert!(proxy.report().to_text().contains(example));
+    assert!(
+        proxy.report().is_compliant(),
+        "the client did nothing wrong"
+    );
+    let junit = proxy.report().to_junit();
+    assert!(
+        junit.contains(
+            r#"<testsuite name="service" tests="10" skipped="0" errors="0" failures="1">"#
+        ),
+        "{junit}"
+    );
+
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let cleared = client.delete(format!("{}/_mock/report", proxy.origin()));
+    assert_eq!(cleared.send().await.unwrap().status(), 204);
+    assert!(proxy.service_report().is_kept());
+    assert_eq!(proxy.service_report().responses, 0);
 }
 
 #[tokio::test]
@@ -396,6 +435,44 @@ impl Drop for Program {
     }
 }
 
+#[test]
+fn the_report_command_fails_if_the_service_broke_its_contract() {
+    let real = MockServer::start_blocking();
+    let judged = |url: &str| {
+        let mut report = Command::new(BINARY);
+        let output = report.args(["report", url, "--fail-on-service"]).output();
+        let output = output.unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let problem = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said, problem)
+    };
+    let proxy = MockServer::builder()
+        .upstream(real.url(), TIMEOUT)
+        .start_blocking()
+        .unwrap();
+    assert_eq!(judged(proxy.origin()).0, Some(0), "it kept its contract");
+    let teapot = Effect::status(418);
+    let _fault = real.faults().on(Operation::ListPets).apply(teapot);
+    let address = proxy.origin().trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let request = b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    let (status, said, _) = judged(proxy.origin());
+    assert_eq!(status, Some(3), "{said}");
+    assert!(
+        said.contains("\nservice: contract broken, 1 response checked"),
+        "{said}"
+    );
+
+    let (status, _, problem) = judged(real.origin());
+    assert_eq!(status, Some(1), "{problem}");
+    assert!(
+        problem.contains("only `petstore-mock proxy` checks one"),
+        "{problem}"
+    );
+}
+
 /// Returns the pets in responses, as JSON.
 fn pets(answers: &str) -> &str {
     let start = answers.find("[{").unwrap();
@@ -406,7 +483,6 @@ fn pets(answers: &str) -> &str {
 /// Runs `proxy` in front of a service over TLS, and records it.
 #[test]
 fn the_program_records_a_service_with_a_system_certificate() {
-    const BINARY: &str = env!("CARGO_BIN_EXE_petstore-mock");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let fault = r#"[{"operation": "listPets", "when": {"nth": 2}, "effect": {"status": 503}}]"#;

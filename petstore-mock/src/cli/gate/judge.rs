@@ -119,6 +119,8 @@ pub(in crate::cli) enum Origin {
 /// A report in the formats that the gate needs.
 #[derive(Debug)]
 pub(in crate::cli) struct Written {
+    /// The lines to print.
+    pub(in crate::cli) printed: String,
     pub(in crate::cli) text: String,
     pub(in crate::cli) json: String,
     pub(in crate::cli) junit: String,
@@ -136,23 +138,10 @@ impl Written {
     }
 }
 
-#[cfg(feature = "proxy")]
-impl Written {
-    /// Adds the part about the real service. The JUnit format has no such part.
-    pub(in crate::cli) fn add_service(&mut self, service: &crate::proxy::ServiceReport) {
-        let text = service.to_string();
-        self.text = format!("{}\n{text}", self.text);
-        self.markdown = format!("{}\n# Service\n\n```text\n{text}```\n", self.markdown);
-        if let Ok(mut json) = serde_json::from_str::<serde_json::Value>(&self.json) {
-            json["service"] = serde_json::json!(service);
-            self.json = json.to_string();
-        }
-    }
-}
-
 impl From<&Report> for Written {
     fn from(report: &Report) -> Self {
         Self {
+            printed: report.client_text(),
             text: report.to_text(),
             json: report.to_json(),
             junit: report.to_junit(),
@@ -216,7 +205,7 @@ impl GateArgs {
         let verdict: Judgement = serde_json::from_str(&report.json)
             .map_err(|error| CliError::new(format!("cannot read the report: {error}")))?;
         let is_failed = self.fail_on.is_some_and(|fail_on| fail_on.is_met(&verdict));
-        self.print(&report.text, origin, is_failed, io);
+        self.print(&report.printed, origin, is_failed, io);
         if let (Some(path), Some(format)) = (&self.report, self.format()?) {
             // The command of `exec` may have removed the folder, for example in a clean-up.
             fs::create_dir_all(path.parent().unwrap_or(Path::new("")))

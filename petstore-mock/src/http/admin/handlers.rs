@@ -413,11 +413,11 @@ pub(super) fn report(
     media_type: &'static str,
     write: fn(&Report) -> String,
 ) -> MethodRouter<Arc<AppState>> {
-    get(async move |State(app): App| text(media_type, write(&app.journal().settled_report().await)))
+    get(async move |State(app): App| text(media_type, write(&app.settled_report().await)))
 }
 
 /// `DELETE /_mock/report`: clears the report.
 pub(super) async fn forget_report(State(app): App) -> StatusCode {
-    app.journal().forget_report();
+    app.forget_report();
     NO_CONTENT
 }
