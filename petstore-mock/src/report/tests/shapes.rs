@@ -642,7 +642,7 @@ fn guilty_when_told_to_wait() -> Vec<Shape> {
         }).quota(2),
         guilty("429: 3 workers, twice again", ToldToWait, REUSED, up, |s| {
             let again = retry(Constant(2.0), 3).whatever_it_is_told();
-            pages(s, 3, 1, Begin::Within(1.0), again);
+            pages(s, 3, 1, Begin::Apart(0.3), again);
         }).found(&[Pooled, Http2]).quota(1),
         guilty("429: one, again after 1 s", ToldToWait, ALONE, up, |s| {
             let again = retry(Doubled(1.0, 30.0), 3).whatever_it_is_told();
