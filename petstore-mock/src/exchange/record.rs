@@ -83,6 +83,9 @@ pub(crate) struct Sender {
     pub(crate) client: u64,
     /// Whether the client may be several senders: threads, processes or the users of a gateway.
     pub(crate) may_be_several: bool,
+    /// The connection of the client's request before, if that is the only sign of several senders:
+    /// it is another connection, and seems to be open.
+    pub(crate) other_connection: Option<u64>,
 }
 
 /// Whether the service admitted a request.

@@ -82,6 +82,18 @@ impl Recording {
         )
     }
 
+    /// Determines whether the client is several senders, if it is not clear from the arrival alone.
+    /// That takes about 10 ms at most, and at most once a minute for each client.
+    pub(crate) async fn count_senders(&mut self) {
+        let Some(record) = self.record.as_mut().and_then(Arc::get_mut) else {
+            return;
+        };
+        let Some(other) = record.sender.other_connection else {
+            return;
+        };
+        record.sender.may_be_several = self.journal.has_two_connections(record, other).await;
+    }
+
     /// Starts the recording of bytes that are not a valid request; `head` is their start.
     pub(crate) fn refusal(
         journal: Arc<Journal>,

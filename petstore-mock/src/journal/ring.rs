@@ -31,6 +31,10 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// thread may be running them.
 const SETTLING_YIELDS: usize = 4;
 
+/// How long the end of a connection may take until the server notices it.
+const MAX_CLOSING: Duration = Duration::from_millis(10);
+const CLOSING_PAUSE: Duration = Duration::from_millis(1);
+
 /// How many times a report waits for the end of open retries, up to a second each time.
 const MAX_REPORT_WAITS: usize = 2;
 
@@ -197,6 +201,28 @@ impl Journal {
     pub(super) fn arrived(&self, record: &Record) -> Sender {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         lock(&self.audit).arrived(record)
+    }
+
+    /// Returns whether the client of a request has another connection open. A client may have closed
+    /// it before it opened the new one, but the server notices the end of a connection later than
+    /// a request on the next one. So this waits for a moment.
+    pub(super) async fn has_two_connections(&self, record: &Record, other: u64) -> bool {
+        let start = real_time::now();
+        for wait in 0.. {
+            if !lock(&self.audit).is_open(other) {
+                return false;
+            }
+            if real_time::now().saturating_duration_since(start) >= MAX_CLOSING {
+                break;
+            }
+            if wait < SETTLING_YIELDS {
+                tokio::task::yield_now().await;
+            } else {
+                real_time::sleep(CLOSING_PAUSE).await;
+            }
+        }
+        lock(&self.audit).had_two_connections(record);
+        true
     }
 
     /// Lets the rules judge an exchange when its response is read or lost.

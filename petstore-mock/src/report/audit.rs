@@ -85,20 +85,32 @@ impl Audit {
         let scope = scope_of(record, self.open_scopes.last());
         let id = id_of_client(record, &scope);
         let is_open = |connection| self.connections.contains(&connection);
-        let may_be_several = if let Some(client) = self.clients.get_mut(&id) {
+        let (may_be_several, other_connection) = if let Some(client) = self.clients.get_mut(&id) {
             client.arrived(record, is_open)
         } else {
             let scope = scope.into_owned();
             let place = place_of_scope(&mut self.scopes, &scope);
             let mut client = Client::new(reported(record), place);
-            let may_be_several = client.arrived(record, is_open);
+            let seen = client.arrived(record, is_open);
             while self.clients.len() >= MAX_CLIENTS && self.drop_idle_client() {}
             self.clients.insert(id, client);
-            may_be_several
+            seen
         };
         Sender {
             client: id,
             may_be_several,
+            other_connection,
+        }
+    }
+
+    pub(crate) fn is_open(&self, connection: u64) -> bool {
+        self.connections.contains(&connection)
+    }
+
+    /// Records that the client of a request had another connection when it arrived.
+    pub(crate) fn had_two_connections(&mut self, record: &Record) {
+        if let Some(client) = self.clients.get_mut(&record.sender.client) {
+            client.had_two_connections(record.arrived);
         }
     }
 

@@ -76,19 +76,33 @@ impl Client {
         &self.recent
     }
 
-    /// Records an arrival. Returns whether the client may be several senders. `is_open` says whether
-    /// a connection is open.
-    pub(super) fn arrived(&mut self, record: &Record, is_open: impl Fn(u64) -> bool) -> bool {
+    /// Records an arrival. Returns whether the client may be several senders, and the other connection
+    /// if that is the only sign of it. `is_open` says whether a connection is open.
+    pub(super) fn arrived(
+        &mut self,
+        record: &Record,
+        is_open: impl Fn(u64) -> bool,
+    ) -> (bool, Option<u64>) {
         let (now, caller) = (&record.arrived, &record.caller);
         self.in_flight += 1;
         self.last_arrival = now.order();
         let last = self.connection.replace(caller.connection);
-        let has_two = last.is_some_and(|last| last != caller.connection && is_open(last));
-        if has_two || self.in_flight > 1 || caller.is_overlapping {
+        let other = last.filter(|last| *last != caller.connection && is_open(*last));
+        let seen = self.last_seen_as_several;
+        let was_several = seen.is_some_and(|seen| now.gap_since(&seen) < SEVERAL_MEMORY);
+        let is_overlapping = self.in_flight > 1 || caller.is_overlapping;
+        if is_overlapping || (was_several && other.is_some()) {
             self.last_seen_as_several = Some(*now);
         }
-        let seen = self.last_seen_as_several;
-        seen.is_some_and(|seen| now.gap_since(&seen) < SEVERAL_MEMORY)
+        match was_several || is_overlapping {
+            true => (true, None),
+            false => (false, other),
+        }
+    }
+
+    /// Records that two connections were open at this moment.
+    pub(super) const fn had_two_connections(&mut self, at: Moment) {
+        self.last_seen_as_several = Some(at);
     }
 
     /// Lets the rules judge a completed exchange. `ban` is the ban that it caused, if any.

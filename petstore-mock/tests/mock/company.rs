@@ -1,10 +1,13 @@
 //! Tests of the compliance report with parallel clients over sockets. The mock's clock is frozen,
 //! and advanced when a client waits. On a slow machine, too, compliant clients cause no finding.
 
-use std::time::Duration;
+use std::{
+    io::{Read as _, Write as _},
+    time::{Duration, UNIX_EPOCH},
+};
 
 use futures_util::future::join_all;
-use petstore_mock::{Operation, Plan, Rule, Severity};
+use petstore_mock::{Clock, MockServer, Operation, Plan, Rule, Severity};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -147,6 +150,41 @@ async fn retries_at_once_on_a_connection_are_found() {
         .findings()
         .flat_map(|finding| finding.evidence.clone());
     assert!(evidence.into_iter().any(|it| it.text == text), "{report}");
+}
+
+/// Lists pets on a connection of its own, and closes that.
+fn list_once(server: &MockServer) {
+    let address = server.origin().trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let request = b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nUser-Agent: loop/1\r\n\
+        Authorization: Bearer k\r\n\r\n";
+    stream.write_all(request).unwrap();
+    let mut response = Vec::new();
+    while !response.ends_with(b"}") && !response.ends_with(b"]") {
+        let mut buffer = [0; 4_096];
+        let read = stream.read(&mut buffer).unwrap();
+        response.extend_from_slice(&buffer[..read]);
+    }
+}
+
+#[test]
+fn a_loop_with_a_connection_for_each_request_is_found() {
+    // The server has several threads, so the end of a connection may be noticed late.
+    for _ in 0..12 {
+        let noon = UNIX_EPOCH + Duration::from_secs(1_800_014_400);
+        let server = MockServer::builder()
+            .key("k", Plan::enterprise(5, 100))
+            .clock(Clock::frozen(noon))
+            .start_blocking()
+            .unwrap();
+        for _ in 0..35 {
+            list_once(&server);
+        }
+        let report = server.report();
+        let mut found = report.of(Severity::Violation);
+        let rule = found.next().map(|finding| finding.rule);
+        assert_eq!(rule, Some(Rule::ToldToWait), "{report}");
+    }
 }
 
 #[tokio::test]

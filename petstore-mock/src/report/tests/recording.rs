@@ -189,6 +189,11 @@ impl Replay {
         };
         let mut record = exchange.record(place as u64 + 1, caller, moment);
         record.sender = self.audit.arrived(&record);
+        // A recording says exactly when connections end.
+        if record.sender.other_connection.is_some() {
+            self.audit.had_two_connections(&record);
+            record.sender.may_be_several = true;
+        }
         self.records.insert(place, record);
     }
 
