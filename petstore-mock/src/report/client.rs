@@ -47,6 +47,14 @@ struct Rules {
     hygiene: Hygiene,
 }
 
+impl Rules {
+    /// Adds what the rules find if no further request follows.
+    fn complete(&self, found: &mut Ruling) {
+        self.waits.complete(found);
+        self.retries.complete(found);
+    }
+}
+
 impl Client {
     pub(super) fn new(reported: ReportedClient, scope: usize) -> Self {
         Self {
@@ -157,7 +165,7 @@ impl Client {
     pub(super) fn pass_boundary(&mut self, boundary: u64, found: &mut Ruling) {
         if self.boundary != boundary {
             self.boundary = boundary;
-            self.rules.retries.complete(found);
+            self.rules.complete(found);
             self.rules = Rules::default();
         }
     }
@@ -165,7 +173,7 @@ impl Client {
     /// Returns what the rules find if no further request follows.
     pub(super) fn open_breaches(&self) -> Ruling {
         let mut found = Ruling::default();
-        self.rules.retries.complete(&mut found);
+        self.rules.complete(&mut found);
         found
     }
 
@@ -173,7 +181,8 @@ impl Client {
     /// boundary, it is.
     pub(super) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
         if self.boundary == boundary {
-            self.rules.retries.undecided(now)
+            let rules = &self.rules;
+            rules.retries.undecided(now).max(rules.waits.undecided(now))
         } else {
             None
         }

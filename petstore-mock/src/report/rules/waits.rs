@@ -52,6 +52,9 @@ struct Wait {
     excused: u32,
     /// The number of the first early request.
     first_offence: Option<u64>,
+    /// The early requests of the first moments. They only count if the client is still one sender
+    /// after that: a pool's workers may begin one by one on the same connection.
+    doubtful: Option<Breach>,
 }
 
 impl Waits {
@@ -60,10 +63,10 @@ impl Waits {
         self.of_key.is_none() && self.of_requests.is_empty()
     }
 
-    /// Returns the number of remembered responses.
+    /// Returns the number of remembered exchanges.
     pub(in crate::report) fn remembered(&self) -> usize {
         let waits = self.of_requests.iter().chain(&self.of_key);
-        waits.map(|wait| wait.asked.len()).sum()
+        waits.map(Wait::remembered).sum()
     }
 
     /// Judges a request, and remembers the wait that its response asks for. `ban` describes the ban
@@ -74,27 +77,65 @@ impl Waits {
         ban: Option<&str>,
         found: &mut Ruling,
     ) -> Timing {
+        self.resolve_doubts(request, found);
         let mut timing = Timing::InTime;
         if let Some(wait) = &mut self.of_key {
             timing = wait.judge(request);
             if timing == Timing::Early {
                 let mut breach = wait.breach(request);
                 breach.ban = ban.map(str::to_owned);
-                found.add(Rule::ToldToWait, breach);
+                wait.add(Rule::ToldToWait, breach, request, found);
+                if wait.doubtful.is_some() {
+                    timing = Timing::Excused;
+                }
             }
             if wait.asked.is_empty() {
+                wait.complete(Rule::ToldToWait, found);
                 self.of_key = None;
             }
         }
         let place = self.place_of(request);
         if let Some(wait) = place.map(|place| &mut self.of_requests[place]) {
             if wait.judge(request) == Timing::Early {
-                found.add(Rule::RetryAfter, wait.breach(request));
+                let breach = wait.breach(request);
+                wait.add(Rule::RetryAfter, breach, request, found);
+            }
+            if wait.asked.is_empty() {
+                wait.complete(Rule::RetryAfter, found);
             }
             self.of_requests.retain(|wait| !wait.asked.is_empty());
         }
-        self.remember(request);
+        self.remember(request, found);
         timing
+    }
+
+    /// Decides about the early requests of the first moments of each wait, as soon as a request
+    /// shows whether the client is one sender.
+    fn resolve_doubts(&mut self, request: &Facts, found: &mut Ruling) {
+        if let Some(wait) = &mut self.of_key {
+            wait.resolve_doubts(Rule::ToldToWait, request, found);
+        }
+        for wait in &mut self.of_requests {
+            wait.resolve_doubts(Rule::RetryAfter, request, found);
+        }
+    }
+
+    /// Adds what is found if no further request follows.
+    pub(in crate::report) fn complete(&self, found: &mut Ruling) {
+        if let Some(wait) = &self.of_key {
+            wait.complete(Rule::ToldToWait, found);
+        }
+        for wait in &self.of_requests {
+            wait.complete(Rule::RetryAfter, found);
+        }
+    }
+
+    /// Returns how long until [`Self::complete`] is certain, if it is not yet.
+    pub(in crate::report) fn undecided(&self, now: &Moment) -> Option<Duration> {
+        let waits = self.of_requests.iter().chain(&self.of_key);
+        let doubtful = waits.filter(|wait| wait.doubtful.is_some());
+        let left = doubtful.map(|wait| REACTION.saturating_sub(now.gap_since(&wait.began)));
+        left.max().filter(|left| !left.is_zero())
     }
 
     fn place_of(&self, request: &Facts) -> Option<usize> {
@@ -102,20 +143,22 @@ impl Waits {
         self.of_requests.iter().position(is_same)
     }
 
-    fn remember(&mut self, request: &Arc<Facts>) {
+    fn remember(&mut self, request: &Arc<Facts>, found: &mut Ruling) {
         if request.retry_after().is_none() {
             return;
         }
         match request.status() {
             Some(429) => match &mut self.of_key {
-                Some(wait) => wait.ask(request),
+                Some(wait) => wait.ask(Rule::ToldToWait, request, found),
                 None => self.of_key = Some(Wait::new(request)),
             },
             Some(503) => match self.place_of(request) {
-                Some(place) => self.of_requests[place].ask(request),
+                Some(place) => self.of_requests[place].ask(Rule::RetryAfter, request, found),
                 None => {
-                    if self.of_requests.len() == MAX_WAITS {
-                        self.of_requests.pop_front();
+                    if self.of_requests.len() == MAX_WAITS
+                        && let Some(oldest) = self.of_requests.pop_front()
+                    {
+                        oldest.complete(Rule::RetryAfter, found);
                     }
                     self.of_requests.push_back(Wait::new(request));
                 }
@@ -132,14 +175,24 @@ impl Wait {
             began: *asked.ended(),
             excused: 0,
             first_offence: None,
+            doubtful: None,
         }
+    }
+
+    /// Returns the number of remembered exchanges.
+    fn remembered(&self) -> usize {
+        let doubtful = self.doubtful.as_ref();
+        let doubtful = doubtful.map_or(0, |breach| breach.series().remembered());
+        self.asked.len() + doubtful
     }
 
     /// Adds a response that asks for a wait. If the waits of all earlier ones have ended, a new
     /// period begins.
-    fn ask(&mut self, response: &Arc<Facts>) {
+    fn ask(&mut self, rule: Rule, response: &Arc<Facts>, found: &mut Ruling) {
         let goes_on = |asked: &Arc<Facts>| asked.asks_to_wait_at(response.arrived());
         if !self.asked.iter().any(goes_on) {
+            self.complete(rule, found);
+            self.doubtful = None;
             self.began = *response.ended();
             self.excused = 0;
             self.first_offence = None;
@@ -167,6 +220,55 @@ impl Wait {
         Timing::Excused
     }
 
+    /// Whether a request came in the first moments of the wait.
+    fn is_soon(&self, request: &Facts) -> bool {
+        request.arrived().gap_since(&self.began) < REACTION
+    }
+
+    /// Adds the breach of an early request. It stays doubtful if the request came in the first
+    /// moments, and only a few did.
+    fn add(&mut self, rule: Rule, breach: Breach, request: &Facts, found: &mut Ruling) {
+        if !self.is_soon(request) {
+            found.add(rule, breach);
+            return;
+        }
+        let doubtful = match self.doubtful.take() {
+            Some(mut doubtful) => {
+                doubtful.extend(breach);
+                doubtful
+            }
+            None => breach,
+        };
+        if doubtful.series().count() > u64::from(MAX_EXCUSED) {
+            found.add(rule, doubtful);
+        } else {
+            self.doubtful = Some(doubtful);
+        }
+    }
+
+    /// Decides about the doubtful requests. A client that is seen as several in the first moments is
+    /// let go.
+    fn resolve_doubts(&mut self, rule: Rule, request: &Facts, found: &mut Ruling) {
+        if self.is_soon(request) && !request.may_be_several() {
+            return;
+        }
+        let Some(doubtful) = self.doubtful.take() else {
+            return;
+        };
+        if self.is_soon(request) {
+            self.first_offence = None;
+        } else {
+            found.add(rule, doubtful);
+        }
+    }
+
+    /// Adds what is found if no further request follows.
+    fn complete(&self, rule: Rule, found: &mut Ruling) {
+        if let Some(doubtful) = &self.doubtful {
+            found.add(rule, doubtful.clone());
+        }
+    }
+
     /// Whether the request may come from a worker that has waited as long as it was asked to. If
     /// so, removes the response for which this worker stands.
     fn is_kept_by(&mut self, request: &Facts) -> bool {
@@ -180,7 +282,7 @@ impl Wait {
     /// Whether the request was certainly sent after the wait began. That is always so if one sender
     /// sends one request after the other.
     fn has_reacted(&self, request: &Facts) -> bool {
-        request.is_in_sequence() || request.arrived().gap_since(&self.began) >= REACTION
+        request.is_in_sequence() || !self.is_soon(request)
     }
 
     /// Returns the response that the sender of a request must know. There must be only one sender.

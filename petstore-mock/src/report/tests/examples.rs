@@ -246,6 +246,40 @@ fn told_to_wait_in_company() {
     expect("those who wait, while another brings on a ban", "", &banned);
 }
 
+/// The workers of a pool may begin one by one on one connection, before a second one is opened.
+#[test]
+fn an_early_request_of_the_first_moments_is_doubtful() {
+    for (rule, answer) in [
+        ("told-to-wait", "429 wait=50 remaining=0 reset=60"),
+        ("retry-after", "503 wait=10"),
+    ] {
+        let exchange =
+            |at: f64, connection: u32| format!("{at:.4}+0.0003 {connection} GET /v1/pets {answer}");
+        let on_one = |count: u32| each(count, |n| exchange(10.0 + f64::from(n) * 0.001, 1));
+        let then = |count: u32, at: f64, connection: u32| {
+            let mut all = on_one(count);
+            all.push(exchange(at, connection));
+            // The first connection stays open until then.
+            all.push("61+0.001 1 GET /v1/pets 200".to_owned());
+            all
+        };
+        expect(
+            "a pool's second connection soon after",
+            "",
+            &then(2, 10.05, 2),
+        );
+        expect("only one early request", rule, &on_one(2));
+        expect("more on the same connection", rule, &then(2, 10.05, 1));
+        expect("a second connection much later", rule, &then(2, 10.15, 2));
+        expect(
+            "more early requests than workers",
+            rule,
+            &then(14, 10.05, 2),
+        );
+        expect("as many as workers", "", &then(11, 10.05, 2));
+    }
+}
+
 #[test]
 fn retry_after() {
     expect(
