@@ -10,6 +10,9 @@ use crate::rate_limit::quota::outstanding::MAX_COUNT;
 /// The maximum number of members in a record. With a million requests a minute, this many still fit
 /// into it.
 pub(crate) const MAX_MEMBERS: usize = 100;
+/// A record that is moved away and back may have been updated this many times by members that did
+/// not see the restored one.
+const MAX_LATE_UPDATES: u64 = 1_000;
 
 /// A probe: the only request in flight while the quota is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +79,11 @@ impl Members {
             self.slots.len() - 1
         });
         &mut self.slots[place]
+    }
+
+    /// Makes the record newer than a lost one, even if that is moved back and updated a few times.
+    pub(crate) fn replace_lost(&mut self) {
+        self.updates = (self.updates + MAX_LATE_UPDATES).min(MAX_COUNT - 1);
     }
 
     /// Records that the record was restored from a member's copy. The others must report before

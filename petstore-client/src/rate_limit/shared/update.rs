@@ -166,6 +166,7 @@ impl<'u> Update<'u> {
         let Some(mut stored) = stored else {
             let mut copy = copy()?;
             copy.members_mut().await_reports(self.now);
+            copy.members_mut().replace_lost();
             return Some(copy);
         };
         let is_old = stored.members().updates() < self.report.seen_updates;
@@ -502,6 +503,24 @@ mod tests {
         assert_eq!(ask(2, &reported, 10, &old, 1).granted.requests, 1);
         let alone = ask(2, &old, 8, &stored(8, -1, &[(2, 0)]), 0);
         assert_eq!(alone.granted.requests, 1, "no other member");
+    }
+
+    #[test]
+    fn a_record_moved_back_is_older_than_the_restored_one() {
+        let copy = stored(7, -1, &[(1, 0), (2, 0)]);
+        let (report, policy) = (Report::default(), Policy::default());
+        let restored = Update::new(ME, &report, &policy, NOW)
+            .apply_to_stored(None, at(), WALL, |_| true, || Some(copy.clone()))
+            .unwrap()
+            .record;
+        // Another member updates the old record before this one sees it.
+        let mut moved_back = copy;
+        for _ in 0..3 {
+            moved_back = ask(1, &moved_back, 7, &moved_back, 0).record;
+        }
+        let seen = restored.members().updates();
+        let applied = ask(2, &moved_back, seen, &restored, 1);
+        assert_eq!(applied.granted.requests, 0, "the other must report first");
     }
 
     #[test]
