@@ -7,27 +7,44 @@ use super::world::setup::{Bursts, NOON, Outcome, Setup};
 use super::world::window::{MINUTE, SECOND};
 
 const WINDOWS: i64 = 6;
+const SIZES_AND_SEEDS: [(u64, u64); 9] = [
+    (10, 0),
+    (10, 1),
+    (10, 2),
+    (20, 3),
+    (20, 4),
+    (20, 5),
+    (40, 6),
+    (40, 7),
+    (40, 8),
+];
 
-fn beside_bursts(rate: u64, tasks: usize, size: u64, seed: u64, shared: bool) -> Outcome {
+/// Runs a process without a store, or this many members of a record.
+fn beside_bursts(rate: u64, tasks: usize, size: u64, seed: u64, members: Option<usize>) -> Outcome {
     let mut setup = Setup::new(Contender::Limiter, Model::new(rate), tasks, 1 << 40, seed);
     setup.bursts = Some(Bursts {
         size,
         interval: 4 * SECOND,
     });
-    setup.shared = shared;
+    (setup.shared, setup.processes) = (members.is_some(), members.unwrap_or(1));
     (setup.start, setup.horizon) = (NOON, WINDOWS * MINUTE - 1);
     run(&setup)
 }
 
-/// Asserts that no burst leads to a ban. `shared` is whether the process has a store.
-fn survive_bursts(shared: bool) {
+/// Returns how much of the quotas was used by all clients together.
+fn part_used(outcome: &Outcome, rate: u64) -> f64 {
+    let used = outcome.admitted + outcome.others;
+    used as f64 / (rate * WINDOWS as u64) as f64
+}
+
+/// Asserts that no burst leads to a ban.
+fn survive_bursts(members: Option<usize>, tasks: &[usize]) {
     for rate in [60, 300, 1_000] {
-        for tasks in [16, 64, 256] {
+        for &tasks in tasks {
             for size in [10, 20, 40] {
                 for seed in 0..2 {
-                    let outcome = beside_bursts(rate, tasks, size, seed, shared);
-                    let used = outcome.admitted + outcome.others;
-                    let part = used as f64 / (rate * WINDOWS as u64) as f64;
+                    let outcome = beside_bursts(rate, tasks, size, seed, members);
+                    let part = part_used(&outcome, rate);
                     let case = format!(
                         "{rate} a minute, {tasks} tasks, bursts of {size}, {seed}: {part:.3} used, {} refused",
                         outcome.refusals
@@ -42,10 +59,40 @@ fn survive_bursts(shared: bool) {
 
 #[test]
 fn bursts_of_other_clients_do_not_ban_the_key() {
-    survive_bursts(false);
+    survive_bursts(None, &[16, 64, 256]);
 }
 
 #[test]
 fn bursts_do_not_ban_the_key_of_a_sole_member() {
-    survive_bursts(true);
+    survive_bursts(Some(1), &[16, 64, 256]);
+}
+
+#[test]
+fn bursts_seldom_ban_the_key_of_several_members() {
+    let (mut runs, mut bans) = (0, 0);
+    for members in [2, 4, 8, 16] {
+        for (tasks, rate) in [
+            (4, 60),
+            (4, 300),
+            (4, 1_000),
+            (16, 60),
+            (16, 300),
+            (16, 1_000),
+        ] {
+            for (size, seed) in SIZES_AND_SEEDS {
+                let outcome = beside_bursts(rate, tasks, size, seed, Some(members));
+                runs += 1;
+                bans += outcome.bans;
+                let case = format!(
+                    "{members} members, {rate} a minute, {tasks} tasks, bursts of {size}, {seed}"
+                );
+                assert_eq!(outcome.sent_while_blocked, 0, "{case}");
+                assert!(
+                    outcome.bans > 0 || part_used(&outcome, rate) >= 0.99,
+                    "{case}"
+                );
+            }
+        }
+    }
+    assert!(bans * 100 <= runs, "{bans} bans in {runs} runs");
 }

@@ -275,9 +275,11 @@ impl<'u> Update<'u> {
             .map(|window| OpenWindow::new(window.limit(), window.part_left(service_now)));
         let part = claim.fair_part(allowance.left(), window);
         let mut in_flight = claim.fair_part(allowance.requests(), window);
-        // Two exceptions reserve nothing for members that do not wait: one request may always be in
-        // flight, and more may be while far more is left.
+        // Three exceptions reserve less for members that do not wait: one request may always be in
+        // flight, more may be while far more is left, and those that wait always get half of the
+        // room. Otherwise a member that has used more than a silent one gets one request at a time.
         let asked = claim.part_of_waiting(allowance.requests());
+        in_flight = in_flight.max(asked / 2);
         let reserved = record.members().reserved();
         if reserved == 0 {
             in_flight = in_flight.max(asked.min(1));

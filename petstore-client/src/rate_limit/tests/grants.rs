@@ -97,6 +97,15 @@ fn one_request_goes_at_least_where_little_may_be_in_flight() {
 }
 
 #[test]
+fn those_that_wait_get_half_of_the_room_beside_a_silent_one() {
+    // A fifth of what is left may be in flight. The silent member has used less than this one.
+    let mut record = pair(60, 50, 0);
+    record.members_mut().slot(OTHER).set_reserved(0);
+    record.members_mut().slot(ME).grant(9, false);
+    assert_eq!(ask(&mut record, ME, 64), 5);
+}
+
+#[test]
 fn much_may_be_in_flight_beside_others_while_much_is_left() {
     for (limit, used, expected) in [(100_000, 1, 64), (100_000, 99_000, 1), (1_000, 1, 1)] {
         assert_eq!(

@@ -126,7 +126,7 @@ fn a_member_updates_the_record_as_soon_as_others_need_it() {
 #[test]
 fn a_member_that_got_too_little_asks_soon() {
     for (remaining, others, granted, asks, once_answered) in
-        [(900, 0, 112, 100, 50), (20, 1, 10, 1_000, 1_000)]
+        [(900, 0, 112, 100, 50), (8, 1, 4, 1_000, 1_000)]
     {
         let mut shared = Shared::new(remaining);
         for other in 0..others {
