@@ -7,8 +7,7 @@ use crate::rate_limit::quota::clock::{LocalTime, SECOND};
 use crate::rate_limit::quota::decision::Decision;
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::policy::{MaxInFlight, Policy};
-use crate::rate_limit::quota::reading::Answer;
-use crate::rate_limit::quota::reading::ResponseHead;
+use crate::rate_limit::quota::reading::{Answer, RequestOutcome, ResponseHead};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::shared::member::Member;
 use crate::rate_limit::shared::record::Record;
@@ -185,6 +184,52 @@ fn a_member_keeps_two_seconds_of_its_rate() {
     beside_others.update(at(10), 20, 0);
     beside_others.send(at(10), 2, 2);
     assert_eq!(beside_others.update(at(11), 1, 0).prefetch, 0);
+}
+
+#[test]
+fn a_report_has_all_that_the_record_lacks() {
+    let mut shared = Shared::new(900);
+    shared.record.members_mut().count_update();
+    shared.update(at(10), 20, 0);
+    shared.send(at(10), 5, 2);
+    let refused = shared.member.reserve(at(10), false, &Policy::default());
+    assert!(
+        shared
+            .member
+            .start(refused, at(10), Duration::from_secs(30))
+    );
+    let head = ResponseHead {
+        status: 429,
+        date: None,
+        reading: None,
+        retry_after: Some(Duration::from_secs(30)),
+    };
+    let block = shared.member.record_response(refused, at(10), &head);
+    assert_eq!(block.map(|block| block.until), Some(at(40)));
+    assert_eq!(shared.due(0), Some(0), "a block is reported at once");
+    let Report {
+        outcomes,
+        reserved,
+        given_back,
+        seen_updates,
+        want,
+        prefetch,
+        blocked,
+        probe_until,
+        leaves,
+        jitter,
+    } = shared.member.report(at(11), 4, 0.25);
+    let answered: Vec<_> = outcomes.iter().map(RequestOutcome::requests).collect();
+    assert_eq!(answered, [2, 1], "two successes are one outcome");
+    // Of 20 requests, six were used within a second. Twelve are kept for two seconds.
+    assert_eq!((reserved, given_back, prefetch), (12 + 3, 2, 0));
+    assert_eq!((seen_updates, want, jitter), (1, 4, 0.25));
+    assert_eq!((blocked, probe_until, leaves), (block, None, false));
+    // The first report may be lost, so the next one repeats it.
+    let next = shared.member.report(at(11), 0, 0.0);
+    assert_eq!(next.outcomes.len(), 2);
+    assert_eq!((next.reserved, next.given_back), (3, 14));
+    assert_eq!(shared.due(0), Some(2_500), "it is no longer urgent");
 }
 
 #[test]
