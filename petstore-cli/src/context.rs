@@ -51,7 +51,8 @@ impl Context {
         for secret in secrets_of(&env.args, &system) {
             ui.hide(&secret);
         }
-        let (fields, jq) = (global.fields(), global.jq());
+        let fields = global.fields();
+        let jq = global.jq();
         let options = OutputOptions::new(out_screen)
             .with_format(settings.chosen().output())
             .with_fields(fields)

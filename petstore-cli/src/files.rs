@@ -115,7 +115,8 @@ fn read_soon(file: File, max: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
 
     let is_pipe = !file.metadata()?.is_file();
     let mut file = file.take(max);
-    let (mut unwritten, mut waits) = (0, 0);
+    let mut unwritten = 0;
+    let mut waits = 0;
     loop {
         match file.read_to_end(bytes) {
             Ok(_) if !is_pipe || !bytes.is_empty() => return Ok(()),

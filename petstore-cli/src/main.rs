@@ -30,7 +30,9 @@ fn main() -> ExitCode {
         }
     };
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
-    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let stdin = std::io::stdin();
+    let stdout = std::io::stdout();
+    let stderr = std::io::stderr();
     let vars = std::env::vars_os().filter_map(text).collect();
     let env = Env {
         args: std::env::args_os().collect(),

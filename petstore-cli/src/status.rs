@@ -145,7 +145,8 @@ impl Progress {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Bar { done, all, .. } => {
-                let (done, all) = (time::count(*done), time::count(*all));
+                let done = time::count(*done);
+                let all = time::count(*all);
                 format!("{done} of {all} rows done")
             }
             Self::Pets { verb, count } => {
@@ -307,7 +308,8 @@ impl Status {
 fn bar(screen: &Screen, done: usize, all: usize, tail: &Form) -> Vec<Form> {
     let bar = screen.bar(done as u64, all as u64);
     let percent = done * 100 / all.max(1);
-    let (done, all) = (time::count(done), time::count(all));
+    let done = time::count(done);
+    let all = time::count(all);
     let mut forms = Vec::new();
     for progress in [
         format!("{bar}  {done} of {all}  {percent}%"),

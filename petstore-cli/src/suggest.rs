@@ -212,7 +212,8 @@ impl Mistake<'_> {
 
     /// Returns what is wrong with an argument that a command does not have, and a hint.
     fn unknown_argument(&self) -> Advice {
-        let (name, path) = (self.name(), self.short());
+        let name = self.name();
+        let path = self.short();
         if !name.starts_with('-') {
             let meant = meant_word(self.command, self.args, &self.shown);
             let hint = meant.unwrap_or_else(|| self.help());
@@ -320,7 +321,8 @@ pub(crate) fn command_of<'t>(
     args: &[String],
     until: &str,
 ) -> (&'t Command, String) {
-    let (mut command, mut path) = (tree, "petstore".to_owned());
+    let mut command = tree;
+    let mut path = "petstore".to_owned();
     for arg in args.iter().skip(1) {
         if let Some(inner) = command.find_subcommand(arg) {
             command = inner;

@@ -119,8 +119,10 @@ fn usage(command: &Command, path: &str) -> String {
 
 impl Cmd {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
-        let (ui, printer) = (context.ui().clone(), context.printer().clone());
-        let (system, connector) = (context.system().clone(), context.connector().clone());
+        let ui = context.ui().clone();
+        let printer = context.printer().clone();
+        let system = context.system().clone();
+        let connector = context.connector().clone();
         match self {
             Self::Pets(pets) => pets.run(context).await,
             Self::Store(store) => store.run(&connector, &printer, &ui).await,

@@ -34,7 +34,8 @@ impl Auth {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let connector = Arc::clone(context.connector());
         let system = Arc::clone(context.system());
-        let (printer, ui) = (context.printer().clone(), context.ui().clone());
+        let printer = context.printer().clone();
+        let ui = context.ui().clone();
         match self {
             Self::Login(login) => login.run(&connector, &system, &ui, context.reader()).await,
             Self::Status => status(&connector, &system, &printer, &ui).await,

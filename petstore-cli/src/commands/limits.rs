@@ -251,7 +251,8 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
     if let Some(shared) = &limits.shared
         && shared.members > 1
     {
-        let (in_flight, waiting) = (limits.in_flight, limits.waiting);
+        let in_flight = limits.in_flight;
+        let waiting = limits.waiting;
         let members = shared.members;
         notes.push(format!(
             "Shared by {members} processes: {in_flight} in flight, {waiting} waiting."

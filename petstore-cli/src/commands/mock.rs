@@ -31,7 +31,8 @@ impl Mock {
             while signals.next().await.is_some() {}
             pending::<u8>().await
         };
-        let (mut out, mut err) = (printer.stdout(), ui.clone());
+        let mut out = printer.stdout();
+        let mut err = ui.clone();
         let io = Io {
             out: &mut out,
             err: &mut err,

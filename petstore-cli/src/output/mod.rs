@@ -288,7 +288,8 @@ impl Output {
             self.write_header()?;
         }
         let record = &*self.projected(record);
-        let (screen, out) = (self.options.screen(), &mut self.out.clone());
+        let screen = self.options.screen();
+        let out = &mut self.out.clone();
         match self.format {
             OutputFormat::Json => {
                 out.write_all(if is_first { b"[\n  " } else { b",\n  " })?;

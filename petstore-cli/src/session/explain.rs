@@ -269,7 +269,8 @@ impl Explainer {
             0 | 1 => String::new(),
             attempts => format!(" in {attempts} attempts"),
         };
-        let (code, said) = (status_and_code(error), said(error));
+        let code = status_and_code(error);
+        let said = said(error);
         let message = format!("the service failed ({code}){attempts}{said}");
         let failure = Failure::new(Kind::Service, message).hint("try again in a few minutes");
         self.or_lost(error, failure)

@@ -160,7 +160,8 @@ impl Connector {
         const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
         let values = self.settings.values();
-        let (timeout, max_wait) = (values.timeout(), values.max_wait());
+        let timeout = values.timeout();
+        let max_wait = values.max_wait();
         // A request that changes something is not retried after a time-out. So its one attempt may
         // take the whole time.
         let shares = match purpose.is_read() {

@@ -39,7 +39,8 @@ pub(crate) fn quota_left(window: &QuotaWindow) -> String {
         Quota::Day => " today",
         _ => "",
     };
-    let (left, limit) = (count(window.remaining), count(window.limit));
+    let left = count(window.remaining);
+    let limit = count(window.limit);
     format!("{left} of {limit} left{period}")
 }
 

@@ -288,7 +288,8 @@ impl<'a> Summary<'a> {
 
     /// Returns a line for each row with a text, and the number of those that are not listed.
     fn lines(&self, text: impl Fn(&RowState) -> Option<String>) -> Vec<String> {
-        let (mut lines, mut more) = (Vec::new(), 0);
+        let mut lines = Vec::new();
+        let mut more = 0;
         for (row, state) in self.input.rows().iter().zip(self.state.rows()) {
             match text(state) {
                 Some(text) if lines.len() < MAX_LISTED => {

@@ -103,7 +103,9 @@ pub(super) fn report_journal(
 /// Returns the rejected rows that were corrected. Fails if sent rows have changed.
 fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
     let rows = input.rows();
-    let (mut is_same_file, mut corrected, mut changed) = (false, Vec::new(), None);
+    let mut is_same_file = false;
+    let mut corrected = Vec::new();
+    let mut changed = None;
     for (row, row_state) in state.rows().iter().enumerate() {
         let Some(digest) = state.digest(row) else {
             continue;

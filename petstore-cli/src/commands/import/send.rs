@@ -338,7 +338,8 @@ fn speed(done: usize, left: usize, elapsed: Duration) -> String {
         return String::new();
     }
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let (done, left) = (done as f64, left as f64);
+    let done = done as f64;
+    let left = left as f64;
     let each = elapsed.as_secs_f64() / done;
     let rest = duration(Duration::from_secs_f64((left * each).min(1e9)));
     #[expect(

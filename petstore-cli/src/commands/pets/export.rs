@@ -95,7 +95,8 @@ fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat, CliError>
         .filter(|format| format.can_continue())
         .map(|format| format.name())
         .collect();
-    let (formats, name) = (either(&formats), format.name());
+    let formats = either(&formats);
+    let name = format.name();
     let problem = format!("an export into a file is {formats}, not {name}");
     let hint = format!("`petstore pets export -o {name} > FILE` writes {name}");
     Err(CliError::usage(problem).hint(hint))
@@ -123,7 +124,8 @@ impl<'a> ExportJob<'a> {
         client: &Client,
         status: Option<PetStatus>,
     ) -> Result<(), CliError> {
-        let (system, printer) = (self.context.system(), self.context.printer());
+        let system = self.context.system();
+        let printer = self.context.printer();
         let selection = Selection {
             base_url: client.base_url().to_string(),
             status,
@@ -213,7 +215,8 @@ impl<'a> ExportJob<'a> {
     }
 
     fn complete(self) -> Result<(), CliError> {
-        let (ui, system) = (self.context.ui(), self.context.system());
+        let ui = self.context.ui();
+        let system = self.context.system();
         ui.late_field(self.output.finish()?);
         if let Some((file, _)) = self.file {
             file.complete(system)?;

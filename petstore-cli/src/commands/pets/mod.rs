@@ -43,7 +43,8 @@ pub(crate) enum Pets {
 impl Pets {
     pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
         let connector = context.connector().clone();
-        let (printer, ui) = (context.printer().clone(), context.ui().clone());
+        let printer = context.printer().clone();
+        let ui = context.ui().clone();
         match self {
             Self::List(list) => list.run(&connector, &printer, &ui).await,
             Self::Create(create) => {

@@ -51,7 +51,8 @@ pub(super) async fn run(
     if missing.is_empty() {
         return Ok(());
     }
-    let (pets, searched) = (named(&missing), count(searched));
+    let pets = named(&missing);
+    let searched = count(searched);
     if more == More::Maybe && !has_offered_pages {
         let problem = format!("no {pets} among the {searched} pets that the service lists");
         let hint = "there may be more; the service does not say how to list them";

@@ -103,7 +103,9 @@ async fn list(
 ) -> Result<Option<String>, CliError> {
     let list = client.pets().list().limit(PAGE);
     let mut pages = list.clone().pages();
-    let (mut listed, mut page_count, mut more) = (0, 0, More::No);
+    let mut listed = 0;
+    let mut page_count = 0;
+    let mut more = More::No;
     let mut full_page = None;
     loop {
         let page = match pages.try_next().await {

@@ -31,7 +31,8 @@ impl Lines {
 
     /// Extends the file, and removes an incomplete line. The file ends with zeros at every moment.
     fn extend(&mut self, length: u64) -> io::Result<()> {
-        let (mut file, end) = (&*self.file, SeekFrom::Start(self.end));
+        let mut file = &*self.file;
+        let end = SeekFrom::Start(self.end);
         file.set_len(length)?;
         file.seek(end)?;
         if self.has_rest {
