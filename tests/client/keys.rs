@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
+use petstore_client::events::Event;
+use petstore_client::rate_limit::Quota;
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
+use petstore_mock::MockServer;
 use tokio::time::timeout;
 
 use super::kit::{REX, answer, builder, http, key, millis, no_pets, secs};
@@ -91,6 +94,59 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
         (page.meta().attempts(), sent(&server).concat()),
         (3, "oldnewnew".into())
     );
+}
+
+#[tokio::test]
+async fn clients_of_several_keys_share_a_connection_but_no_limits() {
+    let server = MockServer::start().await;
+    let seen = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&seen);
+    let free = builder(server.url())
+        .api_key("free-key")
+        .on_event(move |event| {
+            if let Event::Ended { .. } = event {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+        .build()
+        .unwrap();
+    let pro = free.with_api_key("pro-key").unwrap();
+    for client in [&free, &pro, &pro] {
+        client.pets().list().await.unwrap();
+    }
+    let requests = server.requests(..);
+    assert!(requests.iter().all(|one| one.connection == 1));
+    let keys: Vec<_> = requests
+        .iter()
+        .map(|one| one.key.as_ref().unwrap().number())
+        .collect();
+    assert_eq!(keys, [1, 2, 2]);
+    let left = |client: &Client| {
+        let limits = client.rate_limits();
+        let minute = limits
+            .windows
+            .iter()
+            .find(|window| window.quota == Quota::Minute);
+        minute.unwrap().remaining
+    };
+    assert_eq!((left(&free), left(&pro)), (59, 298));
+    assert_eq!(seen.load(Ordering::Relaxed), 3, "the hooks are shared");
+
+    for _ in 0..59 {
+        free.pets().list().await.unwrap();
+    }
+    let error = free
+        .pets()
+        .list()
+        .max_wait(Duration::ZERO)
+        .await
+        .unwrap_err();
+    assert!(error.is_rate_limited(), "{error}");
+    pro.pets().list().max_wait(Duration::ZERO).await.unwrap();
+
+    let error = free.with_api_key("good\nsecret").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(!error.to_string().contains("secret"), "{error}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::auth::Credentials;
+use crate::auth::{ApiKey, Credentials};
 use crate::error::Error;
 use crate::events::Events;
 use crate::http::base_url::BaseUrl;
@@ -42,13 +42,13 @@ pub struct Client {
 /// The state that all clones of a client share.
 pub(crate) struct Core {
     pub(crate) base: BaseUrl,
-    pub(crate) network: Network,
+    pub(crate) network: Arc<Network>,
     pub(crate) credentials: Credentials,
     pub(crate) limiters: ClientLimiters,
     pub(crate) policy: Policy,
     /// The headers of every request.
     pub(crate) headers: HeaderMap,
-    pub(crate) retries: Retries,
+    pub(crate) retries: Arc<Retries>,
     pub(crate) events: Events,
 }
 
@@ -66,6 +66,40 @@ impl Client {
         let mut client = self.clone();
         client.options.merge(options);
         client
+    }
+
+    /// Returns a client with another key, for programs that send for many customers. It shares the
+    /// connections, the settings and the retry budget with this one. Its rate limits are those of its
+    /// key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the key is empty, or contains a character that a header cannot contain.
+    ///
+    /// ```
+    /// # use petstore_client::{Client, Error};
+    /// # async fn show(client: Client) -> Result<(), Error> {
+    /// let customer = client.with_api_key("key-of-the-customer")?;
+    /// let pets = customer.pets().list().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_api_key(&self, key: impl Into<ApiKey>) -> Result<Self, Error> {
+        let core = &self.core;
+        let core = Core {
+            base: core.base.clone(),
+            network: Arc::clone(&core.network),
+            credentials: Credentials::Fixed(key.into().authorization()?),
+            limiters: core.limiters.of_another_key(),
+            policy: core.policy,
+            headers: core.headers.clone(),
+            retries: Arc::clone(&core.retries),
+            events: core.events.of_another_key(),
+        };
+        Ok(Self {
+            core: Arc::new(core),
+            options: self.options.clone(),
+        })
     }
 
     /// Returns the known rate limits of the key, without sending a request.

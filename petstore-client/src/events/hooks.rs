@@ -33,6 +33,15 @@ impl Events {
         self.hooks.push(Arc::new(hook));
     }
 
+    /// Returns the same hooks for a client with another key, which has reported nothing yet.
+    pub(crate) fn of_another_key(&self) -> Self {
+        Self {
+            hooks: self.hooks.clone(),
+            request_hooks: self.request_hooks.clone(),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn add_request_hook(
         &mut self,
         hook: impl Fn(&mut AttemptRequest<'_>) + Send + Sync + 'static,

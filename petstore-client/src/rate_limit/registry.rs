@@ -40,7 +40,7 @@ pub(crate) struct ClientLimiters {
     /// The store through which processes share limits, if any.
     store: Option<SharedStore>,
     /// The limiters of an isolated client.
-    isolated: Option<Registry>,
+    isolated: Option<Arc<Registry>>,
     /// The limiter of the last key.
     last: Mutex<Option<(HeaderValue, Arc<Limiter>)>>,
 }
@@ -59,13 +59,23 @@ impl ClientLimiters {
     #[cfg(feature = "test-util")]
     pub(crate) fn isolated(self, time: Option<TimeSource>) -> Self {
         Self {
-            isolated: Some(Registry::new(time.unwrap_or_default())),
+            isolated: Some(Arc::new(Registry::new(time.unwrap_or_default()))),
             ..self
         }
     }
 
+    /// Returns the limiters of a client with another key and the same settings.
+    pub(crate) fn of_another_key(&self) -> Self {
+        Self {
+            base: self.base.clone(),
+            store: self.store.clone(),
+            isolated: self.isolated.clone(),
+            last: Mutex::default(),
+        }
+    }
+
     fn registry(&self) -> &Registry {
-        self.isolated.as_ref().unwrap_or(&REGISTRY)
+        self.isolated.as_deref().unwrap_or(&REGISTRY)
     }
 
     /// Returns the limiter of a key.

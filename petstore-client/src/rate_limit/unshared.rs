@@ -9,6 +9,7 @@ use super::quota::reading::Block;
 use super::view::SharedStatus;
 
 /// A type without values, in place of a store.
+#[derive(Clone)]
 pub(crate) enum NoStore {}
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -46,13 +46,13 @@ impl ClientBuilder {
             limiters
         };
         let core = Core {
-            network: Network::new(base.as_url(), route),
+            network: Arc::new(Network::new(base.as_url(), route)),
             base,
             credentials,
             limiters,
             policy: self.policy,
             headers,
-            retries: Retries::new(self.backoff, self.classifier, self.budget),
+            retries: Arc::new(Retries::new(self.backoff, self.classifier, self.budget)),
             events: self.events,
         };
         Ok(Client {
