@@ -15,8 +15,8 @@ use super::view::Priority;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(pub(super) Priority, pub(super) u64);
 
-/// The waiting calls. Those that the same settings hold up stand in one line, so that the settings of
-/// one client do not delay the calls of another.
+/// The waiting calls, with one line for each policy. So the settings of one client do not delay the
+/// calls of another.
 #[derive(Debug, Default)]
 pub(super) struct Queue(Vec<Line>);
 

@@ -1,4 +1,4 @@
-//! The limiter as the host of an exchange with a store.
+//! What an exchange with a store needs from the limiter.
 
 use super::{Limiter, State};
 use crate::rate_limit::quota::clock::LocalTime;

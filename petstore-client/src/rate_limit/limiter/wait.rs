@@ -36,7 +36,7 @@ impl<R: FnMut(Wait)> WaitReports<R> {
         let is_due = if wait.blocked.is_some() {
             is_first || is_first_look
         } else {
-            // Not at the first look: most responses arrive before the second.
+            // Most responses arrive before the second look, so such a short wait is not reported.
             is_first && !is_first_look
         };
         let key = (wait.reason, wait.blocked.map(|blocked| blocked.until));

@@ -1,9 +1,9 @@
 //! Decides whether a request may be sent: a pure function of the ledger, the requests in flight,
 //! the time and the caller's policy.
 //!
-//! Two numbers must allow a request. `left` is how many requests the quotas leave, without those
-//! that are outstanding or kept for other clients. `cap` is how many requests may be in flight at
-//! once; `room` is the cap without those that are in flight already.
+//! Two numbers must allow a request. `left` is how many requests the quotas leave, minus those that
+//! are outstanding or kept for other clients. `cap` is how many requests may be in flight at once;
+//! `room` is the cap minus those that are in flight already.
 
 use std::time::Duration;
 
@@ -33,16 +33,17 @@ const PARTS_BESIDE_OTHERS: f64 = 2.0;
 /// The cap while the minute's quota is unknown. A ban takes 11 requests that were sent before the
 /// first 429 came (specification, section 8, rule 4, as the mock reads it).
 const UNKNOWN_QUOTA_CAP: u64 = 5;
-/// The caps in the first two minutes after an unforeseen 429.
+/// The caps in the first and the second minute after the block of an unforeseen 429, which is one that
+/// describes no used-up quota.
 const UNFORESEEN_CAPS: [u64; 2] = [2, 8];
 const UNFORESEEN_STEP: Duration = Duration::from_secs(60);
 /// Requests kept back for settling lost ones. A lost request counts twice for a while: as lost, and
 /// in the reading. Without this reserve, a burst could use everything up and leave no request whose
 /// response settles the lost ones.
 const SETTLING_RESERVE: u64 = 4;
-/// The least age at which a reading says little about other clients.
+/// A reading that is older than this, and older than two latencies, says little about other clients.
 const MIN_OLD: Duration = Duration::from_millis(100);
-/// How long after a window's end a lost request may still be counted in it.
+/// A lost request that was sent up to this long before a window opened may be counted in that window.
 const LATE: i64 = 2 * SECOND;
 
 /// Whether a request may be sent now.
@@ -63,14 +64,14 @@ pub(crate) enum Decision {
 pub(crate) struct InFlight {
     /// All such requests, of all processes that share the ledger.
     pub(crate) all: u64,
-    /// Those of the client that asks, if it has its own limit (`max_in_flight`).
+    /// Those of the client that asks, if it sets `max_in_flight`.
     pub(crate) of_client: u64,
     /// Whether one is a probe.
     pub(crate) has_probe: bool,
     pub(crate) processes: Processes,
 }
 
-/// The processes that send by what is known here.
+/// The processes that are known to send with the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Processes {
     /// A lone process, or the only member of a record.
@@ -170,7 +171,7 @@ struct Question<'q> {
 /// What one quota leaves, by the responses that describe it or by the plan.
 struct QuotaLeft {
     quota: Quota,
-    /// The requests left, without those that are outstanding or kept for others.
+    /// The requests left, minus those that are outstanding or kept for others.
     left: u64,
     /// Whether no request is left, even if none of the outstanding ones was counted.
     is_used_up: bool,
@@ -263,7 +264,8 @@ impl Question<'_> {
         } else if left == 0 {
             capacity.must_probe = true;
         } else {
-            // No response describes the next window yet, so it counts as the rest of this one.
+            // No response describes the next window yet. Until one does, no more may be sent than
+            // was left of this one.
             capacity.limit(left, Duration::from_secs(60));
         }
     }
@@ -307,7 +309,7 @@ impl Question<'_> {
         }
     }
 
-    /// Returns how many more requests may be in flight: the lowest cap, without those in flight.
+    /// Returns how many more requests may be in flight: the lowest cap, minus those in flight.
     fn room_in_flight(&self, capacity: &Capacity) -> u64 {
         let room = match self.policy.max_in_flight {
             Some(limit) => limit.most().saturating_sub(self.in_flight.of_client),
@@ -319,7 +321,7 @@ impl Question<'_> {
         room.min(cap.saturating_sub(self.in_flight.all))
     }
 
-    /// Returns the cap of a client without a limit of its own.
+    /// Returns the cap of a client that sets no `max_in_flight`.
     fn cap(&self, capacity: &Capacity) -> u64 {
         let plan_has_minute = self
             .policy

@@ -1,4 +1,7 @@
-//! What is known of other clients with the key, and of the own share beside them.
+//! What is known of other clients with the key.
+//!
+//! In the limiter, own requests are those of this process and of the members of its record. All
+//! other requests with the key come from other clients.
 
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ const OTHER_CLIENTS_REMEMBERED: Duration = Duration::from_secs(300);
 /// What is known of other clients with the key.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct OtherClients {
-    /// The own share, from 0 to 1: the part of all requests with the key that was sent from here, as
+    /// The own share, from 0 to 1: the part of all requests with the key that are own ones, as
     /// measured in the last window.
     own_share: Option<f64>,
     /// Until when other clients are remembered.

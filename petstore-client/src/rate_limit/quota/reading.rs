@@ -35,7 +35,7 @@ impl Reading {
         })
     }
 
-    /// Returns the reading with a reset that is not after an instant.
+    /// Returns the reading, with its reset no later than `latest`.
     pub(crate) fn with_reset_by(self, latest: ServiceTime) -> Self {
         Self {
             reset: self.reset.min(latest),

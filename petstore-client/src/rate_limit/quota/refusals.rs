@@ -126,7 +126,7 @@ impl Refusals {
     }
 }
 
-/// Returns the block of a 429. `spent` is the used-up quota that it describes, if it does.
+/// Returns the block of a 429. `spent` is the used-up quota that it describes, if any.
 fn block(head: &ResponseHead, spent: Option<Reading>, answer: &Answer) -> Block {
     let until_reset = spent.map(|reading| reading.reset.since(answer.service_now));
     let asked = head.retry_after.or(until_reset).unwrap_or(DEFAULT_BLOCK);

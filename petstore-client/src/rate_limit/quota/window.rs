@@ -15,7 +15,7 @@ use crate::rate_limit::view::Quota;
 const SAME_WINDOW: i64 = 2 * SECOND;
 /// If the reset moves by less than this, the window is a sliding one.
 const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
-/// The weight of earlier knowledge when the own share is computed, in requests.
+/// The own share needs this many requests. An earlier value counts like this many requests.
 const MIN_SAMPLE: u64 = 8;
 
 /// One window of a quota: what its readings show, and how many requests are own ones.
@@ -29,8 +29,8 @@ pub(crate) struct Window {
     /// The reset when the window was opened. In a sliding window, the reset moves.
     anchor: ServiceTime,
     opened_at: LocalTime,
-    /// How many requests were left when the window was opened, if no other own request than the
-    /// opening one had been counted.
+    /// What the first reading would have shown if, of the own requests, only the one that it
+    /// answered had been counted.
     opened_with: u64,
     /// Own answered requests in this window, without the one that opened it.
     own: u64,
@@ -179,14 +179,14 @@ impl Window {
         self.own
     }
 
-    /// Returns how many requests other clients have sent in this window, at least.
+    /// Returns the least number of requests that other clients have sent in this window.
     pub(crate) fn others(&self, outstanding: u64) -> u64 {
         let used = self.opened_with.saturating_sub(self.remaining);
         let others = used.saturating_sub(self.own + outstanding);
         self.others_before.saturating_add(others)
     }
 
-    /// Returns how many more requests may be sent by a client that may have `allowed` of the limit.
+    /// Returns how many more requests may be sent by a client that may send `allowed` in a window.
     pub(crate) fn left_of_part(&self, allowed: u64, outstanding: u64) -> u64 {
         allowed.saturating_sub(self.own + 1 + outstanding)
     }

@@ -161,8 +161,8 @@ impl Member {
         }
     }
 
-    /// Returns a block while the rest is reserved for other members. Its end is the latest end of
-    /// that.
+    /// Returns a block while the rest is reserved for other members. It ends at the latest time at
+    /// which that can last: the reset of the minute's quota, if that is known.
     pub(crate) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
         if !(self.shares_record() && self.is_reserved_for_others && now < self.retry_at) {
             return None;

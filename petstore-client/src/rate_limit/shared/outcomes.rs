@@ -26,17 +26,17 @@ impl Outcomes {
         }
     }
 
-    /// Returns the outcomes that no report has had.
+    /// Returns the outcomes that were in no report yet.
     pub(crate) fn new_ones(&self) -> &[RequestOutcome] {
         &self.new
     }
 
-    /// Returns how many requests no report has had.
+    /// Returns how many requests have outcomes that were in no report yet.
     pub(crate) fn unreported(&self) -> u32 {
         self.new.iter().map(RequestOutcome::requests).sum()
     }
 
-    /// Returns whether it is unknown if the record has the outcomes of the last report.
+    /// Returns whether outcomes were reported in an update that has not succeeded yet.
     pub(crate) fn is_reporting(&self) -> bool {
         !self.in_report.is_empty()
     }
@@ -143,7 +143,7 @@ mod tests {
         let none = outcome(5, 200, None, false);
         assert!(
             merged(&none, &none).is_none(),
-            "without a reading there is no window"
+            "they may belong to different windows"
         );
         for (sent, last, remaining) in [(4, 5, 3), (5, 5, 3), (6, 6, 3)] {
             let status = 201;

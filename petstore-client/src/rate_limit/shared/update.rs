@@ -35,7 +35,7 @@ const MAX_SPREAD: Duration = Duration::from_millis(300);
 const START_TIME: Duration = Duration::from_millis(2_500);
 /// Until then, one member gets at most the window's limit divided by this.
 const START_PART: u64 = 4;
-/// If a smaller part of the window is left, nothing is kept for members that may start.
+/// If a smaller part of the window's time is left, nothing is kept for members that may start.
 const MIN_START_REST: f64 = 0.2;
 /// If the quota leaves more than this many times the cap on requests in flight, no part of the cap
 /// is reserved for members that do not wait.
@@ -240,7 +240,7 @@ impl<'u> Update<'u> {
         }
         let (part, in_flight) = self.parts(record, allowance);
         let requests = part.min(in_flight);
-        // Otherwise the cap on requests in flight was the limit, and there may soon be room.
+        // If the cap on requests in flight was the limit instead, there may soon be room.
         let is_reserved_for_others = requests < self.report.want && requests == part;
         self.granted(record, requests, false, is_reserved_for_others)
     }

@@ -121,7 +121,7 @@ impl RedisStore {
     #[must_use]
     pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
-        // The records of clones have other names.
+        // Clones keep the old prefix, so they must not share these records.
         self.records = Arc::default();
         self
     }
@@ -142,7 +142,7 @@ impl RedisStore {
         };
         let info = self.client.get_connection_info().clone();
         self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
-        // The connection of clones trusts other certificates.
+        // Clones trust other certificates, so they must not share this connection.
         self.connection = Arc::default();
         Ok(self)
     }
@@ -187,7 +187,7 @@ impl RedisStore {
     fn last(&self, key: &RecordKey) -> Arc<Mutex<LastRecord>> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         if records.len() >= MAX_RECORDS && !records.contains_key(key) {
-            // An update of a dropped record reads it again first.
+            // This loses nothing: the next update of such a record reads it first.
             records.clear();
         }
         Arc::clone(records.entry(key.clone()).or_default())
