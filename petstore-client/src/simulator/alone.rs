@@ -388,3 +388,21 @@ fn members_that_cannot_see_each_other_on_fresh_seeds() {
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
+
+#[test]
+#[ignore = "meant for release: 400 seeds each"]
+fn unconnected_members_use_most_of_sixty_a_minute() {
+    for members in [2, 4, 8, 12, 16] {
+        for seconds in [0, 2] {
+            let fleet = Fleet {
+                starts_within: seconds * SECOND,
+                windows: 6,
+                ..Fleet::new(60, members, 1)
+            };
+            let fate = fleet.worst(0..400);
+            println!("60 a minute, {members} members, started within {seconds} s: {fate}");
+            assert!(fate.bans == 0 && fate.most_refused <= 3, "{fate}");
+            assert!(fate.used >= 0.75, "{fate}");
+        }
+    }
+}
