@@ -8,4 +8,5 @@ mod members;
 #[cfg(shuttle)]
 mod model;
 pub(super) mod rules;
+mod updates;
 pub(super) mod waiting;
