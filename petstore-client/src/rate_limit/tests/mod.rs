@@ -9,4 +9,5 @@ mod members;
 mod model;
 pub(super) mod rules;
 mod updates;
+mod view;
 pub(super) mod waiting;
