@@ -1,4 +1,5 @@
-//! Tests of one process beside other clients that send many requests at the same moment.
+//! Tests of a process, or of several members of a record, beside other clients that send many requests
+//! at the same moment.
 
 use super::world::client::Contender;
 use super::world::run::run;
