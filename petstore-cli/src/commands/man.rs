@@ -25,16 +25,23 @@ impl Man {
     pub(crate) fn run(self, printer: &Printer, mut tree: Command) -> Result<(), CliError> {
         tree.build();
         let Some(folder) = self.folder else {
-            return Ok(write_page(&tree, "petstore", &mut printer.stdout())?);
+            write_page(&tree, "petstore", &mut printer.stdout())?;
+            return Ok(());
         };
-        let made = std::fs::create_dir_all(&folder);
-        made.and_then(|()| write_pages(&tree, "petstore", &folder))
-            .and_then(|()| write_topics(&folder))
-            .map_err(|problem| {
+        match write_all(&tree, &folder) {
+            Ok(()) => Ok(()),
+            Err(problem) => {
                 let action = format!("cannot write to {}", folder.display());
-                CliError::io(Kind::Internal, action, &problem)
-            })
+                Err(CliError::io(Kind::Internal, action, &problem))
+            }
+        }
     }
+}
+
+fn write_all(tree: &Command, folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    write_pages(tree, "petstore", folder)?;
+    write_topics(folder)
 }
 
 /// The topics that are sections of the first page, with their titles there.
@@ -69,11 +76,13 @@ fn write_title(name: &str, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes the page of a command, and those of the commands below it.
 fn write_pages(command: &Command, path: &str, folder: &Path) -> io::Result<()> {
-    let mut file = File::create(folder.join(format!("{}.1", path.replace(' ', "-"))))?;
+    let name = path.replace(' ', "-");
+    let mut file = File::create(folder.join(format!("{name}.1")))?;
     write_page(command, path, &mut file)?;
     for inner in command.get_subcommands() {
         if !inner.is_hide_set() {
-            write_pages(inner, &format!("{path} {}", inner.get_name()), folder)?;
+            let path = format!("{path} {}", inner.get_name());
+            write_pages(inner, &path, folder)?;
         }
     }
     Ok(())
@@ -108,10 +117,17 @@ fn write_page(command: &Command, path: &str, out: &mut dyn Write) -> io::Result<
         let see = "petstore(1), petstore-help-options(1), petstore-help-exit-codes(1)";
         return write_section("SEE ALSO", see, out);
     }
+    write_first_end(out)
+}
+
+/// Writes the end of the first page: some of the topics, and the names of all.
+fn write_first_end(out: &mut dyn Write) -> io::Result<()> {
     let mut see = Vec::new();
     for topic in topics() {
-        if let Some((_, title)) = SECTIONS.iter().find(|(name, _)| *name == topic.name) {
-            write_section(title, &topic.text(), out)?;
+        for (name, title) in SECTIONS {
+            if name == topic.name {
+                write_section(title, &topic.text(), out)?;
+            }
         }
         see.push(format!("petstore-help-{}(1)", topic.name));
     }

@@ -1,6 +1,10 @@
 //! Explains why a TLS connection was not possible.
 
+use std::fmt::Display;
+
 use petstore_client::Error as ClientError;
+#[cfg(feature = "rustls-errors")]
+use rustls::{CertificateError, Error as TlsError};
 
 use super::service::Service;
 use super::words::causes;
@@ -12,12 +16,20 @@ const TRUST: &str = "`--ca-file FILE` trusts an authority";
 /// Returns the message of a failed TLS connection.
 pub(super) fn explain(error: &ClientError, service: &Service) -> Failure {
     #[cfg(feature = "rustls-errors")]
-    if let Some(failure) = rustls_error(error).and_then(|problem| known(problem, service)) {
+    if let Some(problem) = rustls_error(error)
+        && let Some(failure) = known(problem, service)
+    {
         return failure;
     }
-    let root = causes(error).last().map(ToString::to_string);
-    let root = root.unwrap_or_default();
-    let message = format!("{}: no secure connection: {root}", service.host());
+    match causes(error).last() {
+        Some(root) => no_connection(service, root),
+        None => no_connection(service, ""),
+    }
+}
+
+fn no_connection(service: &Service, reason: impl Display) -> Failure {
+    let host = service.host();
+    let message = format!("{host}: no secure connection: {reason}");
     Failure::new(Kind::Tls, message).hint(TRUST)
 }
 
@@ -27,8 +39,7 @@ pub(super) fn explain(error: &ClientError, service: &Service) -> Failure {
 pub(super) fn explain_native(error: &ClientError, service: &Service) -> Option<Failure> {
     let mut all = causes(error).flat_map(super::words::with_inner);
     let problem = all.find_map(|cause| cause.downcast_ref::<native_tls::Error>())?;
-    let message = format!("{}: no secure connection: {problem}", service.host());
-    Some(Failure::new(Kind::Tls, message).hint(TRUST))
+    Some(no_connection(service, problem))
 }
 
 #[cfg(not(feature = "native-tls"))]
@@ -38,11 +49,11 @@ pub(super) fn explain_native(_: &ClientError, _: &Service) -> Option<Failure> {
 
 /// Returns the message of a known problem.
 #[cfg(feature = "rustls-errors")]
-fn known(problem: &rustls::Error, service: &Service) -> Option<Failure> {
+fn known(problem: &TlsError, service: &Service) -> Option<Failure> {
     let host = service.host();
     match problem {
-        rustls::Error::InvalidCertificate(problem) => bad_certificate(problem, service),
-        rustls::Error::InvalidMessage(_) => {
+        TlsError::InvalidCertificate(problem) => bad_certificate(problem, service),
+        TlsError::InvalidMessage(_) => {
             let message = format!("{host} does not speak TLS");
             let hint = format!("for a local service use http://{host}/v1");
             Some(Failure::new(Kind::Tls, message).hint(hint))
@@ -52,38 +63,38 @@ fn known(problem: &rustls::Error, service: &Service) -> Option<Failure> {
 }
 
 #[cfg(feature = "rustls-errors")]
-fn bad_certificate(problem: &rustls::CertificateError, service: &Service) -> Option<Failure> {
-    use rustls::CertificateError as Bad;
+fn bad_certificate(problem: &CertificateError, service: &Service) -> Option<Failure> {
+    use CertificateError as Bad;
 
-    let host = service.host();
-    let failure = |text: &str| Failure::new(Kind::Tls, format!("{host}: {text}"));
-    match problem {
+    let (text, hint) = match problem {
         Bad::UnknownIssuer => {
-            let failure = failure("certificate from an unknown authority");
-            Some(failure.hint(TRUST))
+            let text = "certificate from an unknown authority";
+            (text, TRUST.to_owned())
         }
         Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
             let source = service.base_url_source();
-            let failure = failure("the certificate is for another host");
-            Some(failure.hint(format!("correct the base URL{source}")))
+            let text = "the certificate is for another host";
+            (text, format!("correct the base URL{source}"))
         }
         Bad::Expired | Bad::ExpiredContext { .. } => {
-            let failure = failure("the certificate has expired");
-            Some(failure.hint("check the clock of this machine"))
+            let hint = "check the clock of this machine";
+            ("the certificate has expired", hint.to_owned())
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let message = format!("{}: {text}", service.host());
+    Some(Failure::new(Kind::Tls, message).hint(hint))
 }
 
 /// Returns the library's own error of a TLS connection.
 #[cfg(feature = "rustls-errors")]
-fn rustls_error(error: &ClientError) -> Option<&rustls::Error> {
+fn rustls_error(error: &ClientError) -> Option<&TlsError> {
     causes(error).filter_map(wrapped).last()
 }
 
 /// Returns the library's error in one or more `io::Error`s.
 #[cfg(feature = "rustls-errors")]
-fn wrapped<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+fn wrapped<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e TlsError> {
     let mut outer = cause.downcast_ref::<std::io::Error>()?;
     loop {
         let inner = outer.get_ref()?;

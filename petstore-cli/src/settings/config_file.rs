@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use toml_edit::{Document, DocumentMut, Item, Key, Table, TableLike, Value};
+use toml_edit::{Document, DocumentMut, Item, Key, Table, TableLike, TomlError, Value};
 
 use super::Values;
 use super::secrets::without_password;
@@ -59,9 +59,8 @@ pub(crate) struct ConfigFile {
 impl ConfigFile {
     /// Returns the path of the file, which may not exist.
     pub(crate) fn path(dirs: &Dirs) -> Option<PathBuf> {
-        dirs.config
-            .as_ref()
-            .map(|folder| folder.join("config.toml"))
+        let folder = dirs.config.as_ref()?;
+        Some(folder.join("config.toml"))
     }
 
     /// Reads the file, if there is one.
@@ -97,13 +96,14 @@ impl ConfigFile {
     }
 
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, CliError> {
-        read(text).map_err(|(span, invalid)| {
-            let before = span
-                .and_then(|span| text.get(..span.start))
-                .unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            invalid.of(Kind::Config, format!("{name} line {line}:"))
-        })
+        match read(text) {
+            Ok(config) => Ok(config),
+            Err(problem) => {
+                let line = problem.line(text);
+                let place = format!("{name} line {line}:");
+                Err(problem.invalid.of(Kind::Config, place))
+            }
+        }
     }
 
     /// Changes the file. Keeps comments, order and layout.
@@ -128,22 +128,26 @@ pub(crate) fn no_folder() -> CliError {
 
 /// Sets a value. Keeps the comments of the previous one.
 pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
-    // A text such as `007` may be a file's name. Only a text that is unchanged after parsing and
-    // formatting is stored as a number.
-    let number = text
-        .parse::<i64>()
-        .ok()
-        .filter(|number| number.to_string() == text);
-    let mut value = match text.parse::<bool>() {
-        Ok(truth) => Value::from(truth),
-        Err(_) => number.map_or_else(|| text.into(), Value::from),
-    };
+    let mut value = value_of(text);
     if let Some(old) = table.get(name).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();
     }
     match table.get_mut(name) {
         Some(item) => *item = Item::Value(value),
         None => drop(table.insert(name, Item::Value(value))),
+    }
+}
+
+/// Returns a truth value, a number or a text.
+fn value_of(text: &str) -> Value {
+    if let Ok(truth) = text.parse::<bool>() {
+        return truth.into();
+    }
+    // A text such as `007` may be a file's name. Only a text that is unchanged after parsing and
+    // formatting is stored as a number.
+    match text.parse::<i64>() {
+        Ok(number) if number.to_string() == text => number.into(),
+        _ => text.into(),
     }
 }
 
@@ -163,15 +167,36 @@ pub(crate) fn profile_table<'d>(
 }
 
 /// A problem and its position in the text.
-type Diagnostic = (Option<Range<usize>>, Invalid);
+struct Diagnostic {
+    span: Option<Range<usize>>,
+    invalid: Invalid,
+}
+
+impl Diagnostic {
+    fn new(span: Option<Range<usize>>, invalid: Invalid) -> Self {
+        Self { span, invalid }
+    }
+
+    /// Returns the number of the problem's line, from 1.
+    fn line(&self, text: &str) -> usize {
+        let Some(span) = &self.span else {
+            return 1;
+        };
+        let before = text.get(..span.start).unwrap_or_default();
+        before.matches('\n').count() + 1
+    }
+}
+
+impl From<TomlError> for Diagnostic {
+    fn from(problem: TomlError) -> Self {
+        let message = problem.message().trim_end();
+        let invalid = Invalid::new(message.replace('\n', ", "));
+        Self::new(problem.span(), invalid)
+    }
+}
 
 fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
-    let document = Document::parse(text).map_err(|problem| {
-        (
-            problem.span(),
-            Invalid::new(problem.message().trim_end().replace('\n', ", ")),
-        )
-    })?;
+    let document = Document::parse(text)?;
     let mut config = ConfigFile::default();
     for (key, item) in entries("the file", document.as_item(), &["profile", "profiles"])? {
         if key.get() == "profile" {
@@ -180,17 +205,24 @@ fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
         }
         for (key, item) in entries(key, item, &[])? {
             let name = profile_name(key.get(), key.span())?;
-            let mut values = Values::default();
-            for (key, item) in entries(&name, item, Values::NAMES)? {
-                let text = scalar(key, item)?;
-                let label = format!("{key} `{}`", without_password(&text));
-                let set = values.set(key.get(), &text);
-                set.map_err(|invalid| (item.span(), invalid.named(label)))?;
-            }
+            let values = read_profile(&name, item)?;
             config.profiles.insert(name, values);
         }
     }
     Ok(config)
+}
+
+fn read_profile(name: &str, item: &Item) -> Result<Values, Diagnostic> {
+    let mut values = Values::default();
+    for (key, item) in entries(name, item, Values::NAMES)? {
+        let text = scalar(key, item)?;
+        if let Err(invalid) = values.set(key.get(), &text) {
+            let shown = without_password(&text);
+            let invalid = invalid.named(format!("{key} `{shown}`"));
+            return Err(Diagnostic::new(item.span(), invalid));
+        }
+    }
+    Ok(values)
 }
 
 /// Returns the content of a table, if all its names are known.
@@ -199,41 +231,45 @@ fn entries<'i>(
     item: &'i Item,
     known: &[&str],
 ) -> Result<Vec<(&'i Key, &'i Item)>, Diagnostic> {
-    let not_a_table = || {
-        (
-            item.span(),
-            Invalid::new(format!("`{name}` is not a table")),
-        )
+    let Some(table) = item.as_table_like() else {
+        let invalid = Invalid::new(format!("`{name}` is not a table"));
+        return Err(Diagnostic::new(item.span(), invalid));
     };
-    let table = item.as_table_like().ok_or_else(not_a_table)?;
-    let entries: Vec<_> = table
-        .iter()
-        .filter_map(|(name, item)| Some((table.key(name)?, item)))
-        .collect();
-    let unknown = entries
-        .iter()
-        .find(|(key, _)| !known.is_empty() && !known.contains(&key.get()));
-    match unknown {
-        Some((key, _)) => {
-            let hint = match did_you_mean(key.get(), known.iter().copied()) {
-                _ if Values::NAMES.contains(&key.get()) => {
-                    "put it below `[profiles.default]`".to_owned()
-                }
-                Some(meant) => meant,
-                None => format!("the settings are {}", known.join(", ")),
-            };
-            Err((
-                key.span(),
-                Invalid::new(format!("no setting `{}`", key.get())).hint(hint),
-            ))
+    let mut entries = Vec::new();
+    for (name, item) in table.iter() {
+        let Some(key) = table.key(name) else {
+            continue;
+        };
+        if !known.is_empty() && !known.contains(&name) {
+            return Err(unknown(key, known));
         }
-        None => Ok(entries),
+        entries.push((key, item));
     }
+    Ok(entries)
+}
+
+/// Returns the problem of a name that is not known where it stands.
+fn unknown(key: &Key, known: &[&str]) -> Diagnostic {
+    let name = key.get();
+    let hint = if Values::NAMES.contains(&name) {
+        "put it below `[profiles.default]`".to_owned()
+    } else if let Some(meant) = did_you_mean(name, known.iter().copied()) {
+        meant
+    } else {
+        format!("the settings are {}", known.join(", "))
+    };
+    let invalid = Invalid::new(format!("no setting `{name}`"));
+    Diagnostic::new(key.span(), invalid.hint(hint))
 }
 
 fn profile_name(name: &str, span: Option<Range<usize>>) -> Result<String, Diagnostic> {
-    let named = |invalid: Invalid| (span, invalid.named(format!("`{name}`")));
-    name.parse().map(|Profile(name)| name).map_err(named)
+    match name.parse::<Profile>() {
+        Ok(profile) => Ok(profile.0),
+        Err(invalid) => {
+            let named = invalid.named(format!("`{name}`"));
+            Err(Diagnostic::new(span, named))
+        }
+    }
 }
 
 fn scalar(key: &Key, item: &Item) -> Result<String, Diagnostic> {
@@ -243,7 +279,7 @@ fn scalar(key: &Key, item: &Item) -> Result<String, Diagnostic> {
         Some(Value::Boolean(truth)) => Ok(truth.value().to_string()),
         _ => {
             let problem = format!("{key} is not text, a number, true or false");
-            Err((item.span(), Invalid::new(problem)))
+            Err(Diagnostic::new(item.span(), Invalid::new(problem)))
         }
     }
 }

@@ -81,13 +81,15 @@ impl Credential {
 /// Returns the key for the service in the settings, if any.
 pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>, CliError> {
     if let Some(key) = system.unicode(KEY)? {
-        return Ok(Some(Credential {
+        let credential = Credential {
             key: without_end(key).to_owned(),
             source: KeySource::Variable,
-        }));
+        };
+        return Ok(Some(credential));
     }
     if let Some(path) = system.unicode(KEY_FILE)? {
-        return from_file(Path::new(path), system).map(Some);
+        let credential = from_file(Path::new(path), system)?;
+        return Ok(Some(credential));
     }
     stored(settings, system)
 }
@@ -136,21 +138,32 @@ pub(crate) fn check(key: &str, source: &KeySource) -> Result<(), CliError> {
         let problem = format!("the API key is empty{from}");
         return Err(CliError::key(problem).hint(source.fix()));
     }
-    let Some((at, c)) = key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic()) else {
-        return Ok(());
-    };
-    let what = match c {
+    for (number, c) in (1..).zip(key.chars()) {
+        if !c.is_ascii_graphic() {
+            let what = kind_of(c);
+            let problem = format!("the API key has {what} at character {number}{from}");
+            return Err(CliError::key(problem).hint(hint_for(key)));
+        }
+    }
+    Ok(())
+}
+
+/// Describes a character that a key cannot have.
+fn kind_of(c: char) -> &'static str {
+    match c {
         ' ' => "a space",
         '\n' | '\r' => "a line break",
         c if c.is_ascii() => "a control character",
         _ => "a character that is not ASCII",
-    };
-    let problem = format!("the API key has {what} at character {}{from}", at + 1);
-    let hint = match key.get(..7) {
+    }
+}
+
+/// Returns the hint for a key with a wrong character.
+fn hint_for(key: &str) -> &'static str {
+    match key.get(..7) {
         Some(start) if start.eq_ignore_ascii_case("bearer ") => "leave out `Bearer`",
         _ => "a key has printable ASCII characters only, and no spaces",
-    };
-    Err(CliError::key(problem).hint(hint))
+    }
 }
 
 /// Returns the path of a profile's key.
@@ -195,11 +208,7 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>, Cl
     };
     let base_url = settings.base_url()?;
     if home.origin() != base_url.origin() {
-        let home = home.origin().ascii_serialization();
-        let other = base_url.origin().ascii_serialization();
-        let problem = format!("the key was stored for {home}, not for {other}");
-        let hint = format!("`petstore auth login{option} --base-url {base_url}`");
-        return Err(CliError::key(problem).hint(hint));
+        return Err(of_another_service(&home, &base_url, &option));
     }
     let source = KeySource::Stored {
         path: shown,
@@ -208,12 +217,22 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>, Cl
     Ok(Some(Credential { key, source }))
 }
 
+/// Returns the error for a stored key that belongs to the service `home`.
+fn of_another_service(home: &Url, base_url: &Url, option: &str) -> CliError {
+    let home = home.origin().ascii_serialization();
+    let other = base_url.origin().ascii_serialization();
+    let problem = format!("the key was stored for {home}, not for {other}");
+    let hint = format!("`petstore auth login{option} --base-url {base_url}`");
+    CliError::key(problem).hint(hint)
+}
+
 /// Returns the service and the key in the text of a stored key.
 fn read_stored(text: &str) -> Option<(Url, String)> {
     let document: DocumentMut = text.parse().ok()?;
     let base_url = document.get("base_url")?.as_str()?;
+    let base_url = Url::parse(base_url).ok()?;
     let key = document.get("key")?.as_str()?;
-    Some((Url::parse(base_url).ok()?, key.to_owned()))
+    Some((base_url, key.to_owned()))
 }
 
 /// Reads a private file; `None` if it does not exist. Fails if others can read it.
@@ -222,12 +241,17 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>, CliError
         return Ok(None);
     };
     let shown = system.shown(path);
-    let mode = files::open_to_others(path)
-        .map_err(|problem| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem))?;
-    let Some(mode) = mode else {
-        return Ok(Some(text));
-    };
-    let quoted = escape::shell_path(&shown);
-    let problem = format!("others can read the key in {shown} (mode {mode:04o})");
-    Err(CliError::key(problem).hint(format!("`chmod 600 {quoted}`")))
+    match files::open_to_others(path) {
+        Ok(None) => Ok(Some(text)),
+        Ok(Some(mode)) => {
+            let quoted = escape::shell_path(&shown);
+            let problem = format!("others can read the key in {shown} (mode {mode:04o})");
+            let hint = format!("`chmod 600 {quoted}`");
+            Err(CliError::key(problem).hint(hint))
+        }
+        Err(problem) => {
+            let action = format!("cannot read {shown}");
+            Err(CliError::io(Kind::Key, action, &problem))
+        }
+    }
 }
