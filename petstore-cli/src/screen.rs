@@ -39,23 +39,36 @@ impl Color {
     /// terminal.
     fn applies(self, system: &System, is_terminal: bool) -> bool {
         match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto if system.var("NO_COLOR").is_some() => false,
-            Self::Auto
-                if system
-                    .var("CLICOLOR_FORCE")
-                    .is_some_and(|force| force != "0") =>
-            {
-                true
-            }
-            Self::Auto => {
-                let plain =
-                    system.var("TERM") == Some("dumb") || system.var("CLICOLOR") == Some("0");
-                is_terminal && !plain
-            }
+            Self::Always => return true,
+            Self::Never => return false,
+            Self::Auto => {}
+        }
+        if system.var("NO_COLOR").is_some() {
+            return false;
+        }
+        match system.var("CLICOLOR_FORCE") {
+            None | Some("0") => {}
+            Some(_) => return true,
+        }
+        if system.var("CLICOLOR") == Some("0") {
+            return false;
+        }
+        is_terminal && system.var("TERM") != Some("dumb")
+    }
+}
+
+/// Returns whether the terminal of this system shows more than ASCII.
+fn has_symbols(system: &System) -> bool {
+    if let Some("dumb" | "linux") = system.var("TERM") {
+        return false;
+    }
+    for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+        if let Some(locale) = system.var(name) {
+            let locale = locale.to_ascii_lowercase();
+            return locale.replace('-', "").contains("utf8");
         }
     }
+    false
 }
 
 /// The display of a stream.
@@ -70,32 +83,15 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn new(system: &System, color: Color, is_terminal: bool) -> Self {
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-            .iter()
-            .find_map(|name| system.var(name));
-        let utf8 = |locale: &str| {
-            locale
-                .to_ascii_lowercase()
-                .replace('-', "")
-                .contains("utf8")
+        let width = match is_terminal {
+            true => system.columns(),
+            false => None,
         };
         Self {
             is_terminal,
-            width: system.columns().filter(|_| is_terminal),
-            color: color.applies(system, is_terminal),
-            unicode: locale.is_some_and(utf8)
-                && !matches!(system.var("TERM"), Some("dumb" | "linux")),
-        }
-    }
-
-    /// Creates the display of a terminal with symbols and without colours.
-    #[cfg(test)]
-    pub(crate) fn plain(width: Option<usize>) -> Self {
-        Self {
-            is_terminal: true,
             width,
-            color: false,
-            unicode: true,
+            color: color.applies(system, is_terminal),
+            unicode: has_symbols(system),
         }
     }
 
@@ -239,12 +235,22 @@ fn columns(text: &str) -> usize {
 mod tests {
     use super::*;
 
+    impl Screen {
+        /// Creates the display of a terminal with symbols and without colours.
+        pub(crate) fn plain(width: Option<usize>) -> Self {
+            Self {
+                is_terminal: true,
+                width,
+                color: false,
+                unicode: true,
+            }
+        }
+    }
+
     fn screen(width: usize, unicode: bool) -> Screen {
         Screen {
-            is_terminal: true,
-            width: Some(width),
-            color: false,
             unicode,
+            ..Screen::plain(Some(width))
         }
     }
 
