@@ -37,17 +37,25 @@ const NO_OPERATIONS: [(&str, &[&str]); 2] = [
 
 /// Returns what the service cannot do, if a verb asks for that.
 fn lacking(tree: &Command, verb: &str) -> Option<&'static str> {
-    let (does, verbs) = NO_OPERATIONS
-        .iter()
-        .find(|(_, verbs)| verbs.contains(&verb))?;
     let pets = tree.find_subcommand("pets")?;
-    match verbs
-        .iter()
-        .any(|verb| pets.find_subcommand(verb).is_some())
-    {
-        true => None,
-        false => Some(does),
+    for (does, verbs) in NO_OPERATIONS {
+        if verbs.contains(&verb) {
+            return match has_any(pets, verbs) {
+                true => None,
+                false => Some(does),
+            };
+        }
     }
+    None
+}
+
+fn has_any(command: &Command, names: &[&str]) -> bool {
+    for name in names {
+        if command.find_subcommand(name).is_some() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the candidate most similar to a name, if any is similar. Case does not count.
@@ -55,11 +63,24 @@ pub(crate) fn similar<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let plain = |name: &str| name.to_lowercase().replace('_', "-");
-    let likeness = |other: &str| strsim::jaro_winkler(&plain(name), &plain(other));
-    let alike = candidates.into_iter().map(|other| (likeness(other), other));
-    let (likeness, meant) = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness > 0.75).then_some(meant)
+    const MIN_LIKENESS: f64 = 0.75;
+
+    let name = plain(name);
+    let mut likest = None;
+    let mut most = MIN_LIKENESS;
+    for other in candidates {
+        let likeness = strsim::jaro_winkler(&name, &plain(other));
+        // Of equals, the last one counts.
+        if likeness > MIN_LIKENESS && likeness >= most {
+            most = likeness;
+            likest = Some(other);
+        }
+    }
+    likest
+}
+
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
 }
 
 /// Asks whether the user meant the most similar candidate, if there is one.
@@ -67,7 +88,8 @@ pub(crate) fn did_you_mean<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<String> {
-    similar(name, candidates).map(|meant| format!("did you mean `{meant}`?"))
+    let meant = similar(name, candidates)?;
+    Some(format!("did you mean `{meant}`?"))
 }
 
 /// What is wrong with a command line, and a hint.
@@ -215,19 +237,21 @@ impl Mistake<'_> {
         let name = self.name();
         let path = self.short();
         if !name.starts_with('-') {
-            let meant = meant_word(self.command, self.args, &self.shown);
-            let hint = meant.unwrap_or_else(|| self.help());
-            return Advice::new(format!("`{path}` does not take `{}`", self.shown)).hint(hint);
+            let word = &self.shown;
+            let problem = format!("`{path}` does not take `{word}`");
+            let hint = match meant_word(self.command, self.args, word) {
+                Some(meant) => meant,
+                None => self.help(),
+            };
+            return Advice::new(problem).hint(hint);
         }
         if name.contains("key") || name.contains("token") {
-            return Advice::new("no option takes the key, because others could read it")
-                .hint("set PETSTORE_API_KEY, or run `petstore auth login`");
+            let problem = "no option takes the key, because others could read it";
+            let hint = "set PETSTORE_API_KEY, or run `petstore auth login`";
+            return Advice::new(problem).hint(hint);
         }
-        let known: Vec<_> = self
-            .command
-            .get_arguments()
-            .filter_map(Arg::get_long)
-            .collect();
+        let arguments = self.command.get_arguments();
+        let known: Vec<_> = arguments.filter_map(Arg::get_long).collect();
         let problem = format!("`{path}` has no option `{name}`");
         // There are no suggestions for a single letter.
         let Some(long) = name.strip_prefix("--") else {
@@ -258,13 +282,12 @@ impl Mistake<'_> {
     }
 
     fn invalid_value(&self) -> Advice {
-        let source = std::error::Error::source(self.error);
-        let invalid = source.and_then(|source| source.downcast_ref::<Invalid>());
-        let invalid = match invalid {
+        let given = self.given();
+        let invalid = match invalid(self.error) {
             Some(invalid) => invalid.clone(),
             None => Invalid::new("is not valid"),
         };
-        let named = invalid.named(format!("`{}`", self.given()));
+        let named = invalid.named(format!("`{given}`"));
         let (problem, hint) = named.into_parts();
         if self.name() == "--output" && looks_like_path(&self.value) {
             return Advice::new(problem).hint(self.how_to_write_file());
@@ -279,13 +302,12 @@ impl Mistake<'_> {
             return format!("give the file as the argument: `{} {file}`", self.path);
         }
         let extension = Path::new(&self.value).extension();
-        match FILE_FORMATS
-            .iter()
-            .find(|format| extension == Some(format.as_ref()))
-        {
-            Some(format) => format!("`-o {format} > {file}` writes this file"),
-            None => format!("`> {file}` writes this file"),
+        for format in FILE_FORMATS {
+            if extension == Some(format.as_ref()) {
+                return format!("`-o {format} > {file}` writes this file");
+            }
         }
+        format!("`> {file}` writes this file")
     }
 
     fn missing(&self) -> Advice {
@@ -302,6 +324,12 @@ impl Mistake<'_> {
         let name = self.name();
         Advice::new(format!("`{name}` cannot be used with `{others}`"))
     }
+}
+
+/// Returns what the program itself says about a value.
+fn invalid(error: &clap::Error) -> Option<&Invalid> {
+    let source = std::error::Error::source(error)?;
+    source.downcast_ref()
 }
 
 /// Returns the option that a name probably means.
@@ -347,10 +375,13 @@ fn option_name(shown: &str) -> String {
 
 /// Returns the full name of a command, such as `pets list`, if only its verb was typed.
 pub(crate) fn full_name(tree: &Command, verb: &str) -> Option<String> {
-    tree.get_subcommands().find_map(|family| {
-        let inner = family.find_subcommand(verb)?;
-        Some(format!("{} {}", family.get_name(), inner.get_name()))
-    })
+    for family in tree.get_subcommands() {
+        if let Some(inner) = family.find_subcommand(verb) {
+            let family = family.get_name();
+            return Some(format!("{family} {}", inner.get_name()));
+        }
+    }
+    None
 }
 
 /// Returns what an unexpected word may be: a value of an option, or a part of a name.

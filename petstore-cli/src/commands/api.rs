@@ -66,19 +66,25 @@ pub(crate) struct Api {
 
 /// Splits `NAME=VALUE`.
 fn pair(text: &str) -> Result<(String, String), Invalid> {
-    split(text, '=').ok_or_else(|| Invalid::new("is not NAME=VALUE"))
+    match split(text, '=') {
+        Some(pair) => Ok(pair),
+        None => Err(Invalid::new("is not NAME=VALUE")),
+    }
 }
 
 /// Splits `NAME: VALUE`.
 fn header(text: &str) -> Result<(String, String), Invalid> {
-    let (name, value) = split(text, ':').ok_or_else(|| Invalid::new("is not `NAME: VALUE`"))?;
+    let Some((name, value)) = split(text, ':') else {
+        return Err(Invalid::new("is not `NAME: VALUE`"));
+    };
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn split(text: &str, at: char) -> Option<(String, String)> {
-    let (name, value) = text
-        .split_once(at)
-        .filter(|(name, _)| !name.trim().is_empty())?;
+    let (name, value) = text.split_once(at)?;
+    if name.trim().is_empty() {
+        return None;
+    }
     Some((name.to_owned(), value.to_owned()))
 }
 
@@ -115,7 +121,8 @@ impl Api {
             }
         };
         if self.include {
-            printer.print(&head(response.meta().status(), response.meta().headers()))?;
+            let meta = response.meta();
+            printer.print(&head(meta.status(), meta.headers()))?;
         }
         if self.silent {
             return Ok(());
@@ -173,11 +180,26 @@ impl Api {
             return Ok(Body::Bytes(bytes));
         }
         if let Some(data) = &self.data {
-            return Ok(Body::Bytes(match data.strip_prefix('@') {
-                Some(file) => reader.read(Path::new(file), "the body", MAX_BODY).await?,
-                None => data.clone().into_bytes(),
-            }));
+            let Some(file) = data.strip_prefix('@') else {
+                return Ok(Body::Bytes(data.clone().into_bytes()));
+            };
+            let file = Path::new(file);
+            let bytes = reader.read(file, "the body", MAX_BODY).await?;
+            return Ok(Body::Bytes(bytes));
         }
+        let fields = self.fields(reader).await?;
+        if fields.is_empty() {
+            return Ok(Body::None);
+        }
+        if let Some(Method::GET | Method::HEAD) = self.method {
+            let query = fields.into_iter().map(as_query);
+            return Ok(Body::Query(query.collect()));
+        }
+        Ok(Body::Json(fields::nested(fields)?))
+    }
+
+    /// Returns the fields of `-f` and `-F`.
+    async fn fields(&self, reader: &mut Reader) -> Result<Vec<(String, Value)>, CliError> {
         let mut fields = Vec::new();
         for (name, text) in &self.raw_fields {
             fields.push((name.clone(), Value::from(text.as_str())));
@@ -189,15 +211,7 @@ impl Api {
             };
             fields.push((name.clone(), value));
         }
-        if fields.is_empty() {
-            return Ok(Body::None);
-        }
-        match self.method {
-            Some(Method::GET | Method::HEAD) => {
-                Ok(Body::Query(fields.into_iter().map(as_query).collect()))
-            }
-            _ => Ok(Body::Json(fields::nested(fields)?)),
-        }
+        Ok(fields)
     }
 }
 
@@ -225,10 +239,13 @@ fn show_refusal(ui: &Ui, error: &Error) {
 
 async fn read_text(file: &Path, reader: &mut Reader) -> Result<String, CliError> {
     let bytes = reader.read(file, "a field", MAX_BODY).await?;
-    String::from_utf8(bytes).map_err(|_| {
-        let problem = format!("{} is not UTF-8", file.display());
-        CliError::input(problem)
-    })
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(_) => {
+            let file = file.display();
+            Err(CliError::input(format!("{file} is not UTF-8")))
+        }
+    }
 }
 
 /// Returns a field as a parameter of a query.
@@ -251,10 +268,10 @@ enum Body {
 async fn all_pages(ui: &Ui, mut output: Output, request: RawRequest) -> Result<(), CliError> {
     let mut pages = request.pages();
     while let Some(page) = pages.try_next().await? {
-        let rows: Vec<Value> = serde_json::from_slice(&page).map_err(|_| {
+        let Ok(rows) = serde_json::from_slice::<Vec<Value>>(&page) else {
             let problem = "the response is not a JSON array, which `--paginate` needs";
-            CliError::new(Kind::Decode, problem)
-        })?;
+            return Err(CliError::new(Kind::Decode, problem));
+        };
         output.rows(&rows)?;
     }
     ui.late_field(output.finish()?);
@@ -267,9 +284,10 @@ fn typed(text: &str) -> Value {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         "null" => Value::Null,
-        number => number
-            .parse::<i64>()
-            .map_or_else(|_| text.into(), Value::from),
+        _ => match text.parse::<i64>() {
+            Ok(number) => number.into(),
+            Err(_) => text.into(),
+        },
     }
 }
 

@@ -80,9 +80,8 @@ impl<'a> Job<'a> {
         report_journal(context, &self.input, self.journal.state(), action)?;
         if self.journal_path.is_none() && !context.settings().is_mock() {
             let name = self.input.kind();
-            context.ui().note(&format!(
-                "no journal for {name}: an interrupted run cannot continue"
-            ));
+            let text = format!("no journal for {name}: an interrupted run cannot continue");
+            context.ui().note(&text);
         }
         self.journal.begin(Beginning {
             base_url,
@@ -157,7 +156,6 @@ impl<'a> Job<'a> {
 impl Job<'_> {
     /// Returns the error of a run that ended early, with the command that continues.
     fn stopped(&self, stop: CliError) -> CliError {
-        let context = self.context;
         let checks_unknown = self.unknown.action() == UnknownAction::Check;
         let state = self.journal.state();
         let progress = report::progress(&self.input, state, checks_unknown);
@@ -166,9 +164,7 @@ impl Job<'_> {
             UnknownAction::Check => Change::Check,
             UnknownAction::Skip | UnknownAction::Retry => Change::Continue,
         };
-        let command = typed(context.args(), change);
-        let resume = self.journal_path.as_ref();
-        let resume = resume.map(|_| format!("`{command}` continues"));
+        let resume = self.resume(change);
         let failure = match stop {
             CliError::Failure(mut failure) => {
                 match failure.kind {
@@ -184,6 +180,13 @@ impl Job<'_> {
             CliError::Silent(code) => return CliError::Silent(code),
         };
         CliError::Failure(Box::new(failure))
+    }
+
+    /// Returns the hint that continues the run, if it has a journal.
+    fn resume(&self, change: Change) -> Option<String> {
+        self.journal_path.as_ref()?;
+        let command = typed(self.context.args(), change);
+        Some(format!("`{command}` continues"))
     }
 
     /// Describes the error of a request that ended the run.
@@ -204,9 +207,13 @@ impl Job<'_> {
     /// Describes outcomes that the journal does not contain.
     fn unwritten(&self) -> Option<String> {
         let unwritten = self.journal.unwritten();
+        if unwritten == 0 {
+            return None;
+        }
         let rows = plural(unwritten, "outcome is", "outcomes are");
-        let text = format!("{rows} not in the journal; `--unknown check` finds them");
-        (unwritten > 0).then_some(text)
+        Some(format!(
+            "{rows} not in the journal; `--unknown check` finds them"
+        ))
     }
 }
 
