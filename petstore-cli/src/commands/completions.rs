@@ -56,23 +56,29 @@ impl Completions {
         if self.shell == Shell::Zsh {
             printer.stdout().write_all(ZSH_FIRST_TAB.as_bytes())?;
         }
-        let place = match self.shell {
-            Shell::Bash => "~/.local/share/bash-completion/completions/petstore",
-            Shell::Zsh => "a folder of $fpath, as _petstore",
-            Shell::Fish => "~/.config/fish/completions/petstore.fish",
-            Shell::Elvish => "~/.config/elvish/rc.elv",
-            _ => "your $PROFILE",
-        };
+        let place = place(self.shell);
         ui.note(&format!("put it into {place}"));
         Ok(())
     }
 }
 
+/// Returns where a shell looks for its script.
+fn place(shell: Shell) -> &'static str {
+    match shell {
+        Shell::Bash => "~/.local/share/bash-completion/completions/petstore",
+        Shell::Zsh => "a folder of $fpath, as _petstore",
+        Shell::Fish => "~/.config/fish/completions/petstore.fish",
+        Shell::Elvish => "~/.config/elvish/rc.elv",
+        _ => "your $PROFILE",
+    }
+}
+
 /// Returns whether a shell asks for completions.
 pub(crate) fn are_requested(env: &Env) -> bool {
-    env.vars
-        .get(COMPLETE)
-        .is_some_and(|shell| !shell.is_empty())
+    match env.vars.get(COMPLETE) {
+        Some(shell) => !shell.is_empty(),
+        None => false,
+    }
 }
 
 /// Writes the completions of an incomplete line. Reads the names of profiles, and sends no
@@ -114,10 +120,11 @@ impl Line {
         let args = env.args.iter().skip_while(|arg| *arg != "--");
         let mut words: Vec<OsString> = args.skip(1).cloned().collect();
         separate_values(&mut words);
-        let index = env.vars.get(INDEX).and_then(|index| index.to_str());
-        let index = index.and_then(|index| index.parse().ok());
-        let index = index.unwrap_or(words.len().saturating_sub(1));
-        let mut before: Vec<String> = Vec::new();
+        let index = match index(env) {
+            Some(index) => index,
+            None => words.len().saturating_sub(1),
+        };
+        let mut before = Vec::new();
         for word in words.iter().take(index) {
             before.push(word.to_string_lossy().into_owned());
         }
@@ -128,6 +135,12 @@ impl Line {
             words,
         }
     }
+}
+
+/// Returns the position of the incomplete word, if the shell's script passes it.
+fn index(env: &Env) -> Option<usize> {
+    let index = env.vars.get(INDEX)?;
+    index.to_str()?.parse().ok()
 }
 
 /// bash passes `--output=js` as three words, and replaces only the last one. Turns them into an
@@ -154,10 +167,11 @@ fn names_of_help(tree: &Command, line: &Line) -> Vec<String> {
         command = inner;
         names.clear();
     }
-    let shown = command
-        .get_subcommands()
-        .filter(|inner| !inner.is_hide_set());
-    names.extend(shown.map(|inner| inner.get_name().to_owned()));
+    for inner in command.get_subcommands() {
+        if !inner.is_hide_set() {
+            names.push(inner.get_name().to_owned());
+        }
+    }
     names
 }
 
@@ -232,16 +246,26 @@ fn files(is_offered: fn(&Path) -> bool) -> ArgValueCompleter {
 
 /// Returns whether a file has the name of an import's journal.
 fn is_journal(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|end| end == "petstore-journal")
+    match path.extension() {
+        Some(end) => end == "petstore-journal",
+        None => false,
+    }
 }
 
 fn one_of(names: Vec<String>) -> ArgValueCompleter {
-    ArgValueCompleter::new(move |word: &OsStr| {
-        let word = word.to_string_lossy();
-        let fits = names.iter().filter(|name| name.starts_with(&*word));
-        fits.map(CompletionCandidate::new).collect()
-    })
+    ArgValueCompleter::new(move |word: &OsStr| fitting(&names, word))
+}
+
+/// Returns the names that start with a word.
+fn fitting(names: &[String], word: &OsStr) -> Vec<CompletionCandidate> {
+    let word = word.to_string_lossy();
+    let mut candidates = Vec::new();
+    for name in names {
+        if name.starts_with(&*word) {
+            candidates.push(CompletionCandidate::new(name));
+        }
+    }
+    candidates
 }
 
 /// Completes the last field of a list: `id,na` becomes `id,name`.

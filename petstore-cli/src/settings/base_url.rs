@@ -19,18 +19,26 @@ pub(crate) fn checked(
         return Err(not_a_url(text, setting, from));
     };
     if url.password().is_some() {
-        let text = without_password(text);
-        let problem = format!("base URL `{text}` contains a password{from}");
-        let hint = "leave it out; requests carry the API key";
-        return Err(CliError::config(problem).hint(hint));
+        return Err(with_password(text, from));
     }
     if url.scheme() == "http" && !is_local(&url) && !allows_http {
-        let origin = url.origin().ascii_serialization();
-        let problem = format!("{origin} would send the key unencrypted");
-        let hint = "use https, or accept the risk with `--allow-insecure-http`";
-        return Err(CliError::config(problem).hint(hint));
+        return Err(unencrypted(&url));
     }
     Ok(url)
+}
+
+fn with_password(text: &str, from: &str) -> CliError {
+    let text = without_password(text);
+    let problem = format!("base URL `{text}` contains a password{from}");
+    let hint = "leave it out; requests carry the API key";
+    CliError::config(problem).hint(hint)
+}
+
+fn unencrypted(url: &Url) -> CliError {
+    let origin = url.origin().ascii_serialization();
+    let problem = format!("{origin} would send the key unencrypted");
+    let hint = "use https, or accept the risk with `--allow-insecure-http`";
+    CliError::config(problem).hint(hint)
 }
 
 /// Returns the error for a text that is not a URL. Suggests a similar URL if there is one.
@@ -62,6 +70,12 @@ fn web_url(text: &str) -> Option<Url> {
 /// Returns whether a URL names this machine.
 pub(crate) fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    if host == "localhost" {
+        return true;
+    }
+    let address = host.trim_matches(['[', ']']);
+    match address.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => false,
+    }
 }

@@ -60,9 +60,18 @@ fn meant(header: &StringRecord, name: &str) -> Option<&'static str> {
 
 /// Returns the separator of a header without commas.
 fn other_separator(first: &str) -> Option<char> {
-    let is_field = |name: &str| is_known(name) || similar(name, FIELDS).is_some();
-    let separates = |other: &char| first.contains(*other) && first.split(*other).any(is_field);
-    [';', '|'].into_iter().find(separates)
+    [';', '|']
+        .into_iter()
+        .find(|other| separates(first, *other))
+}
+
+/// Returns whether a separator leads to a name that is like that of a column.
+fn separates(first: &str, other: char) -> bool {
+    first.contains(other) && first.split(other).any(is_like_field)
+}
+
+fn is_like_field(name: &str) -> bool {
+    is_known(name) || similar(name, FIELDS).is_some()
 }
 
 impl<'n> Checker<'n> {
@@ -107,7 +116,8 @@ impl<'n> Checker<'n> {
             return Ok(());
         }
         let header = self.mapped(&header)?;
-        let columns = self.columns(&header, self.line(text.find(first).unwrap_or(0)), first)?;
+        let line = self.line(text.find(first).unwrap_or(0));
+        let columns = self.columns(&header, line, first)?;
         let mut record = StringRecord::new();
         while reader.read_record(&mut record).map_err(unreadable)? {
             let position = record.position().map_or(0, csv::Position::byte);
@@ -123,12 +133,13 @@ impl<'n> Checker<'n> {
             }
             let is_last = reader.position().byte() == text.len() as u64;
             if is_last && raw.matches('"').count() % 2 == 1 {
-                return Err(self
-                    .error(format!("line {line}: a quote is never closed"))
-                    .hint("close it; a quote inside a value is written `\"\"`"));
+                let problem = format!("line {line}: a quote is never closed");
+                let hint = "close it; a quote inside a value is written `\"\"`";
+                return Err(self.error(problem).hint(hint));
             }
-            let values = if record.len() == 1 { "value" } else { "values" };
-            let problem = format!("{} {values}; the header has {}", record.len(), header.len());
+            let (found, expected) = (record.len(), header.len());
+            let values = if found == 1 { "value" } else { "values" };
+            let problem = format!("{found} {values}; the header has {expected}");
             self.fault(Place::Line(line), problem);
         }
         Ok(())
@@ -175,12 +186,12 @@ impl<'n> Checker<'n> {
         if header.len() > 1 {
             return Ok(());
         }
-        match other_separator(first) {
-            Some(other) => Err(self
-                .error(format!("is separated by `{other}`"))
-                .hint(format!("`--delimiter '{other}'` reads it"))),
-            None => Ok(()),
-        }
+        let Some(other) = other_separator(first) else {
+            return Ok(());
+        };
+        let problem = format!("is separated by `{other}`");
+        let hint = format!("`--delimiter '{other}'` reads it");
+        Err(self.error(problem).hint(hint))
     }
 
     fn refuse_missing_header(
@@ -195,9 +206,10 @@ impl<'n> Checker<'n> {
             }
         }
         let first = shorten(first);
-        Err(self
-            .error(format!("has no header: line {line} is `{first}`"))
-            .hint(format!("put `{}` above it", FIELDS.join(","))))
+        let fields = FIELDS.join(",");
+        let problem = format!("has no header: line {line} is `{first}`");
+        let hint = format!("put `{fields}` above it");
+        Err(self.error(problem).hint(hint))
     }
 
     /// Refuses a column that occurs twice or is mistyped, and ignores an unknown one.
@@ -298,8 +310,10 @@ impl<'n> Checker<'n> {
                 return;
             }
         };
-        if let Some(unknown) = pet.status.as_ref().filter(|status| !status.is_known()) {
-            self.statuses.insert(unknown.to_string());
+        if let Some(status) = &pet.status
+            && !status.is_known()
+        {
+            self.statuses.insert(status.to_string());
         }
         self.rows.push(Row::new(place, pet));
     }
@@ -307,14 +321,14 @@ impl<'n> Checker<'n> {
     pub(super) fn finish(self) -> Result<ValidRows, CliError> {
         let name = self.name;
         let places: BTreeSet<_> = self.faults.iter().map(Fault::place).collect();
+        if places.is_empty() {
+            return Ok(ValidRows {
+                rows: self.rows,
+                ignored: self.ignored,
+                statuses: self.statuses,
+            });
+        }
         let message = match places.len() {
-            0 => {
-                return Ok(ValidRows {
-                    rows: self.rows,
-                    ignored: self.ignored,
-                    statuses: self.statuses,
-                });
-            }
             1 => format!("1 row of {name} is invalid; nothing was sent"),
             rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
         };
