@@ -67,7 +67,8 @@ impl Login {
         let path = credentials::path(system.dirs(), settings.profile())?;
         let key = ask_key(reader).await?;
         let purpose = Purpose::Read;
-        let client = connector.connect_with(purpose, &base_url, key.clone(), KeySource::Typed)?;
+        let source = KeySource::Typed;
+        let client = connector.connect_with(purpose, &base_url, key.clone(), source)?;
         if !self.no_check
             && let Err(error) = check(&client).await
         {
@@ -76,10 +77,11 @@ impl Login {
         credentials::store(&path, &base_url, &key, system)?;
         store_base_url(settings, &base_url, system).await?;
         let place = system.shown(&path);
-        ui.note_now(&match self.no_check {
+        let text = match self.no_check {
             true => format!("stored in {place}; not checked"),
             false => format!("accepted by the service; stored in {place}"),
-        });
+        };
+        ui.note_now(&text);
         if system.var(credentials::KEY).is_some() {
             ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
         }
@@ -92,9 +94,13 @@ fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url, CliError> {
     if settings.has_base_url() || !reader.can_ask() {
         return settings.base_url();
     }
-    let typed = reader
-        .ask("Base URL: ")
-        .map_err(|problem| CliError::usage(format!("cannot read a base URL: {problem}")))?;
+    let typed = match reader.ask("Base URL: ") {
+        Ok(typed) => typed,
+        Err(problem) => {
+            let text = format!("cannot read a base URL: {problem}");
+            return Err(CliError::usage(text));
+        }
+    };
     if typed.is_empty() {
         return settings.base_url();
     }
@@ -104,7 +110,8 @@ fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url, CliError> {
 
 /// Checks whether the service accepts the key.
 async fn check(client: &Client) -> Result<(), ClientError> {
-    client.pets().list().limit(1).send().await.map(drop)
+    client.pets().list().limit(1).await?;
+    Ok(())
 }
 
 fn not_stored(connector: &Connector, error: &ClientError) -> CliError {
@@ -112,7 +119,8 @@ fn not_stored(connector: &Connector, error: &ClientError) -> CliError {
     failure.message += "; nothing was stored";
     // The hints to a 404 and a 401 stay: they say what is wrong with the base URL or the key.
     if !error.is_not_found() && !error.is_unauthorized() {
-        failure = failure.hint("`petstore auth login --no-check` stores a key without a check");
+        let hint = "`petstore auth login --no-check` stores a key without a check";
+        failure = failure.hint(hint);
     }
     CliError::Failure(Box::new(failure))
 }
@@ -124,8 +132,9 @@ async fn store_base_url(
     system: &System,
 ) -> Result<(), CliError> {
     let profile = settings.profile();
-    let values = settings.config().values(profile);
-    if values.is_some_and(|values| values.base_url().is_some()) {
+    if let Some(values) = settings.config().values(profile)
+        && values.base_url().is_some()
+    {
         return Ok(());
     }
     ConfigFile::edit(system, |document| {
@@ -140,9 +149,13 @@ async fn ask_key(reader: &mut Reader) -> Result<String, CliError> {
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
-            let bytes = reader.read(Path::new("-"), "the key", MAX_BODY).await?;
-            let text = String::from_utf8(bytes);
-            text.map_err(|_| CliError::usage("standard input is not UTF-8"))?
+            let stdin = Path::new("-");
+            let bytes = reader.read(stdin, "the key", MAX_BODY).await?;
+            let Ok(text) = String::from_utf8(bytes) else {
+                let problem = "standard input is not UTF-8";
+                return Err(CliError::usage(problem));
+            };
+            text
         }
     };
     let key = typed.trim_end_matches(['\r', '\n']);
@@ -165,7 +178,8 @@ impl Token {
     fn run(self, settings: &Settings, system: &System, printer: &Printer) -> Result<(), CliError> {
         settings.refuse_mock("auth token")?;
         settings.require_profile()?;
-        let (key, source) = credentials::require(settings, system)?.into_parts();
+        let credential = credentials::require(settings, system)?;
+        let (key, source) = credential.into_parts();
         credentials::check(&key, &source)?;
         if printer.screen().is_terminal() && !self.show {
             let problem = "the terminal would show the API key";
@@ -200,16 +214,28 @@ async fn status(
     };
     let failure = match asked {
         Ok(()) => None,
-        Err(error) => Some(connector.explain(error).map_err(CliError::Silent)?),
+        Err(error) => match connector.explain(error) {
+            Ok(failure) => Some(failure),
+            Err(code) => return Err(CliError::Silent(code)),
+        },
     };
-    let accepted = match failure.as_ref().map(|failure| failure.kind) {
-        None => Some(true),
-        Some(Kind::Key) => Some(false),
-        Some(_) => None,
-    };
+    let accepted;
+    let problem;
+    match &failure {
+        None => {
+            accepted = Some(true);
+            problem = None;
+        }
+        Some(failure) => {
+            accepted = match failure.kind {
+                Kind::Key => Some(false),
+                _ => None,
+            };
+            problem = Some(failure.message.as_str());
+        }
+    }
     let source = source(settings, system);
     let profile = settings.profile();
-    let problem = failure.as_ref().map(|failure| failure.message.as_str());
     if printer.is_table() {
         let screen = printer.screen();
         let none = screen.symbol("–");
@@ -219,23 +245,32 @@ async fn status(
                 let mark = screen.paint(GREEN, screen.symbol("✓"));
                 format!("{mark} accepted by the service")
             }
-            Some(false) => format!("{} {problem}", screen.paint(RED, screen.symbol("✗"))),
+            Some(false) => {
+                let mark = screen.paint(RED, screen.symbol("✗"));
+                format!("{mark} {problem}")
+            }
             None => format!("{none} not checked: {problem}"),
         };
-        printer.print(&screen.pairs(&[
+        let key = match source {
+            Some(source) => source,
+            None => none.to_owned(),
+        };
+        let pairs = screen.pairs(&[
             ("profile", profile.to_owned()),
             ("service", base_url),
-            ("key", source.unwrap_or_else(|| none.to_owned())),
+            ("key", key),
             ("status", status),
-        ]))?;
+        ]);
+        printer.print(&pairs)?;
     } else {
-        output.document(&json!({
+        let document = json!({
             "profile": profile,
             "baseUrl": base_url,
             "source": source,
             "accepted": accepted,
             "problem": problem,
-        }))?;
+        });
+        output.document(&document)?;
     }
     match failure {
         None => Ok(()),
@@ -270,16 +305,19 @@ fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError>
         settings.require_profile()?;
     }
     let shown = system.shown(&path);
-    let removed = files::remove(&path).map_err(|problem| {
-        CliError::io(Kind::Internal, format!("cannot remove {shown}"), &problem)
-    })?;
-    ui.note(&match removed {
-        true => format!("removed {shown}"),
-        false => format!("profile {profile} has no stored key"),
-    });
+    let text = match files::remove(&path) {
+        Ok(true) => format!("removed {shown}"),
+        Ok(false) => format!("profile {profile} has no stored key"),
+        Err(problem) => {
+            let action = format!("cannot remove {shown}");
+            return Err(CliError::io(Kind::Internal, action, &problem));
+        }
+    };
+    ui.note(&text);
     for name in [credentials::KEY, credentials::KEY_FILE] {
         if system.var(name).is_some() {
-            ui.warning(&format!("{name} is still set"), None);
+            let text = format!("{name} is still set");
+            ui.warning(&text, None);
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::session::words::quota_left;
 use crate::session::{Connector, LimitsPlace, Purpose};
 use crate::settings::config_file::ConfigFile;
-use crate::settings::credentials;
+use crate::settings::{Settings, credentials};
 use crate::time;
 
 /// With a larger difference, the times in messages are misleading.
@@ -70,27 +70,29 @@ impl Check {
 
     /// Creates a check from its result. A rate limit is not a failure.
     fn of(check: &'static str, found: Result<String, CliError>, connector: &Connector) -> Self {
-        match found.map_err(|error| connector.explain(error)) {
-            Ok(found) => Self::ok(check, found),
-            Err(Ok(failure)) => {
-                let is_limit = matches!(failure.kind, Kind::RateLimited | Kind::Banned);
-                let result = if is_limit {
-                    Outcome::Warning
-                } else {
-                    Outcome::Failed
-                };
-                let kind = Some(failure.kind).filter(|_| !is_limit);
-                Self {
-                    result,
-                    hint: failure.hint,
-                    kind,
-                    ..Self::ok(check, failure.message)
-                }
-            }
-            Err(Err(_)) => Self {
-                result: Outcome::Skipped,
-                ..Self::ok(check, "not checked")
-            },
+        let error = match found {
+            Ok(found) => return Self::ok(check, found),
+            Err(error) => error,
+        };
+        let Ok(failure) = connector.explain(error) else {
+            return Self::skipped(check, "not checked");
+        };
+        let (result, kind) = match failure.kind {
+            Kind::RateLimited | Kind::Banned => (Outcome::Warning, None),
+            kind => (Outcome::Failed, Some(kind)),
+        };
+        Self {
+            result,
+            hint: failure.hint,
+            kind,
+            ..Self::ok(check, failure.message)
+        }
+    }
+
+    fn skipped(check: &'static str, why: &str) -> Self {
+        Self {
+            result: Outcome::Skipped,
+            ..Self::ok(check, why)
         }
     }
 }
@@ -119,9 +121,7 @@ async fn checks(problem: Option<CliError>, connector: &Connector, system: &Syste
     let settings = connector.settings();
     let mut checks = vec![config(problem, connector, system)];
     if !settings.is_mock() {
-        let url = settings
-            .base_url()
-            .map(|url| format!("{url}{}", settings.source("base_url")));
+        let url = base_url(settings);
         let has_url = url.is_ok();
         checks.push(Check::of("base URL", url, connector));
         checks.push(key(has_url, connector, system));
@@ -130,14 +130,21 @@ async fn checks(problem: Option<CliError>, connector: &Connector, system: &Syste
         Ok(client) => service(connector, system, &client, &mut checks).await,
         // A failed check above prevents the request.
         Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check {
-                result: Outcome::Skipped,
-                ..Check::ok("service", "not checked")
-            });
+            checks.push(Check::skipped("service", "not checked"));
         }
-        Err(error) => checks.push(Check::of("service", Err(error), connector)),
+        Err(error) => {
+            let check = Check::of("service", Err(error), connector);
+            checks.push(check);
+        }
     }
     checks
+}
+
+/// Returns the base URL, and where it comes from.
+fn base_url(settings: &Settings) -> Result<String, CliError> {
+    let url = settings.base_url()?;
+    let source = settings.source("base_url");
+    Ok(format!("{url}{source}"))
 }
 
 /// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
@@ -145,18 +152,18 @@ fn key(has_url: bool, connector: &Connector, system: &System) -> Check {
     const NAME: &str = "API key";
 
     if !has_url && !credentials::is_in_variable(system) {
-        return Check {
-            result: Outcome::Skipped,
-            ..Check::ok(NAME, "not checked without a base URL")
-        };
+        return Check::skipped(NAME, "not checked without a base URL");
     }
-    let key = credentials::require(connector.settings(), system);
-    let shown = key.and_then(|key| {
-        let (key, source) = key.into_parts();
-        credentials::check(&key, &source)?;
-        Ok(source.shown().to_owned())
-    });
-    Check::of(NAME, shown, connector)
+    let found = usable_key(connector.settings(), system);
+    Check::of(NAME, found, connector)
+}
+
+/// Checks the form of the key, and returns where it comes from.
+fn usable_key(settings: &Settings, system: &System) -> Result<String, CliError> {
+    let key = credentials::require(settings, system)?;
+    let (key, source) = key.into_parts();
+    credentials::check(&key, &source)?;
+    Ok(source.shown().to_owned())
 }
 
 fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> Check {
@@ -166,7 +173,10 @@ fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> 
     if settings.is_mock() {
         return Check::ok(NAME, "none needed for a built-in mock server");
     }
-    if let Some(problem) = problem.or_else(|| settings.require_profile().err()) {
+    if let Some(problem) = problem {
+        return Check::of(NAME, Err(problem), connector);
+    }
+    if let Err(problem) = settings.require_profile() {
         return Check::of(NAME, Err(problem), connector);
     }
     let Some(path) = ConfigFile::path(system.dirs()) else {
@@ -174,10 +184,13 @@ fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> 
         return Check::warning(NAME, "no configuration folder", hint);
     };
     let shown = system.shown(&path);
-    match path.exists() {
-        true => Check::ok(NAME, format!("{shown}, profile {}", settings.profile())),
-        false => Check::ok(NAME, format!("no file {shown}")),
-    }
+    let found = if path.exists() {
+        let profile = settings.profile();
+        format!("{shown}, profile {profile}")
+    } else {
+        format!("no file {shown}")
+    };
+    Check::ok(NAME, found)
 }
 
 /// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
@@ -186,23 +199,30 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
         .max_wait(Duration::ZERO)
         .max_attempts(1);
     let started = tokio::time::Instant::now();
-    let asked = client.pets().list().limit(1).options(&options).send().await;
+    let list = client.pets().list().limit(1);
+    let asked = list.options(&options).send().await;
     let elapsed = started.elapsed();
-    let (date, quota) = match &asked {
-        Ok(page) => (page.meta().date(), page.meta().quota()),
-        Err(error) => (error.date(), error.quota()),
-    };
+    let date;
+    let quota;
     let found = match asked {
         Ok(page) => {
-            let status = page.meta().status().as_u16();
+            let meta = page.meta();
+            date = meta.date();
+            quota = meta.quota();
+            let status = meta.status().as_u16();
             let elapsed = elapsed.as_millis();
             Ok(format!("{status} in {elapsed} ms, key accepted"))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            date = error.date();
+            quota = error.quota();
+            Err(error.into())
+        }
     };
     checks.push(Check::of("service", found, connector));
     if let Some(date) = date {
-        checks.push(clock(date, connector.clock().now(), elapsed));
+        let own = connector.clock().now();
+        checks.push(clock(date, own, elapsed));
     }
     let limits = client.rate_limits();
     let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
@@ -224,14 +244,13 @@ fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> C
 
     let left = quota.reset.duration_since(now).unwrap_or_default();
     let resets = connector.clock().until(quota.reset, left);
-    let found = format!("{}, resets {resets}", quota_left(quota));
-    match quota.remaining {
-        0 => {
-            let hint = "wait until then, or let commands wait: `--max-wait`";
-            Check::warning(NAME, found, hint)
-        }
-        _ => Check::ok(NAME, found),
+    let rest = quota_left(quota);
+    let found = format!("{rest}, resets {resets}");
+    if quota.remaining > 0 {
+        return Check::ok(NAME, found);
     }
+    let hint = "wait until then, or let commands wait: `--max-wait`";
+    Check::warning(NAME, found, hint)
 }
 
 fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Check {
@@ -241,11 +260,15 @@ fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Ch
     if let Some(problem) = &store.problem {
         if store.is_waiting {
             let found = format!("{found}: {problem}; this command sends nothing yet");
-            return Check::warning(NAME, found, "run fewer commands at the same time");
+            let hint = "run fewer commands at the same time";
+            return Check::warning(NAME, found, hint);
         }
-        let found = format!("{found}: {problem}; limits are not shared, and the key may be banned");
-        let hint = place.fix.as_deref();
-        let hint = hint.unwrap_or("make the folder usable, or set XDG_STATE_HOME to another one");
+        let effect = "limits are not shared, and the key may be banned";
+        let found = format!("{found}: {problem}; {effect}");
+        let hint = match &place.fix {
+            Some(fix) => fix,
+            None => "make the folder usable, or set XDG_STATE_HOME to another one",
+        };
         return Check::warning(NAME, found, hint);
     }
     if store.members > 1 {
@@ -263,16 +286,25 @@ fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Ch
 fn clock(service: SystemTime, own: SystemTime, elapsed: Duration) -> Check {
     const NAME: &str = "clock";
 
-    let (apart, side) = match own.duration_since(service) {
-        // `Date` has whole seconds, and the response took time.
-        Ok(ahead) if ahead <= Duration::from_secs(1) + elapsed => (Duration::ZERO, ""),
-        Ok(ahead) => (ahead, "ahead of"),
-        Err(behind) => (behind.duration(), "behind"),
-    };
-    if apart.is_zero() {
-        return Check::ok(NAME, "agrees with the service, to the second");
+    // `Date` has whole seconds, and the response took time.
+    let usual = Duration::from_secs(1) + elapsed;
+    let apart;
+    let side;
+    match own.duration_since(service) {
+        Ok(ahead) if ahead <= usual => {
+            return Check::ok(NAME, "agrees with the service, to the second");
+        }
+        Ok(ahead) => {
+            apart = ahead;
+            side = "ahead of";
+        }
+        Err(behind) => {
+            apart = behind.duration();
+            side = "behind";
+        }
     }
-    let found = format!("{} {side} the service", time::duration(apart));
+    let length = time::duration(apart);
+    let found = format!("{length} {side} the service");
     if apart <= MAX_CLOCK_ERROR {
         return Check::ok(NAME, found);
     }
@@ -292,20 +324,36 @@ fn show(printer: &Printer, checks: &[Check]) -> Result<(), CliError> {
             Outcome::Failed => ("✗", RED),
             Outcome::Skipped => ("–", DIM),
         };
-        let mark = screen.paint(style, format!("{:<marks$}", screen.symbol(mark)));
-        let found = escape::line(&check.found).into_owned();
-        pairs.push((format!("{mark} {}", check.check), found));
+        let mark = screen.symbol(mark);
+        let mark = screen.paint(style, format!("{mark:<marks$}"));
+        let name = format!("{mark} {}", check.check);
+        let found = escape::line(&check.found);
+        pairs.push((name, found.into_owned()));
         if let Some(hint) = &check.hint {
             let label = screen.paint(CYAN, "hint:");
-            pairs.push((String::new(), format!("{label} {}", escape::line(hint))));
+            let hint = escape::line(hint);
+            pairs.push((String::new(), format!("{label} {hint}")));
         }
     }
     let mut text = screen.pairs(&pairs);
-    let failed: Vec<_> = checks.iter().filter(|check| check.kind.is_some()).collect();
-    match failed.as_slice() {
-        [] => {}
-        [one] => text += &format!("1 problem: {}\n", one.check),
-        [first, ..] => text += &format!("{} problems; first: {}\n", failed.len(), first.check),
-    }
+    text += &summary(checks);
     printer.print(&text)
+}
+
+/// Returns the last line: how many checks failed, and which one first.
+fn summary(checks: &[Check]) -> String {
+    let mut failed = Vec::new();
+    for check in checks {
+        if check.kind.is_some() {
+            failed.push(check.check);
+        }
+    }
+    match failed.as_slice() {
+        [] => String::new(),
+        [one] => format!("1 problem: {one}\n"),
+        [first, ..] => {
+            let count = failed.len();
+            format!("{count} problems; first: {first}\n")
+        }
+    }
 }

@@ -84,23 +84,27 @@ impl Explainer {
     }
 
     fn unauthorized(&self, error: &ClientError) -> Failure {
+        let key = self.service.key();
         let code = status_and_code(error);
-        let from = self.service.key().from();
+        let from = key.from();
         let message = format!("the service refused the key ({code}{from})");
-        Failure::new(Kind::Key, message).hint(self.service.key().fix())
+        Failure::new(Kind::Key, message).hint(key.fix())
     }
 
     fn timed_out(&self, error: &ClientError) -> Failure {
-        match error.timeout() {
-            Some(TimeoutKind::Connect) => self.not_connected_in_time(),
-            _ => self.or_lost(error, self.no_response()),
+        if error.timeout() == Some(TimeoutKind::Connect) {
+            return self.not_connected_in_time();
         }
+        let failure = self.no_response();
+        self.or_lost(error, failure)
     }
 
     fn not_connected_in_time(&self) -> Failure {
         let host = self.service.host();
-        let limit = CONNECT_TIMEOUT.min(self.settings.values().timeout());
-        let message = format!("cannot connect to {host} within {}", time::duration(limit));
+        let timeout = self.settings.values().timeout();
+        let limit = timeout.min(CONNECT_TIMEOUT);
+        let limit = time::duration(limit);
+        let message = format!("cannot connect to {host} within {limit}");
         Failure::new(Kind::Timeout, message).hint("check the network and the firewall")
     }
 
@@ -108,7 +112,8 @@ impl Explainer {
         let host = self.service.host();
         let timeout = self.settings.values().timeout();
         let limit = time::duration(timeout);
-        let longer = Seconds::<1>(timeout.saturating_mul(4));
+        let longer = timeout.saturating_mul(4);
+        let longer = Seconds::<1>(longer);
         let message = format!("no response from {host} within {limit}");
         let hint = format!("`--timeout {longer}` waits longer");
         Failure::new(Kind::Timeout, message).hint(hint)
@@ -117,7 +122,8 @@ impl Explainer {
     fn interrupted(&self, error: &ClientError) -> Failure {
         let host = self.service.host();
         let message = format!("{host} closed the connection before the response");
-        let failure = Failure::new(Kind::Network, message).hint(self.check_base_url());
+        let hint = self.check_base_url();
+        let failure = Failure::new(Kind::Network, message).hint(hint);
         self.or_lost(error, failure)
     }
 
@@ -128,7 +134,8 @@ impl Explainer {
 
     fn too_large(&self) -> Failure {
         let limit = self.settings.values().max_response_size();
-        let larger = Size(limit.0.saturating_mul(8).next_multiple_of(1 << 10));
+        let larger = limit.0.saturating_mul(8);
+        let larger = Size(larger.next_multiple_of(1 << 10));
         let message = format!("the response is larger than {limit}");
         let hint = format!("`--max-response-size {larger}` accepts it");
         Failure::new(Kind::TooLarge, message).hint(hint)
@@ -146,16 +153,17 @@ impl Explainer {
             let hint = format!("check the proxy in {proxy}, or {correct}");
             return Failure::new(Kind::Network, message).hint(hint);
         }
-        let problem = causes(error)
-            .filter_map(|cause| cause.downcast_ref::<io::Error>())
-            .last();
-        let message = match problem {
+        let message = match io_error(error) {
             // The system's connection errors have numbers. Errors of the name look-up have none.
             Some(problem) if problem.raw_os_error().is_none() => {
-                let message = format!("no host `{}`", self.service.host_name());
+                let name = self.service.host_name();
+                let message = format!("no host `{name}`");
                 return Failure::new(Kind::Network, message).hint(correct);
             }
-            Some(problem) => format!("cannot connect to {host}: {}", os_text(problem)),
+            Some(problem) => {
+                let problem = os_text(problem);
+                format!("cannot connect to {host}: {problem}")
+            }
             None => format!("cannot connect to {host}"),
         };
         let hint = format!("start the service, or {correct}");
@@ -171,95 +179,96 @@ impl Explainer {
             return failure;
         }
         failure.message = format!("{}; {effect}", failure.message);
-        failure.hint(format!("{advice} before you try again"))
+        let hint = format!("{advice} before you try again");
+        failure.hint(hint)
     }
 
     /// Describes an exhausted quota or a ban.
     fn blocked(&self, blocked: &Blocked) -> Failure {
         let failure = match blocked.reason {
-            BlockReason::Ban => {
-                let length = time::duration(blocked.remaining);
-                let end = self.clock.instant(blocked.until);
-                let message = format!("the service banned this key for {length} (until {end})");
-                Failure::new(Kind::Banned, message)
-            }
-            reason => {
-                let until = self.clock.until(blocked.until, blocked.remaining);
-                let message = format!("{}, resets {until}", exhausted(reason));
-                Failure::new(Kind::RateLimited, message)
-            }
+            BlockReason::Ban => self.banned(blocked),
+            reason => self.exhausted(reason, blocked),
         };
-        if blocked.remaining <= self.settings.values().max_wait() {
+        let remaining = blocked.remaining;
+        if remaining <= self.settings.values().max_wait() {
             return failure;
         }
-        let longer = time::wait_option(blocked.remaining);
-        match blocked.remaining.as_secs() {
-            ..3_600 => failure.hint(format!("`--max-wait {longer}` waits for it")),
-            _ => {
-                let hint = format!("run the command again then, or add `--max-wait {longer}`");
-                failure.hint(hint)
-            }
-        }
+        let longer = time::wait_option(remaining);
+        let hint = if remaining.as_secs() < 3_600 {
+            format!("`--max-wait {longer}` waits for it")
+        } else {
+            format!("run the command again then, or add `--max-wait {longer}`")
+        };
+        failure.hint(hint)
+    }
+
+    fn banned(&self, blocked: &Blocked) -> Failure {
+        let length = time::duration(blocked.remaining);
+        let end = self.clock.instant(blocked.until);
+        let message = format!("the service banned this key for {length} (until {end})");
+        Failure::new(Kind::Banned, message)
+    }
+
+    fn exhausted(&self, reason: BlockReason, blocked: &Blocked) -> Failure {
+        let what = exhausted(reason);
+        let until = self.clock.until(blocked.until, blocked.remaining);
+        let message = format!("{what}, resets {until}");
+        Failure::new(Kind::RateLimited, message)
     }
 
     /// Describes a response with an error status.
     fn refused(&self, error: &ClientError) -> Failure {
         let answer = answer(error);
-        match error.status().map_or(0, |status| status.as_u16()) {
+        match status_number(error) {
             300..=399 => redirected(error),
             404 => self.not_found(error, &answer),
             410 => self.gone(&answer),
-            429 => {
-                let message = format!("the service refused the request {answer}");
-                Failure::new(Kind::RateLimited, message)
-            }
-            400..=499 => {
-                let noun = match self.purpose {
-                    Purpose::CreatePet => "pet",
-                    Purpose::Read | Purpose::GetPet(_) | Purpose::Delete | Purpose::Change => {
-                        "request"
-                    }
-                };
-                let message = format!("the service refused the {noun} {answer}");
-                Failure::new(Kind::Refused, message)
-            }
+            429 => refusal(Kind::RateLimited, "request", &answer),
+            400..=499 => match self.purpose {
+                Purpose::CreatePet => refusal(Kind::Refused, "pet", &answer),
+                Purpose::Read | Purpose::GetPet(_) | Purpose::Delete | Purpose::Change => {
+                    refusal(Kind::Refused, "request", &answer)
+                }
+            },
             _ => self.failed(error),
         }
     }
 
     fn not_found(&self, error: &ClientError, answer: &str) -> Failure {
-        let failure = |message| Failure::new(Kind::NotFound, message);
-        if error.code().is_none_or(|code| code == "route_not_found") {
-            return failure(format!("no such path {answer}"))
-                .hint("check the path; the base URL must end with the version: /v1");
+        if !is_code_of_resource(error.code()) {
+            let message = format!("no such path {answer}");
+            let hint = "check the path; the base URL must end with the version: /v1";
+            return Failure::new(Kind::NotFound, message).hint(hint);
         }
         match self.purpose {
             Purpose::GetPet(id) => {
-                let failure = failure(format!("no pet {id}"));
-                failure.hint("`petstore pets list --all` lists all pets")
+                let message = format!("no pet {id}");
+                let hint = "`petstore pets list --all` lists all pets";
+                Failure::new(Kind::NotFound, message).hint(hint)
             }
             Purpose::Delete if error.may_have_been_processed() => {
                 let why = "an earlier attempt may have deleted it";
-                failure(format!("not found {answer}; {why}"))
-                    .hint("the response to an earlier attempt was lost: look whether it is gone")
+                let message = format!("not found {answer}; {why}");
+                let hint = "the response to an earlier attempt was lost: look whether it is gone";
+                Failure::new(Kind::NotFound, message).hint(hint)
             }
             Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                failure(format!("not found {answer}"))
+                let message = format!("not found {answer}");
+                Failure::new(Kind::NotFound, message)
             }
         }
     }
 
     fn gone(&self, answer: &str) -> Failure {
-        let failure = |what| {
-            let message = format!("the service has removed {what} {answer}");
-            Failure::new(Kind::NotFound, message)
-        };
         match self.purpose {
-            Purpose::GetPet(id) => failure("`pets get`").hint(format!(
-                "`petstore pets list --id {id}` searches for the pet"
-            )),
+            Purpose::GetPet(id) => {
+                let message = format!("the service has removed `pets get` {answer}");
+                let hint = format!("`petstore pets list --id {id}` searches for the pet");
+                Failure::new(Kind::NotFound, message).hint(hint)
+            }
             Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                failure("this operation")
+                let message = format!("the service has removed this operation {answer}");
+                Failure::new(Kind::NotFound, message)
             }
         }
     }
@@ -272,53 +281,104 @@ impl Explainer {
         let code = status_and_code(error);
         let said = said(error);
         let message = format!("the service failed ({code}){attempts}{said}");
-        let failure = Failure::new(Kind::Service, message).hint("try again in a few minutes");
+        let hint = "try again in a few minutes";
+        let failure = Failure::new(Kind::Service, message).hint(hint);
         self.or_lost(error, failure)
     }
 
     fn undecodable(&self, error: &ClientError) -> Failure {
-        let body = error.body().map(|body| String::from_utf8_lossy(body));
-        let body = body.unwrap_or_default();
-        let is_json = serde_json::from_str::<IgnoredAny>(&body).is_ok();
-        let message = match error.decode_path() {
-            Some(path) if is_json && path != "." => {
-                format!("the response is invalid at `{}`", escape::line(path))
-            }
-            _ if body.is_empty() => "the response has no body".to_owned(),
-            _ => {
-                let start: String = body.trim_start().chars().take(MAX_START).collect();
-                let start = escape::line(&start);
-                let what = match is_json {
-                    true => "not the expected JSON",
-                    false => "not JSON",
-                };
-                format!("the response is {what}: it begins with `{start}`")
-            }
-        };
-        let failure = Failure::new(Kind::Decode, message).hint(self.check_base_url());
+        let message = unexpected_body(error);
+        let hint = self.check_base_url();
+        let failure = Failure::new(Kind::Decode, message).hint(hint);
         self.or_lost(error, failure)
     }
 }
 
-fn redirected(error: &ClientError) -> Failure {
-    let target = error.headers().and_then(|headers| headers.get(LOCATION));
-    let target = target.map(|target| String::from_utf8_lossy(target.as_bytes()));
-    let target = match &target {
-        Some(target) => escape::line(target),
-        None => "another address".into(),
+/// Returns the last I/O error among the causes.
+fn io_error(error: &ClientError) -> Option<&io::Error> {
+    let problems = causes(error).filter_map(|cause| cause.downcast_ref());
+    problems.last()
+}
+
+fn status_number(error: &ClientError) -> u16 {
+    match error.status() {
+        Some(status) => status.as_u16(),
+        None => 0,
+    }
+}
+
+fn refusal(kind: Kind, noun: &str, answer: &str) -> Failure {
+    let message = format!("the service refused the {noun} {answer}");
+    Failure::new(kind, message)
+}
+
+/// Returns whether the code of a 404 is about a resource, and not about the path.
+fn is_code_of_resource(code: Option<&str>) -> bool {
+    match code {
+        Some(code) => code != "route_not_found",
+        None => false,
+    }
+}
+
+/// Describes a body that is not the expected one.
+fn unexpected_body(error: &ClientError) -> String {
+    let body = match error.body() {
+        Some(body) => String::from_utf8_lossy(body),
+        None => "".into(),
     };
+    let is_json = serde_json::from_str::<IgnoredAny>(&body).is_ok();
+    if let Some(path) = error.decode_path()
+        && is_json
+        && path != "."
+    {
+        let path = escape::line(path);
+        return format!("the response is invalid at `{path}`");
+    }
+    if body.is_empty() {
+        return "the response has no body".to_owned();
+    }
+    let start = body.trim_start().chars();
+    let start: String = start.take(MAX_START).collect();
+    let start = escape::line(&start);
+    let what = match is_json {
+        true => "not the expected JSON",
+        false => "not JSON",
+    };
+    format!("the response is {what}: it begins with `{start}`")
+}
+
+fn redirected(error: &ClientError) -> Failure {
+    let target = location(error);
     let message = format!("the service redirects to {target}; not followed");
-    Failure::new(Kind::Refused, message).hint("if you trust it, set it as the base URL")
+    let hint = "if you trust it, set it as the base URL";
+    Failure::new(Kind::Refused, message).hint(hint)
+}
+
+/// Returns the address to which a response redirects.
+fn location(error: &ClientError) -> String {
+    if let Some(headers) = error.headers()
+        && let Some(target) = headers.get(LOCATION)
+    {
+        let target = String::from_utf8_lossy(target.as_bytes());
+        return escape::line(&target).into_owned();
+    }
+    "another address".to_owned()
 }
 
 /// Returns the status, the code and the message of a response: `(404 pet_not_found): no pet`.
 fn answer(error: &ClientError) -> String {
-    format!("({}){}", status_and_code(error), said(error))
+    let code = status_and_code(error);
+    let said = said(error);
+    format!("({code}){said}")
 }
 
 fn status_and_code(error: &ClientError) -> String {
     match (error.status(), error.code()) {
-        (Some(status), Some(code)) => format!("{} {}", status.as_u16(), escape::line(code)),
+        (Some(status), Some(code)) => {
+            let status = status.as_u16();
+            let code = escape::line(code);
+            format!("{status} {code}")
+        }
         (Some(status), None) => status.to_string(),
         (None, _) => String::new(),
     }
@@ -327,7 +387,10 @@ fn status_and_code(error: &ClientError) -> String {
 /// Returns the service's message, after a colon.
 fn said(error: &ClientError) -> String {
     match error.message() {
-        Some(message) => format!(": {}", shortened(message)),
+        Some(message) => {
+            let message = shortened(message);
+            format!(": {message}")
+        }
         None => String::new(),
     }
 }

@@ -28,7 +28,7 @@ use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
 use crate::error::{CliError, Failure, Kind};
-use crate::settings::credentials::{self, Credential, KeySource};
+use crate::settings::credentials::{self, KeySource};
 use crate::settings::{Settings, StoreAddress};
 use crate::time::Clock;
 use crate::ui::Ui;
@@ -67,17 +67,18 @@ impl Connector {
     pub(crate) fn new(settings: Arc<Settings>, system: Arc<System>, ui: Ui, clock: Clock) -> Self {
         let service = Service::none(&settings);
         let explainer = Explainer::new(Arc::clone(&settings), clock.clone(), service);
+        let last = Last {
+            client: None,
+            store: LimitsStore::Off,
+            explainer,
+        };
         Self {
             settings,
             system,
             ui,
             clock,
             uses_deprecated: Arc::default(),
-            last: Mutex::new(Last {
-                client: None,
-                store: LimitsStore::Off,
-                explainer,
-            }),
+            last: Mutex::new(last),
             #[cfg(feature = "mock")]
             mock: Mutex::default(),
         }
@@ -93,13 +94,23 @@ impl Connector {
 
     /// Returns a shell expression for the key, for a command that the user can copy.
     pub(crate) fn key_expression(&self) -> String {
-        let find = credentials::find(&self.settings, &self.system);
-        match find.ok().flatten().as_ref().map(Credential::source) {
-            Some(KeySource::File(_) | KeySource::Stored { .. }) if !self.settings.is_mock() => {
-                let option = self.settings.profile_option();
-                format!("$(petstore auth token{option})")
-            }
-            _ => format!("${}", credentials::KEY),
+        if self.has_key_in_file() && !self.settings.is_mock() {
+            let option = self.settings.profile_option();
+            return format!("$(petstore auth token{option})");
+        }
+        let name = credentials::KEY;
+        format!("${name}")
+    }
+
+    /// Returns whether the key is in a file, and not in a variable.
+    fn has_key_in_file(&self) -> bool {
+        let found = credentials::find(&self.settings, &self.system);
+        let Ok(Some(credential)) = found else {
+            return false;
+        };
+        match credential.source() {
+            KeySource::File(_) | KeySource::Stored { .. } => true,
+            KeySource::Variable | KeySource::Typed => false,
         }
     }
 
@@ -107,7 +118,8 @@ impl Connector {
     pub(crate) async fn connect(&self, purpose: Purpose) -> Result<Client, CliError> {
         if self.settings.is_mock() {
             let (base_url, key) = self.start_mock().await?;
-            return self.connect_with(purpose, &base_url, key, KeySource::Typed);
+            let source = KeySource::Typed;
+            return self.connect_with(purpose, &base_url, key, source);
         }
         self.settings.require_profile()?;
         let base_url = self.settings.base_url()?;
@@ -130,9 +142,11 @@ impl Connector {
         let host = service.host().to_owned();
         self.last().explainer.begin(service, purpose);
         let attempts = self.settings.values().attempts();
+        let deprecated = Arc::clone(&self.uses_deprecated);
+        let fix = self.limits_place().fix;
         let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
-            .raising(Arc::clone(&self.uses_deprecated))
-            .naming_fix(self.limits_place().fix);
+            .raising(deprecated)
+            .naming_fix(fix);
         // `Settings::base_url` has refused insecure URLs.
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
@@ -164,16 +178,19 @@ impl Connector {
         let max_wait = values.max_wait();
         // A request that changes something is not retried after a time-out. So its one attempt may
         // take the whole time.
+        let attempts = values.attempts();
         let shares = match purpose.is_read() {
-            true => values.attempts(),
+            true => attempts,
             false => 1,
         };
+        let share = timeout / shares;
+        let size = values.max_response_size();
         RequestOptions::new()
             .max_wait(max_wait)
-            .max_attempts(values.attempts())
-            .attempt_timeout((timeout / shares).max(MIN_TIMEOUT))
+            .max_attempts(attempts)
+            .attempt_timeout(share.max(MIN_TIMEOUT))
             .timeout(timeout.saturating_add(max_wait))
-            .max_response_bytes(values.max_response_size().0)
+            .max_response_bytes(size.0)
     }
 
     /// Reads the file of trusted authorities, if one is set.
@@ -184,7 +201,8 @@ impl Connector {
         match std::fs::read(self.system.path(path)) {
             Ok(authorities) => Ok(Some(authorities)),
             Err(problem) => {
-                let action = format!("cannot read {path}{}", self.settings.source("ca_file"));
+                let source = self.settings.source("ca_file");
+                let action = format!("cannot read {path}{source}");
                 Err(CliError::io(Kind::Config, action, &problem))
             }
         }
@@ -206,14 +224,14 @@ impl Connector {
 
     /// Warns if rate limits are not shared.
     pub(crate) fn warn_of(&self, store: &SharedStatus) {
-        trace::shared_store(&self.ui, store, self.limits_place().fix.as_deref());
+        let place = self.limits_place();
+        trace::shared_store(&self.ui, store, place.fix.as_deref());
     }
 
     /// Removes the stored rate limits of all keys.
     pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
-        LimitsStore::new(&self.settings, &self.system)?
-            .forget_all()
-            .await
+        let store = LimitsStore::new(&self.settings, &self.system)?;
+        store.forget_all().await
     }
 
     /// Returns the purpose of the last client's requests.
@@ -248,8 +266,10 @@ impl Connector {
         };
         let Some(client) = client else { return };
         // An unreachable store would only delay the end of the command.
-        let shared = client.rate_limits().shared;
-        if shared.is_some_and(|shared| shared.members > 0 && shared.problem.is_none()) {
+        if let Some(shared) = client.rate_limits().shared
+            && shared.members > 0
+            && shared.problem.is_none()
+        {
             client.synchronize_rate_limits().await;
         }
         store.close();
