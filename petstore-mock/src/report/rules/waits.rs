@@ -90,7 +90,6 @@ impl Waits {
                 }
             }
             if wait.asked.is_empty() {
-                wait.complete(Rule::ToldToWait, found);
                 self.of_key = None;
             }
         }
@@ -100,12 +99,9 @@ impl Waits {
                 let breach = wait.breach(request);
                 wait.add(Rule::RetryAfter, breach, request, found);
             }
-            if wait.asked.is_empty() {
-                wait.complete(Rule::RetryAfter, found);
-            }
             self.of_requests.retain(|wait| !wait.asked.is_empty());
         }
-        self.remember(request, found);
+        self.remember(request);
         timing
     }
 
@@ -143,22 +139,20 @@ impl Waits {
         self.of_requests.iter().position(is_same)
     }
 
-    fn remember(&mut self, request: &Arc<Facts>, found: &mut Ruling) {
+    fn remember(&mut self, request: &Arc<Facts>) {
         if request.retry_after().is_none() {
             return;
         }
         match request.status() {
             Some(429) => match &mut self.of_key {
-                Some(wait) => wait.ask(Rule::ToldToWait, request, found),
+                Some(wait) => wait.ask(request),
                 None => self.of_key = Some(Wait::new(request)),
             },
             Some(503) => match self.place_of(request) {
-                Some(place) => self.of_requests[place].ask(Rule::RetryAfter, request, found),
+                Some(place) => self.of_requests[place].ask(request),
                 None => {
-                    if self.of_requests.len() == MAX_WAITS
-                        && let Some(oldest) = self.of_requests.pop_front()
-                    {
-                        oldest.complete(Rule::RetryAfter, found);
+                    if self.of_requests.len() == MAX_WAITS {
+                        self.of_requests.pop_front();
                     }
                     self.of_requests.push_back(Wait::new(request));
                 }
@@ -188,11 +182,9 @@ impl Wait {
 
     /// Adds a response that asks for a wait. If the waits of all earlier ones have ended, a new
     /// period begins.
-    fn ask(&mut self, rule: Rule, response: &Arc<Facts>, found: &mut Ruling) {
+    fn ask(&mut self, response: &Arc<Facts>) {
         let goes_on = |asked: &Arc<Facts>| asked.asks_to_wait_at(response.arrived());
         if !self.asked.iter().any(goes_on) {
-            self.complete(rule, found);
-            self.doubtful = None;
             self.began = *response.ended();
             self.excused = 0;
             self.first_offence = None;

@@ -154,3 +154,28 @@ fn shown_breaches_of_all_findings_are_bounded() {
     let counted: u64 = report.findings().map(|finding| finding.count).sum();
     assert_eq!((shown.sum::<usize>(), counted), (200 + 1_000, 2_000));
 }
+
+#[test]
+fn an_early_request_is_certain_a_moment_after_the_wait_began() {
+    let early = [
+        "1+0.001 1 GET /v1/pets 503 wait=10",
+        "1.002+0.001 1 GET /v1/pets 503 wait=10",
+    ];
+    let mut replay = Replay::new();
+    replay.run(early);
+    let mut undecided = |at| {
+        let now = replay.moment(at);
+        replay.audit().undecided(&now, replay.boundary())
+    };
+    let left = undecided(1.003).unwrap();
+    assert!(left > Duration::from_millis(90), "{left:?}");
+    assert_eq!(undecided(1.2), None);
+    assert_eq!(replay.audit().sizes().1, 4);
+
+    let mut lines: Vec<_> = early.map(str::to_owned).into();
+    assert!(is_found(&lines, Rule::RetryAfter));
+    lines.push("! 1.01".to_owned());
+    lines.push("1.02+0.001 2 GET /v1/pets 200".to_owned());
+    lines.push("60+0.001 1 GET /v1/pets 200".to_owned());
+    assert!(is_found(&lines, Rule::RetryAfter), "the test had ended");
+}

@@ -277,7 +277,34 @@ fn an_early_request_of_the_first_moments_is_doubtful() {
             &then(14, 10.05, 2),
         );
         expect("as many as workers", "", &then(11, 10.05, 2));
+        expect("one more than workers", rule, &then(12, 10.05, 2));
+        expect(
+            "a second connection 0.1 s later",
+            rule,
+            &then(2, 10.1003, 2),
+        );
+        // Those that were let go do not hide a later breach.
+        let mut later = then(2, 10.05, 2);
+        let end = later.pop().unwrap();
+        later.extend(each(12, |n| exchange(12.0 + f64::from(n) * 0.5, 2 + n % 2)));
+        later.push(end);
+        let report = judge(later.iter().map(String::as_str)).to_text();
+        assert!(
+            report.contains(rule) && report.contains(" too early, after 10 other early"),
+            "{report}"
+        );
     }
+    let banned = [
+        "10+0.0003 1 GET /v1/pets 429 wait=50 remaining=0 reset=60",
+        "10.001+0.0003 1 GET /v1/pets 429 banned wait=300 strikes=11",
+        "10.05+0.0003 2 GET /v1/pets 429 banned wait=300",
+        "400+0.001 1 GET /v1/pets 200",
+    ];
+    expect(
+        "a ban by one that is let go",
+        "quota-ignored",
+        &banned.map(str::to_owned),
+    );
 }
 
 #[test]
