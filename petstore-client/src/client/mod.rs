@@ -70,7 +70,7 @@ impl Client {
 
     /// Returns a client with another key, for programs that send for many customers. It shares the
     /// connections, the settings and the retry budget with this one. Its rate limits are those of its
-    /// key.
+    /// key, and `plan`, `quota_share` and `max_in_flight` apply to each key by itself.
     ///
     /// # Errors
     ///

@@ -125,7 +125,7 @@ impl Report {
         self.service.as_ref().map(ToString::to_string)
     }
 
-    /// Without the proxy, there is no real service.
+    /// Returns `None`: only the proxy forwards requests to a real service.
     #[cfg(not(feature = "proxy"))]
     #[expect(clippy::unused_self, reason = "the same signature as with the proxy")]
     pub(super) const fn service_text(&self) -> Option<String> {

@@ -152,7 +152,7 @@ async fn retries_at_once_on_a_connection_are_found() {
     assert!(evidence.into_iter().any(|it| it.text == text), "{report}");
 }
 
-/// Lists pets on a connection of its own, and closes that.
+/// Opens a connection, lists pets once, and closes the connection.
 fn list_once(server: &MockServer) {
     let address = server.origin().trim_start_matches("http://");
     let mut stream = std::net::TcpStream::connect(address).unwrap();

@@ -229,7 +229,11 @@ fn a_report_has_all_that_the_record_lacks() {
     let next = shared.member.report(at(11), 0, 0.0);
     assert_eq!(next.outcomes.len(), 2);
     assert_eq!((next.reserved, next.given_back), (3, 14));
-    assert_eq!(shared.due(0), Some(2_500), "it is no longer urgent");
+    assert_eq!(
+        shared.due(0),
+        Some(2_500),
+        "the report is sent, so the next one may wait"
+    );
 }
 
 #[test]
