@@ -8,6 +8,7 @@ use super::{
     flags::{ServeArgs, seconds},
     gate::{Origin, Written},
     outcome::{CliError, FINDINGS, Io},
+    report::NOTHING_CHECKED,
     serve::{DEFAULT_PORT, serve, start},
     signals::Signals,
 };
@@ -43,7 +44,7 @@ pub(super) struct ProxyArgs {
     )]
     record: Option<PathBuf>,
 
-    /// Exit with 3 if the service broke its contract.
+    /// Exit with 3 if the service broke its contract, or no response was checked.
     #[arg(long, env = "PETSTORE_MOCK_FAIL_ON_SERVICE", hide_env = true, value_parser = FalseyValueParser::new())]
     fail_on_service: bool,
 
@@ -70,6 +71,9 @@ pub(super) async fn run(args: &ProxyArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     }
     print(&service.to_string(), args.fail_on_service, io.err);
     let status = args.serve.gate.finish(&report, Origin::Serve, io)?;
+    if args.fail_on_service && service.responses == 0 {
+        return Err(CliError::new(NOTHING_CHECKED).with_status(FINDINGS));
+    }
     if args.fail_on_service && !service.is_kept() {
         return Ok(FINDINGS);
     }

@@ -450,18 +450,28 @@ fn the_report_command_fails_if_the_service_broke_its_contract() {
         .upstream(real.url(), TIMEOUT)
         .start_blocking()
         .unwrap();
+    let list = || {
+        let address = proxy.origin().trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let request = b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).unwrap();
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    };
+    let (status, _, problem) = judged(proxy.origin());
+    assert_eq!(status, Some(3), "{problem}");
+    assert!(
+        problem.contains("no response of the service was checked"),
+        "{problem}"
+    );
+    list();
     assert_eq!(judged(proxy.origin()).0, Some(0), "it kept its contract");
     let teapot = Effect::status(418);
     let _fault = real.faults().on(Operation::ListPets).apply(teapot);
-    let address = proxy.origin().trim_start_matches("http://");
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    let request = b"GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).unwrap();
-    stream.read_to_end(&mut Vec::new()).unwrap();
+    list();
     let (status, said, _) = judged(proxy.origin());
     assert_eq!(status, Some(3), "{said}");
     assert!(
-        said.contains("\nservice: contract broken, 1 response checked"),
+        said.contains("\nservice: contract broken, 2 responses checked"),
         "{said}"
     );
 
