@@ -53,12 +53,11 @@ pub(crate) enum Cmd {
 
 /// Returns the command tree with the texts of the help.
 pub(crate) fn tree() -> Command {
-    lay_out(
-        Args::command()
-            .term_width(UNBROKEN)
-            .args_override_self(true),
-        "petstore",
-    )
+    let command = Args::command()
+        .bin_name("petstore")
+        .term_width(UNBROKEN)
+        .args_override_self(true);
+    lay_out(command)
 }
 
 /// Reads the arguments.
@@ -67,15 +66,17 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
     Args::from_arg_matches(&matches)
 }
 
-/// Sets the layout of the help of a command and its subcommands: examples, options, notes.
-fn lay_out(command: Command, path: &str) -> Command {
+/// Sets the layout of the help of a command: examples, options, notes. A
+/// subcommand is laid out when it is built, for all of them together take longer than a request.
+fn lay_out(command: Command) -> Command {
+    let path = command.get_bin_name().unwrap_or_default().to_owned();
     let help = Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::HelpShort).help("print this help");
     let command = command
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .arg(help);
-    let text = match help::text(path) {
+    let text = match help::text(&path) {
         Some(text) => text,
         None => {
             let more = format!("Examples and options: {path} <command> --help");
@@ -85,11 +86,11 @@ fn lay_out(command: Command, path: &str) -> Command {
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
     let text = format!("{about}\n\nUsage: {{usage}}\n\n{text}");
-    let usage = usage(&command, path);
+    let usage = usage(&command, &path);
     let command = command.override_usage(usage).help_template(text);
     command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
-        lay_out(inner, &path)
+        inner.bin_name(path).defer(lay_out)
     })
 }
 
@@ -162,5 +163,22 @@ impl Cmd {
             return true;
         }
         matches!(self, Self::Pets(Pets::Import(_) | Pets::Export(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_laid_out_only_when_it_is_built() {
+        let is_laid_out = |tree: &Command| {
+            let pets = tree.find_subcommand("pets").unwrap();
+            pets.get_arguments().any(|arg| arg.get_id() == "help")
+        };
+        let mut tree = tree();
+        assert!(!is_laid_out(&tree));
+        tree.build();
+        assert!(is_laid_out(&tree));
     }
 }
