@@ -102,16 +102,12 @@ impl Cluster {
         rest
     }
 
-    /// Records a pet that no row has, if its content is that of one of the rows.
-    pub(super) fn add_elsewhere(
-        &mut self,
-        pet: &Listed,
-        contents: &[NewPet],
-        shapes: &HashSet<Vec<String>>,
-    ) {
+    /// Records a pet that no row has, if it has what was sent for one of the rows. Fields that the
+    /// service may have added do not count: the pet need not be the row's, but it may be.
+    pub(super) fn add_elsewhere(&mut self, pet: &Listed, contents: &[NewPet]) {
         let used: BTreeSet<usize> = self.rows.iter().map(|row| row.content).collect();
         let mut sent = used.iter().map(|used| content(&contents[*used]));
-        if sent.any(|sent| is_equal(&sent, &pet.content, shapes)) {
+        if sent.any(|sent| has_all(&sent, &pet.content)) {
             self.elsewhere.push(pet.id);
         }
     }
@@ -164,11 +160,16 @@ pub(super) fn has_any(ids: &BTreeSet<i64>, window: IdWindow) -> bool {
     window.first() <= window.last() && ids.range(window.first()..=window.last()).next().is_some()
 }
 
+/// Returns whether a pet has all fields that were sent.
+fn has_all(sent: &Content, listed: &Content) -> bool {
+    let is_same = |(name, value): (&String, &Value)| listed.get(name) == Some(value);
+    sent.iter().all(is_same)
+}
+
 /// Returns whether a pet has the content that was sent. The service may set a status if none was
 /// sent. It may add fields if it adds them to the import's other pets too.
 pub(super) fn is_equal(sent: &Content, listed: &Content, shapes: &HashSet<Vec<String>>) -> bool {
-    let is_same = |(name, value): (&String, &Value)| listed.get(name) == Some(value);
-    if !sent.iter().all(is_same) {
+    if !has_all(sent, listed) {
         return false;
     }
     let mut added = listed.keys().filter(|name| !sent.contains_key(*name));

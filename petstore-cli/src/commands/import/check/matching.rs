@@ -200,7 +200,7 @@ impl<'s> Matching<'s> {
             // any of the rows.
             if !shows_rising {
                 for cluster in &mut clusters {
-                    cluster.add_elsewhere(&pet, &group.contents, &self.shapes);
+                    cluster.add_elsewhere(&pet, &group.contents);
                 }
             }
         }

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::{Duration, SystemTime};
 
-use petstore_client::NewPet;
+use petstore_client::{NewPet, Pet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
+use serde_json::json;
 
 use super::super::journal::{Record, RowState, Run, State};
 use super::super::rows::{Place, Row};
@@ -41,6 +42,14 @@ enum Listing {
     Short,
 }
 
+/// Which pets the service adds a field to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Added {
+    None,
+    All,
+    Some,
+}
+
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -68,6 +77,7 @@ enum Event {
 struct World {
     ids: Ids,
     listing: Listing,
+    added: Added,
     before: Vec<usize>,
     /// The names of each import's rows.
     imports: Vec<Vec<usize>>,
@@ -128,6 +138,20 @@ impl Service {
 
 fn name(number: usize) -> String {
     format!("pet {number}")
+}
+
+/// Returns a pet as the service lists it.
+fn listed(world: &World, id: i64, content: usize) -> Pet {
+    let mut pet = NewPet::new(name(content), 7).into_pet(id);
+    let is_added = match world.added {
+        Added::None => false,
+        Added::All => true,
+        Added::Some => id % 2 == 0,
+    };
+    if is_added {
+        pet.extra.insert("tags".to_owned(), json!(["new"]));
+    }
+    pet
 }
 
 fn run(now: u64, rows: usize) -> Record {
@@ -241,7 +265,7 @@ impl Import {
             }
         }
         for (id, content, _) in pets {
-            matching.add(&NewPet::new(name(content), 7).into_pet(id));
+            matching.add(&listed(world, id, content));
         }
         let gap = (world.listing == Listing::Cut).then(|| "cut".to_owned());
         matching.finish(gap)
@@ -344,7 +368,13 @@ fn judge(
     let is_whole = !matches!(world.listing, Listing::Cut | Listing::Short);
     // An older pet may look like that of the first row.
     let is_new = world.before.is_empty();
-    if is_alone && is_rising && is_whole && is_new {
+    // A field that only some pets have may come from others.
+    let is_plain = match world.added {
+        Added::None => true,
+        Added::All => !import.known().is_empty(),
+        Added::Some => false,
+    };
+    if is_alone && is_rising && is_whole && is_new && is_plain {
         let undecided = checked.uncertain.len() + verdict.undecided;
         prop_assert_eq!(undecided, 0, "{:?}", verdict);
     }
@@ -400,22 +430,27 @@ fn worlds(alone: bool) -> impl Strategy<Value = World> {
         Listing::Short,
     ]);
     let imports = if alone { 1..=1 } else { 1..=3_usize };
+    let added = select(vec![Added::None, Added::None, Added::All, Added::Some]);
     (
         ids,
         listing,
+        added,
         vec(0..6_usize, 0..4),
         vec(vec(0..6_usize, 3..14), imports),
         vec(event, 1..40),
         vec(any::<i64>(), 20),
     )
-        .prop_map(|(ids, listing, before, imports, events, random)| World {
-            ids,
-            listing,
-            before,
-            imports,
-            events,
-            random,
-        })
+        .prop_map(
+            |(ids, listing, added, before, imports, events, random)| World {
+                ids,
+                listing,
+                added,
+                before,
+                imports,
+                events,
+                random,
+            },
+        )
 }
 
 fn check<S: Strategy>(
