@@ -223,6 +223,40 @@ async fn a_list_that_never_ends_or_ends_too_early_proves_nothing() {
     }
 }
 
+/// Loses the response to the last of two rows, whose pets follow on `others` pets of other programs.
+async fn last_row_lost(others: usize) -> Scene {
+    let scene = Scene::new();
+    let others: Vec<_> = (0..others).map(|pet| format!("other {pet}")).collect();
+    let others: Vec<_> = others.iter().map(String::as_str).collect();
+    scene.shop.add(&others);
+    scene.shop.state().fates = [Fate::Created, Fate::Unanswered].into();
+    let first = scene.import("a.csv", &["One", "Two"], "").await;
+    assert_eq!((first.summary(), first.code), ([2, 1, 0, 1, 0], 8));
+    scene
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_stops_after_two_pages_proves_nothing() {
+    let scene = last_row_lost(199).await;
+    scene.shop.state().paging = Paging::Pages(2);
+    let ran = scene
+        .import("a.csv", &["One", "Two"], "--unknown check")
+        .await;
+    let why = "the list ends with a full page of 200 pets, without a link to the next";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert_eq!((ran.code, scene.shop.count("Two")), (8, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_two_full_pages_finds_out_all() {
+    let scene = last_row_lost(198).await;
+    let ran = scene
+        .import("a.csv", &["One", "Two"], "--unknown check")
+        .await;
+    assert_eq!((ran.summary(), ran.code), ([2, 2, 0, 0, 0], 0));
+    assert_eq!(scene.shop.count("Two"), 1, "{}", ran.stderr);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_page_that_lacks_a_pet_proves_nothing() {
     // The second row's pet is the last one of the second page.

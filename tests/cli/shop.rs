@@ -34,6 +34,8 @@ pub(super) enum Paging {
     Reversed,
     /// The list ends after this number of pets, as if there were no more.
     Cut(usize),
+    /// The list ends after this number of pages, as if there were no more.
+    Pages(usize),
     /// Like `Linked`, but the second page lacks its last pet.
     Incomplete,
     /// Each page has a link to another one, with the same pets.
@@ -94,6 +96,7 @@ impl State {
             Paging::Linked | Paging::Unlinked | Paging::Incomplete | Paging::Repeated => {}
             Paging::Reversed => pets.reverse(),
             Paging::Cut(end) => pets.truncate(end),
+            Paging::Pages(count) => pets.truncate(count * limit),
             Paging::Empty => pets.clear(),
             Paging::Overlapping => next -= limit / 2,
         }

@@ -7,7 +7,6 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use petstore_client::operations::ListPets;
 use petstore_client::{Client, Error, ErrorKind, More};
 use tokio::time::{Instant, sleep};
 
@@ -101,54 +100,77 @@ async fn list(
     client: &Client,
     matching: &mut Matching<'_>,
 ) -> Result<Option<String>, CliError> {
-    let list = client.pets().list().limit(PAGE);
-    let mut pages = list.clone().pages();
+    let (listed, size) = match list_pages(context, client, matching, PAGE).await? {
+        End::Certain => return Ok(None),
+        End::Gap(why) => return Ok(Some(why)),
+        End::FullPage { listed, size } => (listed, size),
+    };
+    // A service without links ends every list with a full page, and so does one that stops after
+    // some pages. A whole list ends with a shorter page at one of two sizes.
+    match list_pages(context, client, matching, size - 1).await? {
+        End::Certain => Ok(None),
+        End::Gap(why) => Ok(Some(why)),
+        End::FullPage { .. } => Ok(Some(format!(
+            "the list ends with a full page of {listed} pets, without a link to the next"
+        ))),
+    }
+}
+
+/// How a list ended.
+enum End {
+    /// With a page that has room for more.
+    Certain,
+    /// With a full page. There may be more pets.
+    FullPage {
+        listed: usize,
+        size: u32,
+    },
+    Gap(String),
+}
+
+/// Lists all pets in pages of this size.
+async fn list_pages(
+    context: &Context,
+    client: &Client,
+    matching: &mut Matching<'_>,
+    size: u32,
+) -> Result<End, CliError> {
+    let mut pages = client.pets().list().limit(size).pages();
     let mut listed = 0;
     let mut page_count = 0;
-    let mut more = More::No;
-    let mut full_page = None;
+    let mut is_full = false;
+    let mut full = size as usize;
     loop {
         let page = match pages.try_next().await {
             Ok(Some(page)) => page,
             Ok(None) => break,
-            Err(error) => return gap(context, error, listed).map(Some),
+            Err(error) => return gap(context, error, listed).map(End::Gap),
         };
         listed += page.len();
         page_count += 1;
-        more = page.more();
-        if more == More::Yes {
+        if page.more() == More::Yes {
+            if page_count == 1 {
+                full = page.len();
+            }
             // Only the last page may be shorter. Another one may lack the pet of a row.
-            let full = *full_page.get_or_insert(page.len());
             if page.len() != full {
                 let pets = plural(page.len(), "pet", "pets");
-                return Ok(Some(format!(
+                return Ok(End::Gap(format!(
                     "page {page_count} of the list has {pets}, but earlier pages have {full}"
                 )));
             }
         }
+        is_full = page.len() >= full;
         context.ui().set_progress(Some(Progress::Pets {
             verb: "listing",
             count: listed,
         }));
         page.iter().for_each(|pet| matching.add(pet));
     }
-    if more == More::No || page_count > 1 {
-        return Ok(None);
+    match u32::try_from(full) {
+        Ok(size) if is_full && size > 1 => Ok(End::FullPage { listed, size }),
+        _ => Ok(End::Certain),
     }
-    match has_links(list).await {
-        Ok(true) => Ok(None),
-        Ok(false) => Ok(Some(format!(
-            "the list ends with a full page of {listed} pets, without a link to the next"
-        ))),
-        Err(error) => gap(context, error, listed).map(Some),
-    }
-}
-
-/// Returns whether the service sends links to next pages at all. If it does, a full page without a
-/// link is the last one.
-async fn has_links(list: ListPets) -> Result<bool, Error> {
-    let page = list.limit(1).send().await?;
-    Ok(page.more() == More::Yes)
 }
 
 /// Explains why an error ended the list. Fails if it is worth trying again later.
