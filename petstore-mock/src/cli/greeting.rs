@@ -16,11 +16,6 @@ pub(super) fn ready_line(server: &MockServer) -> String {
 pub(super) fn greeting(server: &MockServer, authority: Option<&Path>) -> String {
     let (url, origin) = (server.url(), server.origin());
     let keys = server.keys().all();
-    let shown: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(described).collect();
-    let more = match keys.len().saturating_sub(MAX_KEYS) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let trust = match authority {
         Some(path) => format!("--cacert '{}' ", path.display()),
         None if origin.starts_with("https:") => "--insecure ".to_owned(),
@@ -32,17 +27,50 @@ pub(super) fn greeting(server: &MockServer, authority: Option<&Path>) -> String 
         None => "$PETSTORE_API_KEY",
     };
     format!(
-        "{ready}  keys: {keys}{more}\n  \
-         inspector: {origin}/_mock\n  \
+        "{ready}{keys}  inspector: {origin}/_mock\n  \
          try: curl {trust}-H \"Authorization: Bearer {key}\" \"{url}/pets?limit=2\"\n  \
          -v logs each request; Ctrl-C stops the mock and prints what its report found\n",
         ready = ready_line(server),
-        keys = shown.join(", "),
+        keys = listed(&keys),
     )
+}
+
+/// Returns a line with the keys. A proxy has none at first.
+fn listed(keys: &[Key]) -> String {
+    if keys.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(described).collect();
+    let shown = shown.join(", ");
+    match keys.len().saturating_sub(MAX_KEYS) {
+        0 => format!("  keys: {shown}\n"),
+        more => format!("  keys: {shown} and {more} more\n"),
+    }
 }
 
 /// Returns the name and the plan of a key. Only a public key is shown as its own name.
 fn described(key: &Key) -> Option<String> {
     let label = key.usage()?.label;
     Some(format!("{} ({})", label.name(), label.plan()))
+}
+
+#[cfg(all(test, feature = "proxy"))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn the_greeting_of_a_proxy_offers_no_key_of_the_mock() {
+        let builder = MockServer::builder().upstream("http://127.0.0.1:9/v1", Duration::MAX);
+        let server = builder.start().await.unwrap();
+        let greeting = greeting(&server, None);
+        assert!(
+            !greeting.contains("keys:") && !greeting.contains("free-key"),
+            "{greeting}"
+        );
+        assert!(
+            greeting.contains("Bearer $PETSTORE_API_KEY\""),
+            "{greeting}"
+        );
+    }
 }

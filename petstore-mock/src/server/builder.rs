@@ -101,7 +101,7 @@ impl MockServer {
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
     addr: SocketAddr,
-    /// The default keys apply if this is empty.
+    /// If this is empty, a mock has the default keys, and a proxy has those that it sees.
     keys: Vec<InitialKey>,
     seed: Seed,
     data: Option<PathBuf>,
@@ -332,7 +332,8 @@ impl Builder {
     /// Forwards requests to a real service, instead of answering them (default: none). `url` is its
     /// base URL. A response whose head takes longer than `timeout` is answered 504.
     ///
-    /// The journal, faults and the compliance report are as with the mock.
+    /// The journal, faults and the compliance report are as with the mock. There are no default
+    /// keys: the service decides about keys, and the server lists those that it has seen.
     /// [`MockServer::service_report`] says how the service kept its contract. `https` trusts the
     /// system's certificates. Redirects are not followed, so that the key goes to this origin only.
     #[cfg(feature = "proxy")]
@@ -387,7 +388,7 @@ impl Builder {
         if let Some((url, timeout)) = &self.upstream {
             settings.upstream = Some(Upstream::new(url, *timeout)?);
         }
-        if keys.is_empty() {
+        if keys.is_empty() && !settings.is_proxy() {
             keys = DEFAULT_KEYS
                 .map(|(key, plan)| InitialKey::new(key, plan))
                 .into();

@@ -41,6 +41,16 @@ pub(crate) struct Settings {
     pub(crate) admin_body: usize,
 }
 
+impl Settings {
+    /// Returns whether a real service answers the requests.
+    pub(crate) fn is_proxy(&self) -> bool {
+        #[cfg(feature = "proxy")]
+        return self.upstream.is_some();
+        #[cfg(not(feature = "proxy"))]
+        return false;
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -117,6 +117,17 @@ async fn forwards_requests_and_journals_them_with_masked_keys() {
 }
 
 #[tokio::test]
+async fn a_proxy_lists_only_the_keys_that_it_has_seen() {
+    let real = MockServer::start().await;
+    let proxy = proxy(real.url()).await;
+    assert!(proxy.keys().all().is_empty());
+    get(&proxy, "/v1/pets").await;
+    let keys = proxy.keys().all();
+    let keys: Vec<_> = keys.iter().map(petstore_mock::Key::as_str).collect();
+    assert_eq!(keys, ["s3cr3t-key-of-service"]);
+}
+
+#[tokio::test]
 async fn the_quotas_and_bans_of_the_service_are_judged() {
     let real = MockServer::builder()
         .key("k", Plan::enterprise(1, 100))
@@ -141,7 +152,7 @@ async fn the_quotas_and_bans_of_the_service_are_judged() {
         "{report}"
     );
     // The mock does not know the key's plan, and no test made the key.
-    assert!(report.contains("  key #5, test/1\n"), "{report}");
+    assert!(report.contains("  key #1, test/1\n"), "{report}");
     assert!(report.contains("scope: default\n"), "{report}");
 }
 
