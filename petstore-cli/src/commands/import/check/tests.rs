@@ -18,6 +18,12 @@ fn rows(names: &[&str]) -> Vec<Row> {
 
 /// A journal whose rows were sent shortly after each other, with these ids in the responses.
 fn journal(ids: &[Option<i64>]) -> State {
+    let sent: Vec<_> = ids.iter().map(|id| (0, *id)).collect();
+    journal_of(&sent)
+}
+
+/// A journal whose rows were sent in these milliseconds, with these ids in the responses.
+fn journal_of(sent: &[(u64, Option<i64>)]) -> State {
     let mut state = State::default();
     state.apply(Record::Run(Run {
         pid: 7,
@@ -25,12 +31,12 @@ fn journal(ids: &[Option<i64>]) -> State {
         boot: None,
         base_url: String::new(),
         limit: Duration::from_secs(30),
-        rows: ids.len(),
+        rows: sent.len(),
         files: Vec::new(),
         damaged: Vec::new(),
     }));
-    for (row, id) in ids.iter().enumerate() {
-        let (at, rows) = (0, vec![row]);
+    for (row, (at, id)) in sent.iter().enumerate() {
+        let (at, rows) = (*at, vec![row]);
         state.apply(Record::Sent {
             at,
             rows: rows.clone(),
@@ -158,6 +164,33 @@ fn a_second_import_of_the_same_rows_makes_matches_uncertain() {
 }
 
 #[test]
+fn one_pet_too_many_makes_a_row_uncertain_even_if_ids_rise() {
+    let mut names: Vec<_> = vec!["a"; 16];
+    names.push("b");
+    let mut ids: Vec<_> = (1..17).map(Some).collect();
+    ids.push(None);
+    let pets = [pet(17, "b"), pet(18, "b")];
+    assert_eq!(verdict(&names, &ids, &pets), uncertain(&[(16, &[17, 18])]));
+}
+
+#[test]
+fn a_later_pet_with_another_name_says_nothing_about_a_row() {
+    let mut names: Vec<_> = vec!["a"; 16];
+    names.extend(["b", "c"]);
+    let rows = rows(&names);
+    let mut sent: Vec<_> = (1..17).map(|id| (0, Some(id))).collect();
+    // The last row is sent when the request of the row before it can no longer arrive.
+    sent.extend([(0, None), (90_000, Some(18))]);
+    let state = journal_of(&sent);
+    let mut matching = Matching::new(&rows, &state);
+    (1..17).for_each(|id| matching.add(&pet(id, "a")));
+    matching.add(&pet(17, "b"));
+    matching.add(&pet(18, "c"));
+    matching.add(&pet(20, "x"));
+    assert_eq!(matching.finish(None), found(&[(16, 17)]));
+}
+
+#[test]
 fn ids_of_one_machine_of_two_show_no_order() {
     // The other machine assigns lower ids, and has created the pet of the last row.
     let mut names: Vec<_> = vec!["a"; 9];
@@ -205,6 +238,36 @@ fn a_pet_that_was_changed_keeps_its_row_from_being_sent_again() {
 }
 
 #[test]
+fn a_changed_pet_keeps_the_only_id_of_its_rows_window() {
+    let sold = NewPet::new("b", 7).with_status(PetStatus::Sold);
+    let rows = [NewPet::new("a", 7), sold, NewPet::new("c", 7)];
+    let rows = rows.map(|pet| Row::new(Place::Line(1), pet));
+    let state = journal_of(&[(0, Some(5)), (0, None), (90_000, Some(7))]);
+    let mut matching = Matching::new(&rows, &state);
+    let pending = NewPet::new("b", 7).with_status(PetStatus::Pending);
+    for pet in [pet(5, "a"), pending.into_pet(6), pet(7, "c")] {
+        matching.add(&pet);
+    }
+    assert_eq!(matching.finish(None), uncertain(&[(1, &[6])]));
+}
+
+#[test]
+fn the_end_of_a_list_is_doubted_only_while_a_row_stays_unknown() {
+    let why = || Some("the list broke off".to_owned());
+    let doubt = |ids: &[Option<i64>], pets: &[Pet]| {
+        let (rows, state) = (rows(&["a", "b"]), journal(ids));
+        let mut matching = Matching::new(&rows, &state);
+        pets.iter().for_each(|pet| matching.add(pet));
+        matching.finish(why()).doubt
+    };
+    let whole = [pet(5, "a"), pet(6, "b")];
+    assert_eq!(doubt(&[Some(5), Some(6)], &whole), None);
+    // The row is uncertain, or nothing is known about it.
+    assert_eq!(doubt(&[Some(5), None], &whole), why());
+    assert_eq!(doubt(&[Some(5), None], &whole[..1]), why());
+}
+
+#[test]
 fn fields_that_the_service_adds_to_each_pet_are_no_difference() {
     let rows = rows(&["a", "b"]);
     let state = journal(&[Some(5), None]);
@@ -241,6 +304,24 @@ fn a_row_without_a_status_gets_what_other_rows_leave() {
     // It is not known which of the three does not exist.
     assert_eq!(verdict(2).uncertain.len(), 3);
     assert_eq!(verdict(0).not_found.len(), 3);
+}
+
+#[test]
+fn a_pet_goes_to_the_row_whose_status_it_has() {
+    let checked = |rows: [NewPet; 2], pets: &[Pet]| {
+        let rows = rows.map(|pet| Row::new(Place::Line(1), pet));
+        let state = journal(&[None; 2]);
+        let mut matching = Matching::new(&rows, &state);
+        pets.iter().for_each(|pet| matching.add(pet));
+        matching.finish(None).checked
+    };
+    let any = || NewPet::new("a", 7);
+    let sold = || any().with_status(PetStatus::Sold);
+    let pending = || any().with_status(PetStatus::Pending);
+    let both = [sold().into_pet(1), any().into_pet(2)];
+    assert_eq!(checked([any(), sold()], &both).found, [(0, 2), (1, 1)]);
+    let one = checked([pending(), sold()], &[sold().into_pet(1)]);
+    assert_eq!((one.found, one.not_found), (vec![(1, 1)], vec![0]));
 }
 
 #[test]
