@@ -79,7 +79,10 @@ pub(crate) struct Hostile {
 impl Hostile {
     /// Starts a server that sends these responses in turn, and then repeats the last one.
     pub(crate) fn start(replies: Vec<Reply>) -> Self {
-        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        // No server of a test is at this address. On 127.0.0.1, the port may be that of an earlier
+        // server, and a client of another test may still try to reach it. macOS lacks this address.
+        let other = TcpListener::bind("127.0.0.2:0");
+        let other = other.or_else(|_| TcpListener::bind("127.0.0.1:0")).unwrap();
         other.set_nonblocking(true).unwrap();
         let origin = format!("http://{}", other.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
