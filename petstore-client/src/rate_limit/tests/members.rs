@@ -13,9 +13,10 @@ use crate::rate_limit::shared::member::Member;
 use crate::rate_limit::shared::record::Record;
 use crate::rate_limit::shared::slot::MemberId;
 use crate::rate_limit::shared::update::{Report, Update};
-use crate::rate_limit::view::WaitReason;
+use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
 const ME: MemberId = MemberId(9);
+const SECONDS_30: Duration = Duration::from_secs(30);
 
 /// A member and its record, both with the same number of remaining requests.
 #[derive(Clone)]
@@ -413,4 +414,145 @@ fn a_fork_is_another_member_without_its_parents_reservations() {
         assert_eq!(update.apply(&mut child.record).requests, 1);
         assert_eq!(child.record.members().reserved(), reserved + 1);
     }
+}
+
+/// A refusal that blocks for 30 s.
+fn refusal() -> ResponseHead {
+    ResponseHead {
+        status: 429,
+        date: None,
+        reading: None,
+        retry_after: Some(Duration::from_secs(30)),
+    }
+}
+
+#[test]
+fn a_request_that_was_not_sent_before_a_429_stays_unsent() {
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 20, 0);
+    let policy = Policy::default();
+    let reserve = |member: &mut Member, is_probe| member.reserve(at(10), is_probe, &policy);
+    let [sent, unsent] = [(); 2].map(|()| reserve(&mut shared.member, false));
+    let probe = reserve(&mut shared.member, true);
+    let start = |member: &mut Member, request| member.start(request, at(10), SECONDS_30);
+    assert!(start(&mut shared.member, sent));
+    shared.member.record_response(sent, at(10), &refusal());
+    assert!(!start(&mut shared.member, unsent));
+    assert!(
+        start(&mut shared.member, probe),
+        "a probe asks all the same"
+    );
+    assert_eq!(shared.member.local().in_flight(), 1);
+}
+
+#[test]
+fn a_member_tells_a_ban_from_a_refusal() {
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 20, 0);
+    let request = shared.member.reserve(at(10), false, &Policy::default());
+    assert!(shared.member.start(request, at(10), SECONDS_30));
+    shared.member.record_response(request, at(10), &refusal());
+    let reason = |shared: &Shared| match shared.decide(at(10)) {
+        Decision::WaitUntil(block) => block.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_ne!(reason(&shared), BlockReason::Ban);
+    shared.member.record_ban();
+    assert_eq!(reason(&shared), BlockReason::Ban);
+}
+
+#[test]
+fn a_member_forgets_all_but_its_requests_in_flight() {
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 20, 0);
+    shared.send(at(10), 3, 1);
+    shared.member.forget(at(11), service(11));
+    let local = shared.member.local();
+    assert_eq!((local.in_flight(), local.ledger().windows().len()), (2, 0));
+    assert_ne!(shared.member.id(), ME);
+    // A new member reports what it has in flight.
+    assert_eq!(shared.member.report(at(11), 0, 0.0).reserved, 2);
+}
+
+#[test]
+fn only_a_member_without_the_store_asks_after_a_suspension() {
+    // The others still know the state of the key.
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 20, 0);
+    shared.member.resume();
+    assert_eq!(shared.decide(at(10)), Decision::Send { probe: false });
+    shared.member.update_failed(at(10), None);
+    assert!(!shared.member.local().ledger().refusals().is_in_doubt());
+    shared.member.resume();
+    assert!(shared.member.local().ledger().refusals().is_in_doubt());
+}
+
+#[test]
+fn a_member_without_the_store_knows_its_own_probe() {
+    let mut shared = Shared::new(900);
+    shared.update(at(10), 0, 0);
+    shared.member.update_failed(at(10), None);
+    assert!(!shared.member.is_probing(at(10)));
+    let probe = shared.member.reserve(at(10), true, &Policy::default());
+    assert!(shared.member.is_probing(at(10)));
+    shared.member.release(probe);
+    assert!(!shared.member.is_probing(at(10)));
+}
+
+#[test]
+fn a_member_without_room_waits_for_the_minutes_reset_at_most() {
+    let blocked = |record: &Record, since: LocalTime, now: LocalTime| {
+        let mut member = Member::new(ME, at(0), service(0));
+        member.wait_for_room(since, record.clone());
+        member.blocked_by_members(now).map(|block| block.reason)
+    };
+    let minute = Shared::new(900).record;
+    let reason = Some(BlockReason::Quota(Quota::Minute));
+    assert_eq!(blocked(&minute, at(10), at(10)), reason);
+    // The minute has passed.
+    let before = at(60).moved(-1);
+    assert_eq!(blocked(&minute, before, at(60)), Some(BlockReason::Unknown));
+    let answer = Answer::at(at(0), service(0));
+    let day = Window::open(reading(10_000, 900, 40_000).unwrap(), &answer, None);
+    let day = Record::new(
+        Ledger::with_window(at(0), service(0), day),
+        Default::default(),
+    );
+    assert_eq!(blocked(&day, at(10), at(10)), Some(BlockReason::Unknown));
+}
+
+#[test]
+fn a_member_leaves_only_after_it_has_used_the_key_and_when_idle() {
+    let mut unused = Shared::new(900);
+    assert!(!unused.member.last_report(at(10), 0, 0.0).leaves);
+    let mut used = Shared::new(900);
+    used.update(at(10), 1, 0);
+    used.send(at(10), 1, 1);
+    assert!(used.member.clone().last_report(at(10), 0, 0.0).leaves);
+    assert!(
+        !used.member.clone().last_report(at(10), 1, 0.0).leaves,
+        "a call waits"
+    );
+    let mut busy = Shared::new(900);
+    busy.update(at(10), 2, 0);
+    busy.send(at(10), 2, 1);
+    assert!(
+        !busy.member.last_report(at(10), 0, 0.0).leaves,
+        "one is in flight"
+    );
+}
+
+#[test]
+fn a_member_asks_for_more_ahead_if_updates_are_rare() {
+    let ahead = |took: i64| {
+        let mut shared = Shared::new(900);
+        shared.update(at(9).moved(-took * 1_000), 100, took);
+        shared.send(at(9), 20, 20);
+        shared.member.clone().report(at(10), 200, 0.0)
+    };
+    let fast = ahead(1);
+    // Eight times 187 ms is a pause of 1.5 s, so the next update is 3 s ahead.
+    let slow = ahead(187);
+    let all = |report: &Report| report.reserved + report.prefetch;
+    assert!(all(&slow) * 5 >= all(&fast) * 7, "{slow:?} {fast:?}");
 }
