@@ -480,3 +480,20 @@ async fn a_fork_shares_the_limits_under_a_number_of_its_own() {
     let shared = limiter.view(&Policy::default()).shared.unwrap();
     assert_eq!(shared.problem, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_leaves_removes_its_file_but_not_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(FileStore::new(folder.path()));
+    update(&store, 1, b"one").await.unwrap();
+    let both = names_in(folder.path());
+    LimitStore::has_left(&store, &key(), MemberId(1));
+    let left = names_in(folder.path());
+    assert_eq!(left.len() + 1, both.len(), "{left:?} {both:?}");
+    assert_eq!(update(&store, 1, b"two").await.unwrap(), b"one");
+    assert_eq!(names_in(folder.path()).len(), both.len());
+    store.close();
+    assert_eq!(names_in(folder.path()), left);
+    let other = FileStore::new("elsewhere");
+    assert_eq!(LimitStore::time_limit(&store), other.time_limit());
+}
