@@ -10,6 +10,7 @@ use super::super::journal::{Checked, Record, RowState, Run, State};
 use super::super::rows::{Place, Row};
 use super::cluster::{content, is_equal};
 use super::matching::{Matching, Verdict};
+use super::summary;
 
 fn rows(names: &[&str]) -> Vec<Row> {
     let row = |name: &&str| Row::new(Place::Line(1), NewPet::new(*name, 7));
@@ -365,4 +366,51 @@ fn a_list_that_lacks_a_pet_of_the_import_is_no_evidence() {
     let verdict = listed(&[pet(5, "x"), pet(6, "b")]);
     let expected = "pet 5 of this import has another content now";
     assert_eq!(verdict.doubt.as_deref(), Some(expected));
+}
+
+#[test]
+fn a_check_says_how_many_rows_have_which_outcome() {
+    let say = |created: usize, missing: usize, unsure: usize, undecided: usize| {
+        let unsure_rows = (0..unsure).map(|row| (row, vec![1]));
+        let checked = Checked {
+            found: (0..created).map(|row| (row, 1)).collect(),
+            not_found: (0..missing).collect(),
+            uncertain: unsure_rows.collect(),
+        };
+        let verdict = Verdict {
+            checked,
+            undecided,
+            doubt: None,
+        };
+        summary(&verdict, created + missing + unsure + undecided)
+    };
+    let all = [
+        (say(1, 0, 0, 0), "the unknown row was created"),
+        (say(2, 0, 0, 0), "all 2 unknown rows were created"),
+        (
+            say(0, 1, 0, 0),
+            "the unknown row was not created; sending it",
+        ),
+        (
+            say(0, 3, 0, 0),
+            "none of the 3 unknown rows was created; sending them",
+        ),
+        (say(0, 0, 1, 0), "the unknown row stays unknown"),
+        (say(0, 0, 1, 1), "all 2 unknown rows stay unknown"),
+        (
+            say(1, 2, 0, 0),
+            "of 3 unknown rows, 1 was created; 2 were not, and will be sent",
+        ),
+        (
+            say(2, 0, 0, 1),
+            "of 3 unknown rows, 2 were created; 1 stays unknown",
+        ),
+        (
+            say(0, 1, 2, 0),
+            "of 3 unknown rows, 1 was not, and will be sent; 2 stay unknown",
+        ),
+    ];
+    for (said, expected) in all {
+        assert_eq!(said, expected);
+    }
 }

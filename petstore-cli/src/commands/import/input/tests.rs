@@ -188,3 +188,29 @@ fn rows_are_written_with_a_reason_and_can_be_read_again() {
     );
     assert_eq!(pets(&out), pets(json));
 }
+
+#[test]
+fn other_columns_are_named_once_without_those_of_own_files() {
+    let rows = "{\"name\":\"a\",\"categoryId\":1,\"colour\":1,\"id\":2}\n";
+    assert_eq!(read(&rows.repeat(2)).ignored, ["colour"]);
+    let csv = "id,name,categoryId,petId,reason,colour;size\n1,a,1,2,3,4\n";
+    assert_eq!(read(csv).ignored, ["colour;size"]);
+}
+
+#[test]
+fn a_json_row_that_cannot_be_read_says_why() {
+    for (row, why) in [
+        ("[1]", "`1` is not an object"),
+        (
+            "{\"name\":\"a\",\"name\":\"b\",\"categoryId\":1}",
+            "a field is repeated",
+        ),
+        (
+            "{\"\\ud800\":1,\"name\":\"a\",\"categoryId\":1}",
+            "a number is too large, or a text is not Unicode",
+        ),
+    ] {
+        let said = message(row.as_bytes());
+        assert!(said.contains(why), "{row}: {said}");
+    }
+}

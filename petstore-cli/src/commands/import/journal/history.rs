@@ -292,8 +292,10 @@ mod tests {
         history.announce(2, 4);
         history.send(2, 50);
         history.create(2, 7);
-        assert_eq!(history.windows().of(3).first(), 7);
-        assert_eq!(history.windows().of(9), IdWindow::ALL);
+        history.announce(6, 2);
+        let first = |row| history.windows().of(row).first();
+        assert_eq!((first(3), first(5), first(6), first(7)), (7, 7, 8, 8));
+        assert_eq!(history.windows().of(8), IdWindow::ALL);
     }
 
     #[test]
