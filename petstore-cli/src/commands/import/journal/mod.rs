@@ -314,6 +314,46 @@ mod tests {
         assert!(error(io::ErrorKind::PermissionDenied).contains("`--journal FILE`"));
     }
 
+    /// A disk that is full.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn outcomes_that_a_full_disk_does_not_take_are_counted() {
+        let mut journal = Journal::new(Full, Arc::new(|| Ok(())), State::default());
+        journal.resize(3);
+        assert_eq!(journal.unwritten(), 0);
+        let created = |row| Record::Rows(RowState::Created(7), vec![row]);
+        assert!(journal.record(vec![created(0), created(1)]).is_err());
+        assert!(journal.record(vec![created(2)]).is_err());
+        assert_eq!(journal.unwritten(), 3);
+        assert_eq!(journal.state().rows(), vec![RowState::Created(7); 3]);
+    }
+
+    #[test]
+    fn the_time_of_a_record_follows_the_start_of_the_run() {
+        let mut journal = Journal::nowhere();
+        let hour = Duration::from_secs(3_600);
+        let beginning = Beginning {
+            base_url: String::new(),
+            started: SystemTime::UNIX_EPOCH + hour,
+            limit: Duration::ZERO,
+            files: vec![],
+        };
+        journal.begin(beginning).unwrap();
+        let second_hour = 3_600_000..7_200_000;
+        assert!(second_hour.contains(&journal.now()), "{}", journal.now());
+    }
+
     #[tokio::test]
     async fn after_a_power_cut_no_row_that_was_sent_is_left() {
         let disk = Disk::default();
