@@ -30,8 +30,12 @@ const MIN_UPDATE_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_millis(10);
 const FREED_INTERVAL: Duration = Duration::from_millis(50);
 const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
 /// After an update, a member pauses for this many times the update's duration, up to the longest
-/// interval. Updates take long if many members conflict, or if the store is far away.
+/// pause. Updates take long if many members conflict, or if the store is far away. A few members do
+/// not conflict, so their pauses stay shorter: with a store 250 ms away, four members with 16 tasks
+/// used 956 of 1,000 requests in a minute before that, and use all.
 const UPDATE_PAUSE_FACTOR: u32 = 8;
+const MAX_PAUSE_OF_FEW: Duration = Duration::from_millis(750);
+const FEW: usize = 8;
 const MAX_UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
 /// How often an unreachable store is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -506,9 +510,14 @@ impl Member {
         (self.retry_at, self.is_reserved_for_others) =
             (granted.retry_at, granted.is_reserved_for_others);
         let pause = now.since(self.updated_at) * UPDATE_PAUSE_FACTOR;
-        self.pause = pause.clamp(MIN_UPDATE_PAUSE, MAX_UPDATE_INTERVAL);
         self.updated_at = now;
         self.take_over(record);
+        let longest = if self.members(now) > FEW {
+            MAX_UPDATE_INTERVAL
+        } else {
+            MAX_PAUSE_OF_FEW
+        };
+        self.pause = pause.clamp(MIN_UPDATE_PAUSE, longest);
     }
 
     /// Records that the record has no room for this member. The others do not know of this member,
