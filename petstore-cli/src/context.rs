@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use crate::env::{Env, Signals, System};
-use crate::error::{CliError, Failure, Kind};
+use crate::error::{CliError, Failure, Kind, Result};
 use crate::global::GlobalArgs;
 use crate::input::Reader;
 use crate::output::{OutputOptions, Printer, Stdout};
@@ -129,7 +129,7 @@ impl Context {
 
     /// Fails if the settings are incomplete. Only warns if the file cannot be read, but flags and
     /// variables name the service and the key.
-    pub(crate) fn require_settings(&mut self) -> Result<(), CliError> {
+    pub(crate) fn require_settings(&mut self) -> Result<()> {
         match self.problem.take() {
             None => Ok(()),
             Some(Problem::Unreadable(error)) if self.needs_no_file() => {
@@ -151,7 +151,7 @@ impl Context {
     }
 
     /// Ends the program: flushes the result, prints the error and returns the exit code.
-    pub(crate) async fn end(self, result: Result<(), CliError>) -> u8 {
+    pub(crate) async fn end(self, result: Result<()>) -> u8 {
         // The result is written before the error.
         let result = result.and(self.printer.flush());
         let result = result.and_then(|()| self.deny_deprecated());
@@ -168,7 +168,7 @@ impl Context {
         code
     }
 
-    fn deny_deprecated(&self) -> Result<(), CliError> {
+    fn deny_deprecated(&self) -> Result<()> {
         if self.denies_deprecated && self.connector.has_used_deprecated() {
             let problem = "a deprecated operation was used";
             return Err(CliError::new(Kind::Partial, problem));

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use futures_util::Stream as Events;
 use jiff::tz::TimeZone;
 
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 
 /// The inputs and outputs of the program.
 pub struct Env {
@@ -202,7 +202,7 @@ impl System {
     }
 
     /// Returns a variable. Fails if it is not Unicode, instead of ignoring it.
-    pub(crate) fn unicode(&self, name: &str) -> Result<Option<&str>, CliError> {
+    pub(crate) fn unicode(&self, name: &str) -> Result<Option<&str>> {
         match self.vars.get(name) {
             Some(value) if value.to_str().is_none() => {
                 Err(CliError::config(format!("{name} is not UTF-8")))

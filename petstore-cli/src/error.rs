@@ -59,6 +59,9 @@ impl Kind {
     }
 }
 
+/// A result whose error ends the command, unless another error is named.
+pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
+
 /// The error that ends a command.
 #[derive(Debug)]
 pub(crate) enum CliError {

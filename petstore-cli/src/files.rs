@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 
 use crate::env::System;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 
 /// How many times a pipe is read, at intervals of 10 ms, while it has no writer or its writer has
 /// not written yet.
@@ -17,11 +17,7 @@ const MAX_PIPE_WAITS: u32 = 6_000;
 
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
-pub(crate) fn write(
-    path: &Path,
-    content: impl AsRef<[u8]>,
-    system: &System,
-) -> Result<(), CliError> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> Result<()> {
     let failed = |problem| {
         CliError::io(
             Kind::Internal,
@@ -58,7 +54,7 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
 }
 
 /// Locks a file for a change. Waits up to five seconds for other processes that hold the lock.
-pub(crate) async fn lock(path: &Path, system: &System) -> Result<File, CliError> {
+pub(crate) async fn lock(path: &Path, system: &System) -> Result<File> {
     let failed = |problem: io::Error| {
         CliError::io(
             Kind::Internal,
@@ -79,7 +75,7 @@ pub(crate) async fn lock(path: &Path, system: &System) -> Result<File, CliError>
 }
 
 /// Reads a file of up to a megabyte; `None` if it does not exist. An error gets the given kind.
-pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<String>, CliError> {
+pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<String>> {
     let failed = |problem| {
         CliError::io(
             kind,

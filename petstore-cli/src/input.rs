@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::env::{Prompt, Signal, System};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::settings::Size;
 use crate::status::Activity;
 use crate::ui::Ui;
@@ -72,10 +72,7 @@ impl Reader {
     }
 
     /// Asks for a secret at the terminal, without showing it; `None` if there is no terminal.
-    pub(crate) async fn ask_secret(
-        &mut self,
-        question: &'static str,
-    ) -> Result<Option<String>, CliError> {
+    pub(crate) async fn ask_secret(&mut self, question: &'static str) -> Result<Option<String>> {
         let Some(prompt) = self.prompt.take() else {
             return Ok(None);
         };
@@ -92,12 +89,7 @@ impl Reader {
     }
 
     /// Reads a file of limited size, or standard input if it is `-`.
-    pub(crate) async fn read(
-        &mut self,
-        file: &Path,
-        what: &str,
-        max: u64,
-    ) -> Result<Vec<u8>, CliError> {
+    pub(crate) async fn read(&mut self, file: &Path, what: &str, max: u64) -> Result<Vec<u8>> {
         let name = input_name(file);
         if is_stdin(file) && self.is_terminal {
             let text = format!("reading {what} from the terminal; end with Ctrl-D");

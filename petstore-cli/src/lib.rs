@@ -54,7 +54,7 @@ pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 use crate::commands::args::{self, Args, Cmd};
 use crate::commands::{completions, help};
 use crate::context::Context;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::global::GlobalArgs;
 use crate::output::text;
 
@@ -85,7 +85,7 @@ pub async fn run(env: Env) -> u8 {
     context.end(result).await
 }
 
-async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError> {
+async fn run_command(command: Cmd, context: &mut Context) -> Result<()> {
     if command.needs_settings() {
         context.require_settings()?;
     }
@@ -107,7 +107,7 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<(), CliError
 }
 
 /// Prints help and versions to standard output, and errors to standard error.
-fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<(), CliError> {
+fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
     use clap::error::ErrorKind::{
         DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,
     };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::dry_run;
 use super::fields;
-use crate::error::{CliError, Invalid, Kind};
+use crate::error::{CliError, Invalid, Kind, Result};
 use crate::escape::{self, to_text};
 use crate::input::{MAX_BODY, Reader};
 use crate::output::{ANY, Output, OutputFormat, Printer};
@@ -95,7 +95,7 @@ impl Api {
         printer: &Printer,
         ui: &Ui,
         reader: &mut Reader,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let output = printer.start_or(OutputFormat::Json, ANY)?;
         self.refuse_authorization()?;
         let body = self.body(reader).await?;
@@ -130,7 +130,7 @@ impl Api {
         write_body(printer, output, &response)
     }
 
-    fn refuse_authorization(&self) -> Result<(), CliError> {
+    fn refuse_authorization(&self) -> Result<()> {
         for (name, _) in &self.headers {
             if name.eq_ignore_ascii_case("authorization") {
                 let problem = "`-H Authorization` would replace the API key";
@@ -150,7 +150,7 @@ impl Api {
     }
 
     /// Refuses to follow the pages of another method than `GET`.
-    fn refuse_pages_of(&self, method: &Method) -> Result<(), CliError> {
+    fn refuse_pages_of(&self, method: &Method) -> Result<()> {
         if !self.paginate || method == Method::GET {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl Api {
     }
 
     /// Reads the fields, the data or the input.
-    async fn body(&self, reader: &mut Reader) -> Result<Body, CliError> {
+    async fn body(&self, reader: &mut Reader) -> Result<Body> {
         if let Some(file) = &self.input {
             let bytes = reader.read(file, "the body", MAX_BODY).await?;
             return Ok(Body::Bytes(bytes));
@@ -199,7 +199,7 @@ impl Api {
     }
 
     /// Returns the fields of `-f` and `-F`.
-    async fn fields(&self, reader: &mut Reader) -> Result<Vec<(String, Value)>, CliError> {
+    async fn fields(&self, reader: &mut Reader) -> Result<Vec<(String, Value)>> {
         let mut fields = Vec::new();
         for (name, text) in &self.raw_fields {
             fields.push((name.clone(), Value::from(text.as_str())));
@@ -237,7 +237,7 @@ fn show_refusal(ui: &Ui, error: &Error) {
     ui.trace(&text);
 }
 
-async fn read_text(file: &Path, reader: &mut Reader) -> Result<String, CliError> {
+async fn read_text(file: &Path, reader: &mut Reader) -> Result<String> {
     let bytes = reader.read(file, "a field", MAX_BODY).await?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -265,7 +265,7 @@ enum Body {
 }
 
 /// Merges all pages into one list.
-async fn all_pages(ui: &Ui, mut output: Output, request: RawRequest) -> Result<(), CliError> {
+async fn all_pages(ui: &Ui, mut output: Output, request: RawRequest) -> Result<()> {
     let mut pages = request.pages();
     while let Some(page) = pages.try_next().await? {
         let Ok(rows) = serde_json::from_slice::<Vec<Value>>(&page) else {
@@ -291,7 +291,7 @@ fn typed(text: &str) -> Value {
     }
 }
 
-fn write_body(printer: &Printer, output: Output, body: &[u8]) -> Result<(), CliError> {
+fn write_body(printer: &Printer, output: Output, body: &[u8]) -> Result<()> {
     match serde_json::from_slice::<Value>(body) {
         Ok(document) => output.document(&document),
         Err(_) if printer.is_set() => {

@@ -7,7 +7,7 @@ use super::store::Store;
 use super::{api, auth, completions, config, doctor, help, limits, man};
 use crate::context::Context;
 use crate::env::Env;
-use crate::error::CliError;
+use crate::error::Result;
 use crate::global::{GlobalArgs, UNBROKEN};
 
 #[derive(Debug, Parser)]
@@ -119,7 +119,7 @@ fn usage(command: &Command, path: &str) -> String {
 }
 
 impl Cmd {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let ui = context.ui().clone();
         let printer = context.printer().clone();
         let system = context.system().clone();

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::env::System;
-use crate::error::{CliError, Failure, Kind};
+use crate::error::{CliError, Failure, Kind, Result};
 use crate::files;
 use crate::input::{MAX_BODY, Reader};
 use crate::output::{ANY, Printer, Shape};
@@ -31,7 +31,7 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let connector = Arc::clone(context.connector());
         let system = Arc::clone(context.system());
         let printer = context.printer().clone();
@@ -60,7 +60,7 @@ impl Login {
         system: &System,
         ui: &Ui,
         reader: &mut Reader,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let settings = connector.settings();
         settings.refuse_mock("auth login")?;
         let base_url = base_url(settings, reader)?;
@@ -90,7 +90,7 @@ impl Login {
 }
 
 /// Returns the base URL. Asks the user if none is set.
-fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url, CliError> {
+fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url> {
     if settings.has_base_url() || !reader.can_ask() {
         return settings.base_url();
     }
@@ -126,11 +126,7 @@ fn not_stored(connector: &Connector, error: &ClientError) -> CliError {
 }
 
 /// Stores the base URL if the profile has none, because the key is useless without it.
-async fn store_base_url(
-    settings: &Settings,
-    base_url: &Url,
-    system: &System,
-) -> Result<(), CliError> {
+async fn store_base_url(settings: &Settings, base_url: &Url, system: &System) -> Result<()> {
     let profile = settings.profile();
     if let Some(values) = settings.config().values(profile)
         && values.base_url().is_some()
@@ -145,7 +141,7 @@ async fn store_base_url(
     .await
 }
 
-async fn ask_key(reader: &mut Reader) -> Result<String, CliError> {
+async fn ask_key(reader: &mut Reader) -> Result<String> {
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
@@ -175,7 +171,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    fn run(self, settings: &Settings, system: &System, printer: &Printer) -> Result<(), CliError> {
+    fn run(self, settings: &Settings, system: &System, printer: &Printer) -> Result<()> {
         settings.refuse_mock("auth token")?;
         settings.require_profile()?;
         let credential = credentials::require(settings, system)?;
@@ -196,12 +192,7 @@ const STATUS: Shape = Shape {
 };
 
 /// Shows which key is used, and whether the service accepts it.
-async fn status(
-    connector: &Connector,
-    system: &System,
-    printer: &Printer,
-    ui: &Ui,
-) -> Result<(), CliError> {
+async fn status(connector: &Connector, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
     let output = printer.start(STATUS)?;
     let settings = connector.settings();
     let base_url = match settings.is_mock() {
@@ -288,7 +279,7 @@ fn source(settings: &Settings, system: &System) -> Option<String> {
 }
 
 /// Ends a command whose printed result already describes the failure.
-fn end(failure: &Failure, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
+fn end(failure: &Failure, printer: &Printer, ui: &Ui) -> Result<()> {
     printer.flush()?;
     if let Some(hint) = &failure.hint {
         ui.hint(hint);
@@ -297,7 +288,7 @@ fn end(failure: &Failure, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
 }
 
 /// Removes the stored API key of the profile.
-fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError> {
+fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
     settings.refuse_mock("auth logout")?;
     let profile = settings.profile();
     let path = credentials::path(system.dirs(), profile)?;

@@ -14,7 +14,7 @@ use clap_complete::env::Shells;
 use super::help::topics;
 use super::pets::PETS;
 use crate::env::{Env, System};
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::output::Printer;
 use crate::settings::Values;
 use crate::settings::config_file::{ConfigFile, Profile};
@@ -46,7 +46,7 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
+    pub(crate) fn run(self, printer: &Printer, ui: &Ui) -> Result<()> {
         const NAME: &str = "petstore";
 
         let shells = Shells::builtins();
@@ -83,7 +83,7 @@ pub(crate) fn are_requested(env: &Env) -> bool {
 
 /// Writes the completions of an incomplete line. Reads the names of profiles, and sends no
 /// requests.
-pub(crate) fn complete(mut env: Env, tree: Command) -> Result<(), CliError> {
+pub(crate) fn complete(mut env: Env, tree: Command) -> Result<()> {
     let shells = Shells::builtins();
     let shell = env.vars.get(COMPLETE).and_then(|name| name.to_str());
     let Some(shell) = shell.and_then(|name| shells.completer(name)) else {

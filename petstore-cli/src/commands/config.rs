@@ -6,7 +6,7 @@ use petstore_client::Client;
 use serde_json::{Value, json};
 
 use crate::env::System;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::files;
 use crate::output::{ANY, Printer, Shape};
 use crate::session::Connector;
@@ -85,7 +85,7 @@ impl Config {
         system: &System,
         printer: &Printer,
         ui: &Ui,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let settings = connector.settings();
         match self {
             Self::List => list(settings, system, printer, ui),
@@ -116,7 +116,7 @@ impl Config {
     }
 }
 
-fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
+fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
     let profile_source = settings.source_name("profile", settings.profile_source());
     let mut rows = vec![row("profile", Some(settings.profile()), &profile_source)];
     for setting in Values::NAMES {
@@ -143,7 +143,7 @@ fn row(setting: &str, value: Option<&str>, from: &str) -> Value {
     json!({ "setting": setting, "value": value, "from": from })
 }
 
-fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<(), CliError> {
+fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<()> {
     settings.require_profile()?;
     match settings.shown(setting) {
         Some((value, _)) => printer.start(ANY)?.document(&without_password(&value)),
@@ -160,7 +160,7 @@ async fn set(
     connector: &Connector,
     system: &System,
     ui: &Ui,
-) -> Result<(), CliError> {
+) -> Result<()> {
     if let Err(invalid) = Values::default().set(setting, text) {
         let label = format!("{setting} `{}`", without_password(text));
         return Err(invalid.of(Kind::Usage, label));
@@ -189,7 +189,7 @@ async fn set(
 
 /// Returns a value as it is stored in the file. Makes a path absolute, so that it does not depend
 /// on the current folder.
-fn stored_text(setting: &str, text: &str) -> Result<String, CliError> {
+fn stored_text(setting: &str, text: &str) -> Result<String> {
     if setting != "ca_file" || text.starts_with("~/") {
         return Ok(text.to_owned());
     }
@@ -202,12 +202,7 @@ fn stored_text(setting: &str, text: &str) -> Result<String, CliError> {
     }
 }
 
-async fn unset(
-    setting: &str,
-    settings: &Settings,
-    system: &System,
-    ui: &Ui,
-) -> Result<(), CliError> {
+async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
     settings.require_profile()?;
     let profile = settings.profile();
     let mut removed = None;
@@ -222,7 +217,7 @@ async fn unset(
     Ok(())
 }
 
-async fn choose(name: &str, settings: &Settings, system: &System) -> Result<(), CliError> {
+async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> {
     if name != "default" && !settings.config().has(name) {
         return Err(settings.no_profile(name));
     }
@@ -233,7 +228,7 @@ async fn choose(name: &str, settings: &Settings, system: &System) -> Result<(), 
 }
 
 /// Removes a profile, its key, and its choice as the default profile.
-async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<(), CliError> {
+async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);
     if !has_profile && !key.exists() {
@@ -268,12 +263,7 @@ async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Re
     Ok(())
 }
 
-fn profiles(
-    settings: &Settings,
-    system: &System,
-    printer: &Printer,
-    ui: &Ui,
-) -> Result<(), CliError> {
+fn profiles(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
     let is_table = printer.is_table();
     let mut rows = Vec::new();
     for (name, values) in settings.config().profiles() {

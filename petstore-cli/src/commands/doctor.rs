@@ -8,7 +8,7 @@ use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
 use crate::env::System;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::output::{ANY, Printer, Shape};
 use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
@@ -69,7 +69,7 @@ impl Check {
     }
 
     /// Creates a check from its result. A rate limit is not a failure.
-    fn of(check: &'static str, found: Result<String, CliError>, connector: &Connector) -> Self {
+    fn of(check: &'static str, found: Result<String>, connector: &Connector) -> Self {
         let error = match found {
             Ok(found) => return Self::ok(check, found),
             Err(error) => error,
@@ -102,7 +102,7 @@ pub(crate) async fn run(
     connector: &Connector,
     system: &System,
     printer: &Printer,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let mut output = printer.start(CHECKS)?;
     let checks = checks(problem, connector, system).await;
     if printer.is_format_set() && !printer.is_table() {
@@ -141,7 +141,7 @@ async fn checks(problem: Option<CliError>, connector: &Connector, system: &Syste
 }
 
 /// Returns the base URL, and where it comes from.
-fn base_url(settings: &Settings) -> Result<String, CliError> {
+fn base_url(settings: &Settings) -> Result<String> {
     let url = settings.base_url()?;
     let source = settings.source("base_url");
     Ok(format!("{url}{source}"))
@@ -159,7 +159,7 @@ fn key(has_url: bool, connector: &Connector, system: &System) -> Check {
 }
 
 /// Checks the form of the key, and returns where it comes from.
-fn usable_key(settings: &Settings, system: &System) -> Result<String, CliError> {
+fn usable_key(settings: &Settings, system: &System) -> Result<String> {
     let key = credentials::require(settings, system)?;
     let (key, source) = key.into_parts();
     credentials::check(&key, &source)?;
@@ -313,7 +313,7 @@ fn clock(service: SystemTime, own: SystemTime, elapsed: Duration) -> Check {
 }
 
 /// Writes the checks for people.
-fn show(printer: &Printer, checks: &[Check]) -> Result<(), CliError> {
+fn show(printer: &Printer, checks: &[Check]) -> Result<()> {
     let screen = printer.screen();
     let marks = if screen.has_unicode() { 1 } else { 4 };
     let mut pairs = Vec::new();

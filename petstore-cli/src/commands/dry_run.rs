@@ -5,7 +5,7 @@ use http::Request;
 use petstore_client::{Bytes, Client};
 use serde_json::{Map, Value, json};
 
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::escape;
 use crate::output::{Output, Printer};
 use crate::session::{Connector, USER_AGENT};
@@ -17,7 +17,7 @@ const NOWHERE: &str = "https://base.invalid";
 const BASE_URL: &str = "$PETSTORE_BASE_URL";
 
 /// Returns a client that builds requests and needs no key.
-pub(crate) fn client(settings: &Settings) -> Result<Client, CliError> {
+pub(crate) fn client(settings: &Settings) -> Result<Client> {
     let base_url = match settings.has_base_url() && !settings.is_mock() {
         true => settings.base_url()?.to_string(),
         false => NOWHERE.to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn show(
     connector: &Connector,
     printer: &Printer,
     ui: &Ui,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let not_text = |what| CliError::input(format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
     let (url, quoted) = match address.strip_prefix(NOWHERE) {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 
 /// A step into a nested value.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ enum Step {
 }
 
 /// Returns an object of the fields, in order. If a name occurs twice, the last value counts.
-pub(super) fn nested(fields: Vec<(String, Value)>) -> Result<Map<String, Value>, CliError> {
+pub(super) fn nested(fields: Vec<(String, Value)>) -> Result<Map<String, Value>> {
     let mut object = Map::new();
     for (name, value) in fields {
         let (first, steps) = split(&name)?;
@@ -26,7 +26,7 @@ pub(super) fn nested(fields: Vec<(String, Value)>) -> Result<Map<String, Value>,
 }
 
 /// Splits `owner[name][]` into its name and steps.
-fn split(name: &str) -> Result<(String, Vec<Step>), CliError> {
+fn split(name: &str) -> Result<(String, Vec<Step>)> {
     let Some((first, mut rest)) = name.split_once('[') else {
         return Ok((name.to_owned(), Vec::new()));
     };
@@ -52,11 +52,7 @@ fn split(name: &str) -> Result<(String, Vec<Step>), CliError> {
 }
 
 /// Returns the place of a nested value. Creates the objects and arrays around it.
-fn descend<'v>(
-    mut place: &'v mut Value,
-    steps: &[Step],
-    name: &str,
-) -> Result<&'v mut Value, CliError> {
+fn descend<'v>(mut place: &'v mut Value, steps: &[Step], name: &str) -> Result<&'v mut Value> {
     for step in steps {
         if place.is_null() {
             *place = match step {

@@ -3,7 +3,7 @@
 use clap::Command;
 use petstore_client::Pet;
 
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::global::global_options;
 use crate::output::Printer;
 use crate::settings::{OUTPUT, REQUESTS, SERVICE, Values, variable};
@@ -102,7 +102,7 @@ pub(crate) struct Help {
 }
 
 impl Help {
-    pub(crate) fn run(self, printer: &Printer, mut tree: Command) -> Result<(), CliError> {
+    pub(crate) fn run(self, printer: &Printer, mut tree: Command) -> Result<()> {
         let name = self.words.join(" ");
         if let Some(topic) = topics().find(|topic| topic.name == name) {
             return printer.print_help(&topic.text());

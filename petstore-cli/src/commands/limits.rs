@@ -7,7 +7,7 @@ use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
 use crate::env::System;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
 use crate::screen::{Screen, YELLOW};
 use crate::session::words::limit_name;
@@ -62,7 +62,7 @@ impl Limits {
         system: &System,
         printer: &Printer,
         ui: &Ui,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         // Starting the result checks `--jq` before anything is sent.
         printer.start(LIMITS)?;
         if self.all {
@@ -110,7 +110,7 @@ impl Limits {
 }
 
 /// Sends a request, and returns what is known after it. A 429 shows the limits too.
-async fn refresh(client: &Client) -> Result<(RateLimits, Option<CliError>), CliError> {
+async fn refresh(client: &Client) -> Result<(RateLimits, Option<CliError>)> {
     client.synchronize_rate_limits().await;
     let refused = match client.refresh_rate_limits().await {
         Ok(_) => None,
@@ -146,7 +146,7 @@ impl<'v> View<'v> {
         limits.service_time.unwrap_or_else(|| self.clock.now())
     }
 
-    fn show(&self, limits: &RateLimits) -> Result<(), CliError> {
+    fn show(&self, limits: &RateLimits) -> Result<()> {
         if self.printer.is_table() {
             return self.printer.print(&self.text(limits));
         }
@@ -164,7 +164,7 @@ impl<'v> View<'v> {
     }
 
     /// Shows the limits again and again. On a terminal, each output replaces the one before.
-    async fn watch(&self, client: &Client) -> Result<(), CliError> {
+    async fn watch(&self, client: &Client) -> Result<()> {
         let redraws = self.printer.is_table() && self.printer.screen().is_terminal();
         let mut drawn = 0;
         loop {

@@ -8,7 +8,7 @@ use clap::Command;
 use clap_mangen::roff::Roff;
 
 use super::help::{text, topics};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::global::global_options;
 use crate::output::Printer;
 use crate::output::text::manual;
@@ -22,7 +22,7 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    pub(crate) fn run(self, printer: &Printer, mut tree: Command) -> Result<(), CliError> {
+    pub(crate) fn run(self, printer: &Printer, mut tree: Command) -> Result<()> {
         tree.build();
         let Some(folder) = self.folder else {
             write_page(&tree, "petstore", &mut printer.stdout())?;

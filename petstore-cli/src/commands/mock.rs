@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use petstore_mock::cli::{Io, MockArgs};
 
 use crate::env::{Signals, System};
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::output::Printer;
 use crate::ui::Ui;
 
@@ -24,7 +24,7 @@ impl Mock {
         mut signals: Signals,
         printer: &Printer,
         ui: &Ui,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         // The mock handles the process's signals. They must be received here too, or the process
         // would be ended.
         let discard = async {

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use crate::error::CliError;
+use crate::error::Result;
 use crate::output::{ANY, Printer, Shape};
 use crate::session::{Connector, Purpose};
 use crate::ui::Ui;
@@ -19,19 +19,14 @@ const ORDERS: Shape = Shape {
 };
 
 impl Store {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        printer: &Printer,
-        ui: &Ui,
-    ) -> Result<(), CliError> {
+    pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
         match self {
             Self::Orders => orders(connector, printer, ui).await,
         }
     }
 }
 
-async fn orders(connector: &Connector, printer: &Printer, ui: &Ui) -> Result<(), CliError> {
+async fn orders(connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
     let output = printer.start(ORDERS)?;
     let client = connector.connect(Purpose::Read).await?;
     let orders = client.store().orders().await?;

@@ -171,7 +171,7 @@ async fn signals_are_taken_once() {
     assert_eq!(next, None, "it never ends");
 }
 
-async fn ended(start: Start<'_>, result: Result<(), CliError>) -> (u8, String) {
+async fn ended(start: Start<'_>, result: Result<()>) -> (u8, String) {
     let (context, stderr) = start.context();
     let code = context.end(result).await;
     (code, stderr.text())
@@ -213,7 +213,7 @@ async fn a_result_that_cannot_be_written_is_the_last_error() {
 }
 
 /// Gets a pet, which is deprecated, and ends.
-async fn end_after_deprecated(options: &[&str], result: Result<(), CliError>) -> (u8, String) {
+async fn end_after_deprecated(options: &[&str], result: Result<()>) -> (u8, String) {
     crate::install_crypto_provider();
     let builder = MockServer::builder().key("k", Plan::Free);
     let server = builder.start().await.unwrap();

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use super::column::cell;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::escape::{self, to_text};
 use crate::screen::{BLUE, DIM, GREEN, MAGENTA, PLAIN, Screen, YELLOW};
 
@@ -128,7 +128,7 @@ fn on<'t>(screen: &Screen, text: &'t str) -> Cow<'t, str> {
 }
 
 /// Writes the identifier of a record.
-pub(super) fn id(record: &Value, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn id(record: &Value, out: &mut dyn Write) -> Result<()> {
     let id = if record.is_object() {
         record.get("id")
     } else {

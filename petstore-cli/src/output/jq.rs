@@ -6,7 +6,7 @@ use jaq_core::{Compiler, Ctx, Exn, Native, Vars, data};
 use jaq_json::Val;
 use serde_json::{Map, Value};
 
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 
 type Lut = data::JustLut<Val>;
 type Filter = jaq_core::compile::Filter<Native<Lut>>;
@@ -25,7 +25,7 @@ pub(super) struct Jq {
 
 impl Jq {
     /// Compiles an expression. `env` and `$ENV` return the variables.
-    pub(super) fn parse(code: &str, variables: &[(String, String)]) -> Result<Self, CliError> {
+    pub(super) fn parse(code: &str, variables: &[(String, String)]) -> Result<Self> {
         let code = if code.trim().is_empty() { "." } else { code };
         compile(code)?;
         let mut all = Map::new();
@@ -39,7 +39,7 @@ impl Jq {
     }
 
     /// Returns all outputs of the expression for a value.
-    pub(super) fn run(&self, input: &Value) -> Result<Vec<Value>, CliError> {
+    pub(super) fn run(&self, input: &Value) -> Result<Vec<Value>> {
         // Compiled here, because a filter is not `Send`.
         let filter = compile(&self.code)?;
         let variables = read(&Value::Object(self.variables.clone()))?;
@@ -99,13 +99,13 @@ fn without_points(value: Value) -> Value {
     }
 }
 
-fn read(value: &Value) -> Result<Val, CliError> {
+fn read(value: &Value) -> Result<Val> {
     let text = value.to_string();
     jaq_json::read::parse_single(text.as_bytes())
         .map_err(|problem| CliError::internal(problem.to_string()))
 }
 
-fn compile(code: &str) -> Result<Filter, CliError> {
+fn compile(code: &str) -> Result<Filter> {
     let prelude = load::parse(PRELUDE, |parser| parser.defs()).unwrap_or_default();
     let defs = jaq_core::defs()
         .chain(jaq_std::defs())

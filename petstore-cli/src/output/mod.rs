@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use self::jq::Jq;
 use self::table::Layout;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::suggest::did_you_mean;
 
 pub(crate) use self::format::OutputFormat;
@@ -71,11 +71,7 @@ impl Output {
     /// # Errors
     ///
     /// Fails if `--jq` is invalid.
-    pub(crate) fn new(
-        out: Stdout,
-        options: &OutputOptions,
-        shape: Shape,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn new(out: Stdout, options: &OutputOptions, shape: Shape) -> Result<Self> {
         let jq = match options.jq() {
             Some(code) => Some(Jq::parse(code, options.variables())?),
             None => None,
@@ -111,7 +107,7 @@ impl Output {
     }
 
     /// Adds records to a list. Streamed formats write them immediately.
-    pub(crate) fn rows<T: Serialize>(&mut self, records: &[T]) -> Result<(), CliError> {
+    pub(crate) fn rows<T: Serialize>(&mut self, records: &[T]) -> Result<()> {
         let mut rows = Vec::with_capacity(records.len());
         for record in records {
             rows.push(self.json(record)?);
@@ -130,7 +126,7 @@ impl Output {
     }
 
     /// Returns a record as JSON, with its nullable fields.
-    fn json(&self, record: &impl Serialize) -> Result<Value, CliError> {
+    fn json(&self, record: &impl Serialize) -> Result<Value> {
         let mut record = serde_json::to_value(record).map_err(CliError::internal)?;
         if let Value::Object(fields) = &mut record {
             for (at, name) in self.shape.fields.iter().enumerate() {
@@ -143,7 +139,7 @@ impl Output {
     }
 
     /// Ends a list, and returns a field that appeared too late for the columns.
-    pub(crate) fn finish(mut self) -> Result<Option<String>, CliError> {
+    pub(crate) fn finish(mut self) -> Result<Option<String>> {
         let held = std::mem::take(&mut self.held);
         if let Some(jq) = self.jq.take() {
             self.filter(&jq, Value::Array(held))?;
@@ -173,7 +169,7 @@ impl Output {
     }
 
     /// Writes one value as the whole result. An array is a list.
-    pub(crate) fn document(mut self, value: &impl Serialize) -> Result<(), CliError> {
+    pub(crate) fn document(mut self, value: &impl Serialize) -> Result<()> {
         let value = self.json(value)?;
         if let Value::Array(rows) = value {
             self.rows(&rows)?;
@@ -199,7 +195,7 @@ impl Output {
 
     /// Applies a filter, and writes its output in the requested format. Without one, strings are
     /// written without quotes, and other values as JSON.
-    fn filter(mut self, jq: &Jq, input: Value) -> Result<(), CliError> {
+    fn filter(mut self, jq: &Jq, input: Value) -> Result<()> {
         let input = match input {
             Value::Array(rows) => rows
                 .iter()
@@ -231,7 +227,7 @@ impl Output {
     }
 
     /// Fixes the columns by the first records. Later records cannot add columns.
-    fn set_columns(&mut self, rows: &[Value]) -> Result<(), CliError> {
+    fn set_columns(&mut self, rows: &[Value]) -> Result<()> {
         let mut found = self.columns.clone();
         column::add_found(&mut found, rows);
         match self.options.fields() {
@@ -282,7 +278,7 @@ impl Output {
     }
 
     /// Writes a record in a streamed format.
-    fn write(&mut self, record: &Value) -> Result<(), CliError> {
+    fn write(&mut self, record: &Value) -> Result<()> {
         let is_first = std::mem::replace(&mut self.is_empty, false);
         if is_first {
             self.write_header()?;

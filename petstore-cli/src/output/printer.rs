@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Output, OutputFormat, Shape, text};
-use crate::error::CliError;
+use crate::error::Result;
 use crate::screen::Screen;
 
 /// The options of the output.
@@ -132,12 +132,12 @@ impl Printer {
     }
 
     /// Starts a command's result. Call it before sending anything, because it checks `--jq`.
-    pub(crate) fn start(&self, shape: Shape) -> Result<Output, CliError> {
+    pub(crate) fn start(&self, shape: Shape) -> Result<Output> {
         Output::new(self.stdout.clone(), &self.options, shape)
     }
 
     /// Like `start`, with another default format.
-    pub(crate) fn start_or(&self, format: OutputFormat, shape: Shape) -> Result<Output, CliError> {
+    pub(crate) fn start_or(&self, format: OutputFormat, shape: Shape) -> Result<Output> {
         let mut options = self.options.clone();
         if options.jq.is_none() && options.format.is_none() {
             options.format = Some(format);
@@ -151,7 +151,7 @@ impl Printer {
         file: File,
         format: OutputFormat,
         shape: Shape,
-    ) -> Result<Output, CliError> {
+    ) -> Result<Output> {
         let options = OutputOptions {
             screen: Screen::file(),
             format: Some(format),
@@ -161,7 +161,7 @@ impl Printer {
     }
 
     /// Like `start`, but flat formats get these columns, for nested fields.
-    pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output, CliError> {
+    pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output> {
         let mut options = self.options.clone();
         let is_flat = options.format().is_flat() && options.jq.is_none();
         if is_flat && options.fields.is_none() {
@@ -171,21 +171,21 @@ impl Printer {
     }
 
     /// Writes formatted text.
-    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+    pub(crate) fn print(&self, text: &str) -> Result<()> {
         Ok(self.stdout.clone().write_all(text.as_bytes())?)
     }
 
     /// Writes help, laid out for the width of the terminal.
-    pub(crate) fn print_help(&self, help: &str) -> Result<(), CliError> {
+    pub(crate) fn print_help(&self, help: &str) -> Result<()> {
         self.print(&text::page(help, self.screen()))
     }
 
     /// Writes bytes as they are.
-    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), CliError> {
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
         Ok(self.stdout.clone().write_all(bytes)?)
     }
 
-    pub(crate) fn flush(&self) -> Result<(), CliError> {
+    pub(crate) fn flush(&self) -> Result<()> {
         Ok(self.stdout.clone().flush()?)
     }
 

@@ -27,7 +27,7 @@ use self::stores::LimitsStore;
 use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
-use crate::error::{CliError, Failure, Kind};
+use crate::error::{CliError, Failure, Kind, Result};
 use crate::settings::credentials::{self, KeySource};
 use crate::settings::{Settings, StoreAddress};
 use crate::time::Clock;
@@ -115,7 +115,7 @@ impl Connector {
     }
 
     /// Returns a client for the service that the settings name, or for a mock server.
-    pub(crate) async fn connect(&self, purpose: Purpose) -> Result<Client, CliError> {
+    pub(crate) async fn connect(&self, purpose: Purpose) -> Result<Client> {
         if self.settings.is_mock() {
             let (base_url, key) = self.start_mock().await?;
             let source = KeySource::Typed;
@@ -135,7 +135,7 @@ impl Connector {
         base_url: &Url,
         key: String,
         source: KeySource,
-    ) -> Result<Client, CliError> {
+    ) -> Result<Client> {
         self.ui.hide(&key);
         credentials::check(&key, &source)?;
         let service = Service::new(base_url, source, &self.settings, &self.system);
@@ -194,7 +194,7 @@ impl Connector {
     }
 
     /// Reads the file of trusted authorities, if one is set.
-    fn authorities(&self) -> Result<Option<Vec<u8>>, CliError> {
+    fn authorities(&self) -> Result<Option<Vec<u8>>> {
         let Some(path) = self.settings.values().ca_file() else {
             return Ok(None);
         };
@@ -229,7 +229,7 @@ impl Connector {
     }
 
     /// Removes the stored rate limits of all keys.
-    pub(crate) async fn forget_all_limits(&self) -> Result<(), CliError> {
+    pub(crate) async fn forget_all_limits(&self) -> Result<()> {
         let store = LimitsStore::new(&self.settings, &self.system)?;
         store.forget_all().await
     }
@@ -280,7 +280,7 @@ impl Connector {
     }
 
     #[cfg(feature = "mock")]
-    async fn start_mock(&self) -> Result<(Url, String), CliError> {
+    async fn start_mock(&self) -> Result<(Url, String)> {
         const KEY: &str = "mock-key";
 
         let builder = petstore_mock::MockServer::builder();
@@ -296,7 +296,7 @@ impl Connector {
         clippy::unused_async,
         reason = "the same signature with and without the mock"
     )]
-    async fn start_mock(&self) -> Result<(Url, String), CliError> {
+    async fn start_mock(&self) -> Result<(Url, String)> {
         let problem = "this program was built without the mock server";
         Err(CliError::internal(problem))
     }

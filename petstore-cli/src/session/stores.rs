@@ -9,7 +9,7 @@ use petstore_client::rate_limit::{FileStore, LimitStore as _, StoreError};
 
 use super::places::Places;
 use crate::env::System;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::settings::{Settings, StoreAddress};
 
 /// A store of shared rate limits. Clones share it.
@@ -23,7 +23,7 @@ pub(super) enum LimitsStore {
 
 impl LimitsStore {
     /// Returns the store that the settings name. Its first use opens it.
-    pub(super) fn new(settings: &Settings, system: &System) -> Result<Self, CliError> {
+    pub(super) fn new(settings: &Settings, system: &System) -> Result<Self> {
         match settings.values().limits_store() {
             StoreAddress::Off => Ok(Self::Off),
             StoreAddress::File => match Places::find(system.dirs()).folder() {
@@ -50,7 +50,7 @@ impl LimitsStore {
     }
 
     /// Removes the stored rate limits of all keys.
-    pub(super) async fn forget_all(&self) -> Result<(), CliError> {
+    pub(super) async fn forget_all(&self) -> Result<()> {
         let forgotten = match self {
             Self::Off => Ok(()),
             Self::File(store) => store.forget(None).await,
@@ -72,7 +72,7 @@ impl LimitsStore {
 }
 
 #[cfg(feature = "redis")]
-fn redis(url: &str, settings: &Settings) -> Result<RedisStore, CliError> {
+fn redis(url: &str, settings: &Settings) -> Result<RedisStore> {
     RedisStore::new(url).map_err(|problem| {
         let source = settings.source("limits_store");
         let problem = format!("the limits store is invalid: {problem}{source}");

@@ -5,16 +5,11 @@ use std::net::IpAddr;
 use petstore_client::Url;
 
 use super::secrets::without_password;
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 
 /// Parses a URL, and checks that a key may be sent to it. For messages, `setting` is what the user
 /// can change, and `from` is the source in brackets.
-pub(crate) fn checked(
-    text: &str,
-    setting: &str,
-    from: &str,
-    allows_http: bool,
-) -> Result<Url, CliError> {
+pub(crate) fn checked(text: &str, setting: &str, from: &str, allows_http: bool) -> Result<Url> {
     let Some(url) = web_url(text) else {
         return Err(not_a_url(text, setting, from));
     };

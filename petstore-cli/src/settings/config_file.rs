@@ -11,7 +11,7 @@ use toml_edit::{Document, DocumentMut, Item, Key, Table, TableLike, TomlError, V
 use super::Values;
 use super::secrets::without_password;
 use crate::env::{Dirs, System};
-use crate::error::{CliError, Invalid, Kind};
+use crate::error::{CliError, Invalid, Kind, Result};
 use crate::files;
 use crate::suggest::did_you_mean;
 
@@ -95,7 +95,7 @@ impl ConfigFile {
         self.profiles.keys().map(String::as_str)
     }
 
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, CliError> {
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
         match read(text) {
             Ok(config) => Ok(config),
             Err(problem) => {
@@ -107,10 +107,7 @@ impl ConfigFile {
     }
 
     /// Changes the file. Keeps comments, order and layout.
-    pub(crate) async fn edit(
-        system: &System,
-        change: impl FnOnce(&mut DocumentMut),
-    ) -> Result<(), CliError> {
+    pub(crate) async fn edit(system: &System, change: impl FnOnce(&mut DocumentMut)) -> Result<()> {
         let path = Self::path(system.dirs()).ok_or_else(no_folder)?;
         let _lock = files::lock(&path, system).await?;
         let text = files::read(&path, Kind::Config, system)?.unwrap_or_default();

@@ -10,7 +10,7 @@ use toml_edit::{DocumentMut, value};
 
 use super::precedence::Settings;
 use crate::env::{Dirs, System};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::files;
 
@@ -79,7 +79,7 @@ impl Credential {
 }
 
 /// Returns the key for the service in the settings, if any.
-pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>, CliError> {
+pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     if let Some(key) = system.unicode(KEY)? {
         let credential = Credential {
             key: without_end(key).to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn is_in_variable(system: &System) -> bool {
     system.var(KEY).is_some() || system.var(KEY_FILE).is_some()
 }
 
-fn from_file(path: &Path, system: &System) -> Result<Credential, CliError> {
+fn from_file(path: &Path, system: &System) -> Result<Credential> {
     let shown = system.shown(path);
     let Some(text) = read_private(path, system)? else {
         let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
@@ -117,7 +117,7 @@ fn without_end(key: &str) -> &str {
 }
 
 /// Returns the key, or an error if there is none.
-pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential, CliError> {
+pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential> {
     if let Some(credential) = find(settings, system)? {
         return Ok(credential);
     }
@@ -129,7 +129,7 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
-pub(crate) fn check(key: &str, source: &KeySource) -> Result<(), CliError> {
+pub(crate) fn check(key: &str, source: &KeySource) -> Result<()> {
     let from = match source {
         KeySource::Typed => String::new(),
         source => format!(" (from {})", source.shown()),
@@ -167,7 +167,7 @@ fn hint_for(key: &str) -> &'static str {
 }
 
 /// Returns the path of a profile's key.
-pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
+pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf> {
     let Some(folder) = &dirs.config else {
         let problem = "there is no folder to store a key in";
         let hint = "set HOME or XDG_CONFIG_HOME, or use PETSTORE_API_KEY";
@@ -177,12 +177,7 @@ pub(crate) fn path(dirs: &Dirs, profile: &str) -> Result<PathBuf, CliError> {
 }
 
 /// Stores a key for a service in a private file.
-pub(crate) fn store(
-    path: &Path,
-    base_url: &Url,
-    key: &str,
-    system: &System,
-) -> Result<(), CliError> {
+pub(crate) fn store(path: &Path, base_url: &Url, key: &str, system: &System) -> Result<()> {
     let mut document = DocumentMut::new();
     document["base_url"] = value(base_url.as_str());
     document["key"] = value(key);
@@ -191,7 +186,7 @@ pub(crate) fn store(
 }
 
 /// Returns the key that `auth login` stored for the profile, if it belongs to this service.
-fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>, CliError> {
+fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     let Ok(path) = path(system.dirs(), settings.profile()) else {
         return Ok(None);
     };
@@ -236,7 +231,7 @@ fn read_stored(text: &str) -> Option<(Url, String)> {
 }
 
 /// Reads a private file; `None` if it does not exist. Fails if others can read it.
-fn read_private(path: &Path, system: &System) -> Result<Option<String>, CliError> {
+fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
     let Some(text) = files::read(path, Kind::Key, system)? else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@ use super::config_file::{ConfigFile, Problem, Profile};
 use super::secrets::without_password;
 use super::{Values, checked_url, flag, variable};
 use crate::env::System;
-use crate::error::{CliError, Invalid, Kind};
+use crate::error::{CliError, Invalid, Kind, Result};
 use crate::suggest::did_you_mean;
 
 /// The source of a value.
@@ -100,7 +100,7 @@ impl Settings {
         Ok(())
     }
 
-    fn set_variable(&mut self, name: &str, system: &System) -> Result<(), CliError> {
+    fn set_variable(&mut self, name: &str, system: &System) -> Result<()> {
         let variable = variable(name);
         let Some(text) = system.unicode(&variable)? else {
             return Ok(());
@@ -141,7 +141,7 @@ impl Settings {
     }
 
     /// Refuses a command that changes settings or keys, which `--mock` does not use.
-    pub(crate) fn refuse_mock(&self, command: &str) -> Result<(), CliError> {
+    pub(crate) fn refuse_mock(&self, command: &str) -> Result<()> {
         if self.is_mock {
             let problem = format!("`{command}` does not apply to `--mock`");
             return Err(CliError::usage(problem));
@@ -189,7 +189,7 @@ impl Settings {
     }
 
     /// Returns the base URL, if a key may be sent to it.
-    pub(crate) fn base_url(&self) -> Result<Url, CliError> {
+    pub(crate) fn base_url(&self) -> Result<Url> {
         let Some((text, source)) = self.shown("base_url") else {
             let option = self.profile_option();
             let hint = format!("`petstore auth login{option} --base-url https://HOST/v1` sets one");
@@ -204,7 +204,7 @@ impl Settings {
     }
 
     /// Checks that the requested profile exists.
-    pub(crate) fn require_profile(&self) -> Result<(), CliError> {
+    pub(crate) fn require_profile(&self) -> Result<()> {
         if self.profile_source == Source::Default || self.config.has(&self.profile) {
             return Ok(());
         }
@@ -228,7 +228,7 @@ impl Settings {
 }
 
 /// Returns the profile that a variable selects.
-fn profile_variable(system: &System) -> Result<Option<String>, CliError> {
+fn profile_variable(system: &System) -> Result<Option<String>> {
     const NAME: &str = "PETSTORE_PROFILE";
 
     let Some(name) = system.unicode(NAME)? else {

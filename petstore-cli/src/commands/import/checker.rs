@@ -10,7 +10,7 @@ use super::cells::{
     shorten,
 };
 use super::rows::{Fault, Place, Row};
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::suggest::similar;
 
 /// The maximum number of listed errors.
@@ -104,7 +104,7 @@ impl<'n> Checker<'n> {
         }
     }
 
-    pub(super) fn csv(&mut self, text: &str, delimiter: u8, first: &str) -> Result<(), CliError> {
+    pub(super) fn csv(&mut self, text: &str, delimiter: u8, first: &str) -> Result<()> {
         let mut reader = ReaderBuilder::new();
         let mut reader = reader
             .delimiter(delimiter)
@@ -146,7 +146,7 @@ impl<'n> Checker<'n> {
     }
 
     /// Returns the header with the names of fields for the columns that `--map` names.
-    fn mapped(&self, header: &StringRecord) -> Result<StringRecord, CliError> {
+    fn mapped(&self, header: &StringRecord) -> Result<StringRecord> {
         let mut names: Vec<&str> = header.iter().collect();
         for mapping in self.map {
             let column = header.iter().position(|name| name == mapping.column);
@@ -161,12 +161,7 @@ impl<'n> Checker<'n> {
     }
 
     /// Finds the columns of the fields of a pet.
-    fn columns(
-        &mut self,
-        header: &StringRecord,
-        line: usize,
-        first: &str,
-    ) -> Result<Columns, CliError> {
+    fn columns(&mut self, header: &StringRecord, line: usize, first: &str) -> Result<Columns> {
         self.refuse_other_separator(header, first)?;
         self.refuse_missing_header(header, line, first)?;
         for name in header {
@@ -182,7 +177,7 @@ impl<'n> Checker<'n> {
         Ok(Columns::of(header))
     }
 
-    fn refuse_other_separator(&self, header: &StringRecord, first: &str) -> Result<(), CliError> {
+    fn refuse_other_separator(&self, header: &StringRecord, first: &str) -> Result<()> {
         if header.len() > 1 {
             return Ok(());
         }
@@ -194,12 +189,7 @@ impl<'n> Checker<'n> {
         Err(self.error(problem).hint(hint))
     }
 
-    fn refuse_missing_header(
-        &self,
-        header: &StringRecord,
-        line: usize,
-        first: &str,
-    ) -> Result<(), CliError> {
+    fn refuse_missing_header(&self, header: &StringRecord, line: usize, first: &str) -> Result<()> {
         for name in header {
             if is_known(name) || meant(header, name).is_some() {
                 return Ok(());
@@ -213,7 +203,7 @@ impl<'n> Checker<'n> {
     }
 
     /// Refuses a column that occurs twice or is mistyped, and ignores an unknown one.
-    fn check_column(&mut self, header: &StringRecord, name: &str) -> Result<(), CliError> {
+    fn check_column(&mut self, header: &StringRecord, name: &str) -> Result<()> {
         if is_known(name) {
             let times = header.iter().filter(|other| *other == name).count();
             if FIELDS.contains(&name) && times > 1 {
@@ -234,7 +224,7 @@ impl<'n> Checker<'n> {
         }
     }
 
-    pub(super) fn json(&mut self, text: &str) -> Result<(), CliError> {
+    pub(super) fn json(&mut self, text: &str) -> Result<()> {
         let values = match json_values(text.trim_end()) {
             Ok(values) => values,
             Err(error) => return Err(self.not_json(&error)),
@@ -318,7 +308,7 @@ impl<'n> Checker<'n> {
         self.rows.push(Row::new(place, pet));
     }
 
-    pub(super) fn finish(self) -> Result<ValidRows, CliError> {
+    pub(super) fn finish(self) -> Result<ValidRows> {
         let name = self.name;
         let places: BTreeSet<_> = self.faults.iter().map(Fault::place).collect();
         if places.is_empty() {

@@ -17,7 +17,7 @@ use super::checker::{Checker, ValidRows};
 use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::{CliError, Invalid};
+use crate::error::{CliError, Invalid, Result};
 use crate::input::input_name;
 use crate::settings::parse;
 
@@ -57,7 +57,7 @@ impl InputArgs {
         &self,
         context: &mut Context,
         signals: &mut Signals,
-    ) -> Result<Vec<Input>, CliError> {
+    ) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         for file in &self.files {
             let bytes = tokio::select! {
@@ -124,11 +124,11 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn read(name: String, bytes: Vec<u8>) -> Result<Self, CliError> {
+    pub(crate) fn read(name: String, bytes: Vec<u8>) -> Result<Self> {
         Self::read_as(name, bytes, Format::default())
     }
 
-    fn read_as(name: String, bytes: Vec<u8>, format: Format<'_>) -> Result<Self, CliError> {
+    fn read_as(name: String, bytes: Vec<u8>, format: Format<'_>) -> Result<Self> {
         refuse_binary(&name, &bytes)?;
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(&name, &error))?;
         let content = without_mark(&text);
@@ -213,18 +213,14 @@ impl Input {
         &self,
         name: &str,
         values: &BTreeMap<usize, Value>,
-    ) -> Result<Vec<u8>, CliError> {
+    ) -> Result<Vec<u8>> {
         match self.delimiter {
             None => self.json_with_column(name, values),
             Some(delimiter) => self.csv_with_column(name, values, delimiter),
         }
     }
 
-    fn json_with_column(
-        &self,
-        name: &str,
-        values: &BTreeMap<usize, Value>,
-    ) -> Result<Vec<u8>, CliError> {
+    fn json_with_column(&self, name: &str, values: &BTreeMap<usize, Value>) -> Result<Vec<u8>> {
         let objects = json_values(without_mark(&self.text)).map_err(CliError::internal)?;
         let mut text = String::new();
         for (row, value) in values {
@@ -242,7 +238,7 @@ impl Input {
         name: &str,
         values: &BTreeMap<usize, Value>,
         delimiter: u8,
-    ) -> Result<Vec<u8>, CliError> {
+    ) -> Result<Vec<u8>> {
         let mut reader = ReaderBuilder::new()
             .delimiter(delimiter)
             .from_reader(without_mark(&self.text).as_bytes());
@@ -269,7 +265,7 @@ impl Input {
 }
 
 /// Refuses a compressed file, and a file that begins with zeros. They are no text.
-fn refuse_binary(name: &str, bytes: &[u8]) -> Result<(), CliError> {
+fn refuse_binary(name: &str, bytes: &[u8]) -> Result<()> {
     let program = match bytes {
         [0x1f, 0x8b, ..] => "gunzip",
         [b'P', b'K', 3, 4, ..] => "unzip",

@@ -16,7 +16,7 @@ use super::row_files::RowFiles;
 use super::send::Sender;
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::{CliError, Failure, Kind};
+use crate::error::{CliError, Failure, Kind, Result};
 use crate::output::Output;
 use crate::time::{plural, wait_option};
 
@@ -40,7 +40,7 @@ impl<'a> Job<'a> {
         journal_path: Option<PathBuf>,
         unknown: UnknownArgs,
         files: &'a RowFiles,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self> {
         let journal = match &journal_path {
             None => Journal::nowhere(),
             Some(path) => Journal::open(path, input.name(), context)?,
@@ -63,14 +63,14 @@ impl<'a> Job<'a> {
         pace: &PaceArgs,
         signals: &mut Signals,
         output: Output,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         self.begin(client)?;
         let sent = self.work(client, pace, signals).await;
         self.finish(sent, output)
     }
 
     /// Starts a run in the journal.
-    fn begin(&mut self, client: &Client) -> Result<(), CliError> {
+    fn begin(&mut self, client: &Client) -> Result<()> {
         let context = self.context;
         let base_url = address(context, client);
         let corrected = corrected_rows(&self.input, self.journal.state(), Some(&base_url))?;
@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
         client: &Client,
         pace: &PaceArgs,
         signals: &mut Signals,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let context = self.context;
         let is_unknown = !self.journal.state().unknown().is_empty();
         if is_unknown && self.unknown.action() == UnknownAction::Check {
@@ -122,7 +122,7 @@ impl<'a> Job<'a> {
     }
 
     /// Sends unknown rows again.
-    fn retry(&mut self) -> Result<(), CliError> {
+    fn retry(&mut self) -> Result<()> {
         let unknown = self.journal.state().unknown();
         let rows = plural(unknown.len(), "unknown row", "unknown rows");
         let pets = plural(unknown.len(), "pet", "pets");
@@ -132,7 +132,7 @@ impl<'a> Job<'a> {
     }
 
     /// Writes the files of rows, prints the summary, and returns the result of the run.
-    fn finish(self, sent: Result<(), CliError>, output: Output) -> Result<(), CliError> {
+    fn finish(self, sent: Result<()>, output: Output) -> Result<()> {
         let context = self.context;
         context.ui().set_progress(None);
         context.ui().set_activity(None);
@@ -226,7 +226,7 @@ fn is_unwritten(error: &CliError) -> bool {
 }
 
 /// Combines the error of a run with those of files that could not be written.
-fn combine(result: Result<(), CliError>, mut unwritten: Vec<CliError>) -> Result<(), CliError> {
+fn combine(result: Result<()>, mut unwritten: Vec<CliError>) -> Result<()> {
     let (mut first, others) = match result {
         Err(error) if is_unwritten(&error) => (error, unwritten),
         result if unwritten.is_empty() => return result,

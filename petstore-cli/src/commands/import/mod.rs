@@ -32,7 +32,7 @@ use self::resume::{UnknownAction, UnknownArgs};
 use self::row_files::RowFiles;
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::session::Purpose;
 
 /// Create the pets of a file. A row that may exist is sent again only on request.
@@ -66,7 +66,7 @@ struct Task {
 }
 
 impl Import {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let mut signals = context.take_signals();
         // An invalid `--jq` is an error before anything is sent.
         report::output(context)?;
@@ -86,7 +86,7 @@ impl Import {
     }
 
     /// Refuses options that name one file for several inputs.
-    fn check_options(&self) -> Result<(), CliError> {
+    fn check_options(&self) -> Result<()> {
         let journal = self.journal.as_ref().map(|_| "--journal");
         let option = journal.or(self.files.option());
         match option {
@@ -99,7 +99,7 @@ impl Import {
     }
 
     /// Shows what an import of each input would do.
-    async fn plan_all(&self, context: &mut Context, tasks: Vec<Task>) -> Result<(), CliError> {
+    async fn plan_all(&self, context: &mut Context, tasks: Vec<Task>) -> Result<()> {
         let client = context.connector().connect(Purpose::CreatePet).await.ok();
         for Task { input, journal } in tasks {
             let mut state = report::read_journal(context, journal.as_deref())?;
@@ -131,7 +131,7 @@ impl Import {
         client: &Client,
         tasks: Vec<Task>,
         signals: &mut Signals,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let mut partial = Ok(());
         for Task { input, journal } in tasks {
             if let Err(CliError::Failure(failure)) = &partial {

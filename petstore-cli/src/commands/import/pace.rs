@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_client::{Error, ErrorKind};
 use tokio::time::Instant;
 
-use crate::error::{CliError, Invalid};
+use crate::error::{CliError, Invalid, Result};
 use crate::settings::{Seconds, parse};
 
 /// After this many failures in a row, a pause begins.
@@ -166,7 +166,7 @@ impl Pace {
     }
 
     /// Returns why the run ended.
-    pub(super) fn finish(self) -> Result<(), CliError> {
+    pub(super) fn finish(self) -> Result<()> {
         self.stop.map_or(Ok(()), Err)
     }
 

@@ -18,7 +18,7 @@ use toml_edit::DocumentMut;
 use super::input::Input;
 use super::journal::{HEADER, Record, RowState, Run, State, line, parse};
 use super::rows::{Place, Row};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::settings::Values;
 use crate::settings::config_file::{ConfigFile, profile_table, put};
 
@@ -62,7 +62,7 @@ fn pets() -> impl Strategy<Value = Vec<NewPet>> {
     vec(pet, 1..6)
 }
 
-fn read(bytes: impl Into<Vec<u8>>) -> Result<Input, CliError> {
+fn read(bytes: impl Into<Vec<u8>>) -> Result<Input> {
     Input::read("rows".to_owned(), bytes.into())
 }
 

@@ -13,7 +13,7 @@ use super::input::Input;
 use super::journal::{RowState, RunTotals, State, Totals, load, unusable};
 use super::row_files::RowFiles;
 use crate::context::Context;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::output::{ANY, Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
 use crate::session::words::limit_name;
@@ -38,7 +38,7 @@ const COLUMNS: [&str; 11] = [
 ];
 
 /// Starts the output of a summary.
-pub(super) fn output(context: &Context) -> Result<Output, CliError> {
+pub(super) fn output(context: &Context) -> Result<Output> {
     context.printer().start_flat(&COLUMNS, ANY)
 }
 
@@ -128,7 +128,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Prints the summary.
-    pub(super) fn print(&self, context: &Context, output: Output) -> Result<(), CliError> {
+    pub(super) fn print(&self, context: &Context, output: Output) -> Result<()> {
         if context.printer().is_table() {
             let text = self.table().render(context.printer().screen());
             return context.printer().print(&text);
@@ -197,11 +197,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns an error if rows were rejected or are unknown. `doubt` says why they stay unknown.
-    pub(super) fn leftovers(
-        &self,
-        context: &Context,
-        doubt: Option<String>,
-    ) -> Result<(), CliError> {
+    pub(super) fn leftovers(&self, context: &Context, doubt: Option<String>) -> Result<()> {
         let totals = self.state.totals();
         let unknown = totals.unknown - totals.uncertain;
         let mut parts = Vec::new();
@@ -313,7 +309,7 @@ fn may_be(pets: &[i64]) -> String {
 }
 
 /// Reads the journal of a dry run, if there is one.
-pub(super) fn read_journal(context: &Context, path: Option<&Path>) -> Result<State, CliError> {
+pub(super) fn read_journal(context: &Context, path: Option<&Path>) -> Result<State> {
     match path {
         Some(path) if path.is_file() => {
             let file = File::open(path).map_err(unusable)?;
@@ -329,7 +325,7 @@ pub(super) async fn plan(
     client: Option<&Client>,
     summary: Summary<'_>,
     output: Output,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let left = summary.state.totals().left;
     let limits = match client {
         Some(client) => client.synchronize_rate_limits().await,

@@ -10,7 +10,7 @@ use super::input::Input;
 use super::journal::{RowState, State};
 use super::rows::Row;
 use crate::context::Context;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::time::plural;
 
 /// What to do with rows whose response was lost.
@@ -57,7 +57,7 @@ pub(super) fn corrected_rows(
     input: &Input,
     state: &State,
     base_url: Option<&str>,
-) -> Result<Vec<usize>, CliError> {
+) -> Result<Vec<usize>> {
     if let Some(run) = state.last_run()
         && let Some(base_url) = base_url
         && base_url != run.base_url
@@ -75,7 +75,7 @@ pub(super) fn report_journal(
     input: &Input,
     state: &State,
     action: UnknownAction,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let unknown = state.totals().unknown;
     let defect = state.defect();
     if let (Some(defect), 1.., UnknownAction::Skip) = (&defect, unknown, action) {
@@ -101,7 +101,7 @@ pub(super) fn report_journal(
 }
 
 /// Returns the rejected rows that were corrected. Fails if sent rows have changed.
-fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>, CliError> {
+fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>> {
     let rows = input.rows();
     let mut is_same_file = false;
     let mut corrected = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn journal_path(
     context: &Context,
     input: &Input,
     named: Option<&Path>,
-) -> Result<Option<PathBuf>, CliError> {
+) -> Result<Option<PathBuf>> {
     if named.is_some() || context.settings().is_mock() {
         return Ok(named.map(Path::to_owned));
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::input::Input;
 use super::journal::{RowState, State};
 use crate::env::System;
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::files;
 
 /// The files of rows.
@@ -62,7 +62,7 @@ impl RowFiles {
     }
 
     /// Checks that the import writes different files, because otherwise one would replace another.
-    pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<(), CliError> {
+    pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<()> {
         let journal = journal.map(|path| ("the journal".to_owned(), path));
         let files = self
             .named()
@@ -84,7 +84,7 @@ impl RowFiles {
     }
 
     /// Checks that the files do not exist yet, or were written by an earlier run of this import.
-    pub(super) fn check_own(&self, state: &State) -> Result<(), CliError> {
+    pub(super) fn check_own(&self, state: &State) -> Result<()> {
         for (option, path) in self.named() {
             let file = std::fs::metadata(path);
             let is_used = file.is_ok_and(|file| file.is_file() && file.len() > 0);

@@ -17,7 +17,7 @@ use super::pace::{Pace, is_hopeless};
 use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::CliError;
+use crate::error::Result;
 use crate::session::report_wait;
 use crate::status::Progress;
 use crate::time::{count, duration, plural};
@@ -117,7 +117,7 @@ impl<'a> Sender<'a> {
 
     /// Sends rows until none is left, all further rows would fail, or a signal arrives. Then waits
     /// for the rows in flight.
-    pub(super) async fn run(mut self, signals: &mut Signals) -> Result<(), CliError> {
+    pub(super) async fn run(mut self, signals: &mut Signals) -> Result<()> {
         loop {
             let limits = self.client.rate_limits();
             if self.context.ui().is_live()
@@ -161,7 +161,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Ends the run. The responses to rows that are still in flight are lost.
-    fn finish(self) -> Result<(), CliError> {
+    fn finish(self) -> Result<()> {
         self.context.ui().set_activity(None);
         if !self.in_flight.is_empty() {
             let rows = self.in_flight.iter().copied().collect();
@@ -178,7 +178,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends as many rows as may be sent.
-    async fn fill(&mut self, limits: &RateLimits) -> Result<(), CliError> {
+    async fn fill(&mut self, limits: &RateLimits) -> Result<()> {
         if let Some(&next) = self.todo.front()
             && next >= self.announced
         {
@@ -213,7 +213,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Announces the next rows in the journal.
-    async fn announce(&mut self, from: usize) -> Result<(), CliError> {
+    async fn announce(&mut self, from: usize) -> Result<()> {
         let rows = self.input.rows();
         let until = rows.len().min(from + BLOCK);
         let digests = rows[from..until].iter().map(Row::digest).collect();

@@ -7,7 +7,7 @@ use petstore_client::{NewPet, PetStatus};
 use super::{PETS, status};
 use crate::commands::dry_run;
 use crate::commands::import::Input;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::input::{MAX_BODY, Reader, input_name};
 use crate::output::{ANY, Printer};
 use crate::session::{Connector, Purpose};
@@ -45,7 +45,7 @@ impl Create {
         printer: &Printer,
         ui: &Ui,
         reader: &mut Reader,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let is_dry = self.dry_run;
         let output = printer.start(if is_dry { ANY } else { PETS })?;
         let pet = match &self.file {
@@ -72,7 +72,7 @@ impl Create {
         })
     }
 
-    fn pet_of_args(self) -> Result<NewPet, CliError> {
+    fn pet_of_args(self) -> Result<NewPet> {
         let (Some(name), Some(category)) = (self.name, self.category_id) else {
             let problem = "`pets create` needs a name and --category-id";
             let hint = "`petstore pets create Rex --category-id 7`";
@@ -86,7 +86,7 @@ impl Create {
     }
 }
 
-async fn pet_of_file(file: &Path, reader: &mut Reader) -> Result<NewPet, CliError> {
+async fn pet_of_file(file: &Path, reader: &mut Reader) -> Result<NewPet> {
     let bytes = reader.read(file, "a pet", MAX_BODY).await?;
     if let Ok(pet) = serde_json::from_slice(&bytes) {
         return Ok(pet);

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::part_file::{Mark, PartFile, Selection};
 use super::{MAX_PAGE, PETS, StatusFilter, select};
 use crate::context::Context;
-use crate::error::{CliError, Kind, either};
+use crate::error::{CliError, Kind, Result, either};
 use crate::output::{Output, OutputFormat, Printer};
 use crate::session::Purpose;
 use crate::status::Progress;
@@ -46,7 +46,7 @@ struct ExportJob<'a> {
 }
 
 impl Export {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let mut signals = context.take_signals();
         let status = self.status.one()?;
         let format = match &self.file {
@@ -74,7 +74,7 @@ impl Export {
 }
 
 /// Returns the format of a file: the one that the user set, or that of its name.
-fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat, CliError> {
+fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
     if printer.is_filtered() {
         let problem = "`--jq` needs all pets at once, and cannot write a file";
         return Err(CliError::usage(problem)
@@ -123,7 +123,7 @@ impl<'a> ExportJob<'a> {
         format: OutputFormat,
         client: &Client,
         status: Option<PetStatus>,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let system = self.context.system();
         let printer = self.context.printer();
         let selection = Selection {
@@ -150,7 +150,7 @@ impl<'a> ExportJob<'a> {
     }
 
     /// Writes all pages that are left.
-    async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<(), CliError> {
+    async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<()> {
         let list = select(client, Some(MAX_PAGE), status);
         let first = list.clone().limit(1);
         let mut pages = match self.next.clone() {
@@ -184,7 +184,7 @@ impl<'a> ExportJob<'a> {
     }
 
     /// Records where to continue.
-    fn save(&mut self) -> Result<(), CliError> {
+    fn save(&mut self) -> Result<()> {
         let (Some((file, selection)), Some(next)) = (&mut self.file, &self.next) else {
             return Ok(());
         };
@@ -201,7 +201,7 @@ impl<'a> ExportJob<'a> {
     }
 
     /// Completes the file, or describes what an interrupted export has written.
-    fn finish(self, result: Result<(), CliError>) -> Result<(), CliError> {
+    fn finish(self, result: Result<()>) -> Result<()> {
         self.context.ui().set_progress(None);
         match result {
             Ok(()) => self.complete(),
@@ -214,7 +214,7 @@ impl<'a> ExportJob<'a> {
         }
     }
 
-    fn complete(self) -> Result<(), CliError> {
+    fn complete(self) -> Result<()> {
         let ui = self.context.ui();
         let system = self.context.system();
         ui.late_field(self.output.finish()?);

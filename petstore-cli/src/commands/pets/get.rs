@@ -1,7 +1,7 @@
 //! `petstore pets get`.
 
 use super::PETS;
-use crate::error::CliError;
+use crate::error::Result;
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
 use crate::settings::parse;
@@ -15,11 +15,7 @@ pub(crate) struct Get {
 }
 
 impl Get {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        printer: &Printer,
-    ) -> Result<(), CliError> {
+    pub(crate) async fn run(self, connector: &Connector, printer: &Printer) -> Result<()> {
         let output = printer.start(PETS)?;
         let client = connector.connect(Purpose::GetPet(self.id)).await?;
         #[expect(deprecated, reason = "available until the service removes it")]

@@ -4,7 +4,7 @@ use petstore_client::More;
 
 use super::search;
 use super::{MAX_PAGE, PETS, StatusFilter, select};
-use crate::error::{CliError, Invalid, Kind};
+use crate::error::{CliError, Invalid, Kind, Result};
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
 use crate::settings::parse;
@@ -39,12 +39,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        printer: &Printer,
-        ui: &Ui,
-    ) -> Result<(), CliError> {
+    pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
         let page_size = self.page_size();
         let status = self.status.one()?;
         if !self.ids.is_empty() {

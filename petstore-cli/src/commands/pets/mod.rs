@@ -14,7 +14,7 @@ use petstore_client::{Client, Pet, PetStatus};
 
 use super::import::Import;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, Result};
 use crate::output::Shape;
 
 /// All fields after the name can be hidden, and all after the category can be missing.
@@ -41,7 +41,7 @@ pub(crate) enum Pets {
 }
 
 impl Pets {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let connector = context.connector().clone();
         let printer = context.printer().clone();
         let ui = context.ui().clone();
@@ -70,7 +70,7 @@ pub(crate) struct StatusFilter {
 
 impl StatusFilter {
     /// Returns the status, if one is set.
-    fn one(self) -> Result<Option<PetStatus>, CliError> {
+    fn one(self) -> Result<Option<PetStatus>> {
         let mut statuses = self.statuses;
         statuses.dedup();
         if statuses.len() < 2 {

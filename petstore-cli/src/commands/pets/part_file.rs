@@ -9,7 +9,7 @@ use petstore_client::{PetStatus, Url};
 use serde::{Deserialize, Serialize};
 
 use crate::env::System;
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::files;
 
 /// What an export writes. A later command continues the export only if this is the same.
@@ -59,7 +59,7 @@ pub(super) struct PartFile {
 
 impl PartFile {
     /// Opens the unfinished file of a target, or creates it.
-    pub(super) fn open(target: &Path, system: &System) -> Result<Self, CliError> {
+    pub(super) fn open(target: &Path, system: &System) -> Result<Self> {
         if target.metadata().is_ok_and(|data| !data.is_file()) {
             let problem = format!("{} is not a file", system.shown(target));
             let hint = match target.is_dir() {
@@ -108,7 +108,7 @@ impl PartFile {
     }
 
     /// Returns a handle for writing, which continues at the end.
-    pub(super) fn writer(&self, system: &System) -> Result<File, CliError> {
+    pub(super) fn writer(&self, system: &System) -> Result<File> {
         let writer = self.file.try_clone();
         writer.map_err(|problem| unwritable(&self.part, system, &problem))
     }
@@ -120,7 +120,7 @@ impl PartFile {
         selection: &Selection,
         base_url: &Url,
         system: &System,
-    ) -> Result<Option<Mark>, CliError> {
+    ) -> Result<Option<Mark>> {
         let text = files::read(&self.mark, Kind::Input, system)?;
         let mark: Option<Mark> = text.and_then(|text| serde_json::from_str(&text).ok());
         let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
@@ -142,7 +142,7 @@ impl PartFile {
     }
 
     /// Records where to continue, after the rows before that place are safely on the disk.
-    pub(super) fn save(&mut self, mut mark: Mark, system: &System) -> Result<(), CliError> {
+    pub(super) fn save(&mut self, mut mark: Mark, system: &System) -> Result<()> {
         let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
         mark.size = self.file.stream_position().map_err(failed)?;
         self.file.sync_data().map_err(failed)?;
@@ -158,7 +158,7 @@ impl PartFile {
     }
 
     /// Gives the complete file its final name.
-    pub(super) fn complete(self, system: &System) -> Result<(), CliError> {
+    pub(super) fn complete(self, system: &System) -> Result<()> {
         let failed = |problem: io::Error| unwritable(&self.target, system, &problem);
         self.file.sync_all().map_err(failed)?;
         self.remove_marks().map_err(failed)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use petstore_client::{More, Pet, PetStatus};
 
 use super::{MAX_PAGE, PETS, select};
-use crate::error::{CliError, Kind};
+use crate::error::{CliError, Kind, Result};
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
 use crate::status::Progress;
@@ -20,7 +20,7 @@ pub(super) async fn run(
     connector: &Connector,
     printer: &Printer,
     ui: &Ui,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let mut output = printer.start(PETS)?;
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
     let client = connector.connect(Purpose::Read).await?;

@@ -14,7 +14,7 @@ use self::matching::{Matching, Verdict};
 use super::input::Input;
 use super::journal::{Checked, Journal, Record, RowState, State};
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::Result;
 use crate::status::{Activity, Progress};
 use crate::time::plural;
 
@@ -28,7 +28,7 @@ pub(super) async fn check(
     client: &Client,
     input: &Input,
     journal: &mut Journal,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>> {
     let unknown = journal.state().unknown().len();
     let rows = plural(unknown, "unknown row", "unknown rows");
     let estimate = estimate(journal.state());
@@ -47,7 +47,7 @@ pub(super) async fn check(
 
 /// Records uncertain rows as created: each gets the first of its possible pets that no other row
 /// has.
-pub(super) fn accept(context: &Context, journal: &mut Journal) -> Result<(), CliError> {
+pub(super) fn accept(context: &Context, journal: &mut Journal) -> Result<()> {
     let state = journal.state();
     let mut taken = std::collections::HashSet::new();
     let mut accepted = Vec::new();
@@ -99,7 +99,7 @@ async fn list(
     context: &Context,
     client: &Client,
     matching: &mut Matching<'_>,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>> {
     let (listed, size) = match list_pages(context, client, matching, PAGE).await? {
         End::Certain => return Ok(None),
         End::Gap(why) => return Ok(Some(why)),
@@ -134,7 +134,7 @@ async fn list_pages(
     client: &Client,
     matching: &mut Matching<'_>,
     size: u32,
-) -> Result<End, CliError> {
+) -> Result<End> {
     let mut pages = client.pets().list().limit(size).pages();
     let mut listed = 0;
     let mut page_count = 0;
@@ -174,7 +174,7 @@ async fn list_pages(
 }
 
 /// Explains why an error ended the list. Fails if it is worth trying again later.
-fn gap(context: &Context, error: Error, listed: usize) -> Result<String, CliError> {
+fn gap(context: &Context, error: Error, listed: usize) -> Result<String> {
     if error.blocked().is_some() || error.kind() == ErrorKind::Unauthorized {
         return Err(error.into());
     }

@@ -26,7 +26,7 @@ use self::record::millis;
 pub(super) use self::record::{Checked, HEADER, Record, RowState, Run, line};
 pub(super) use self::state::{RunTotals, State, Totals};
 use crate::context::Context;
-use crate::error::{CliError, Kind, os_text};
+use crate::error::{CliError, Kind, Result, os_text};
 
 /// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
@@ -77,7 +77,7 @@ impl Journal {
     }
 
     /// Opens the journal of an input, or creates one. Leaves an unusable file unchanged.
-    pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self, CliError> {
+    pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self> {
         if path.exists() && !path.is_file() {
             return Err(foreign(path, context));
         }
@@ -128,7 +128,7 @@ impl Journal {
     }
 
     /// Starts a run.
-    pub(crate) fn begin(&mut self, beginning: Beginning) -> Result<(), CliError> {
+    pub(crate) fn begin(&mut self, beginning: Beginning) -> Result<()> {
         let Beginning {
             base_url,
             started,
@@ -159,7 +159,7 @@ impl Journal {
     }
 
     /// Writes records, and applies them to the state.
-    pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<(), CliError> {
+    pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<()> {
         self.append(&records)?;
         records
             .into_iter()
@@ -169,7 +169,7 @@ impl Journal {
 
     /// Writes the outcomes of rows. If the write fails, the outcomes still count in this run, but
     /// the next run does not know them.
-    pub(crate) fn record(&mut self, outcomes: Vec<Record>) -> Result<(), CliError> {
+    pub(crate) fn record(&mut self, outcomes: Vec<Record>) -> Result<()> {
         let written = self.append(&outcomes);
         if written.is_err() {
             self.unwritten += outcomes.len();
@@ -180,7 +180,7 @@ impl Journal {
         written
     }
 
-    fn append(&mut self, records: &[Record]) -> Result<(), CliError> {
+    fn append(&mut self, records: &[Record]) -> Result<()> {
         let lines: io::Result<String> = records.iter().map(line).collect();
         lines
             .and_then(|lines| self.out.write_all(lines.as_bytes()))
@@ -205,11 +205,7 @@ impl Journal {
     }
 
     /// Announces rows. They may be sent after this has returned.
-    pub(crate) async fn announce(
-        &mut self,
-        from: usize,
-        digests: Vec<u32>,
-    ) -> Result<(), CliError> {
+    pub(crate) async fn announce(&mut self, from: usize, digests: Vec<u32>) -> Result<()> {
         self.write(vec![Record::Block { from, digests }])?;
         let sync = Arc::clone(&self.sync);
         let synced = tokio::task::spawn_blocking(move || sync()).await;
@@ -222,14 +218,14 @@ impl Journal {
     }
 
     /// Ends a run normally.
-    pub(crate) fn end(&mut self) -> Result<(), CliError> {
+    pub(crate) fn end(&mut self) -> Result<()> {
         self.write(vec![Record::End])?;
         (self.sync)().map_err(unusable)
     }
 }
 
 /// Reads the journal in a file.
-pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<State, CliError> {
+pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<State> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unusable)?;
     State::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
