@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use clap::ValueHint;
+
 use super::types::{Choice, Seconds, SettingType, Size, StoreAddress, parse};
 use crate::error::{ErrorFormat, Invalid, either};
 use crate::output::OutputFormat;
@@ -13,28 +15,34 @@ pub(crate) const SERVICE: &str = "Service and key";
 pub(crate) const OUTPUT: &str = "Output";
 pub(crate) const REQUESTS: &str = "Requests";
 
-/// Defines the settings: the help, the name, the type and the default of each.
+/// Defines the settings below each heading: the help, the name, the type and the default of each.
 macro_rules! settings {
-    ($($(#[$meta:meta])* $name:ident: $kind:ty = $default:expr;)*) => {
+    ($($heading:ident {
+        $($(#[$meta:meta])* $name:ident: $kind:ty = $default:expr;)*
+    })*) => {
         /// Settings from one source: flags, variables, a profile or the defaults.
         #[derive(Debug, Clone, Default, clap::Args)]
         pub(crate) struct Values {
-            $($(#[$meta])*
-            #[arg(long, global = true, hide = true, value_parser = parse::<$kind>)]
-            $name: Option<$kind>,)*
+            $($($(#[$meta])*
+            #[arg(long, global = true, hide = true)]
+            #[arg(help_heading = $heading)]
+            #[arg(value_parser = parse::<$kind>)]
+            $name: Option<$kind>,)*)*
         }
 
         impl Values {
-            pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+            pub(crate) const NAMES: &[&str] = &[
+                $($(stringify!($name),)*)*
+            ];
 
             pub(super) fn defaults() -> Self {
-                Self { $($name: $default,)* }
+                Self { $($($name: $default,)*)* }
             }
 
             /// Parses a value.
             pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), Invalid> {
                 match name {
-                    $(stringify!($name) => self.$name = Some(parse(text)?),)*
+                    $($(stringify!($name) => self.$name = Some(parse(text)?),)*)*
                     _ => return Err(Invalid::new("is not a setting")),
                 }
                 Ok(())
@@ -43,7 +51,7 @@ macro_rules! settings {
             /// Returns the values that the completions of the shells offer.
             pub(crate) fn choices(name: &str) -> Vec<String> {
                 match name {
-                    $(stringify!($name) => <$kind as SettingType>::choices(),)*
+                    $($(stringify!($name) => <$kind as SettingType>::choices(),)*)*
                     _ => Vec::new(),
                 }
             }
@@ -51,7 +59,7 @@ macro_rules! settings {
             /// Returns whether the help lists the values of a setting.
             fn is_choice(name: &str) -> bool {
                 match name {
-                    $(stringify!($name) => <$kind as SettingType>::IS_CHOICE,)*
+                    $($(stringify!($name) => <$kind as SettingType>::IS_CHOICE,)*)*
                     _ => false,
                 }
             }
@@ -59,16 +67,19 @@ macro_rules! settings {
             /// Returns a value as text, without secrets.
             pub(crate) fn text(&self, name: &str) -> Option<String> {
                 match name {
-                    $(stringify!($name) => self.$name.as_ref().map(ToString::to_string),)*
+                    $($(stringify!($name) => {
+                        let value = self.$name.as_ref()?;
+                        Some(value.to_string())
+                    })*)*
                     _ => None,
                 }
             }
 
             /// Adds the values that another source sets, and keeps its own.
             pub(super) fn or(mut self, other: &Self) -> Self {
-                $(if self.$name.is_none() {
+                $($(if self.$name.is_none() {
                     self.$name.clone_from(&other.$name);
-                })*
+                })*)*
                 self
             }
         }
@@ -76,40 +87,59 @@ macro_rules! settings {
 }
 
 settings! {
-    /// the service's base URL, such as https://HOST/v1
-    #[arg(value_name = "URL", help_heading = SERVICE)]
-    base_url: String = None;
-    /// send the key over plain http to another machine
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[arg(help_heading = SERVICE)]
-    allow_insecure_http: bool = Some(false);
-    /// trust the certificate authorities of this PEM file too
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = SERVICE)]
-    ca_file: String = None;
-    /// the format of results
-    #[arg(short, value_name = "FORMAT", help_heading = OUTPUT)]
-    output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
-    /// when colour is used
-    #[arg(value_name = "WHEN", help_heading = OUTPUT)]
-    color: Choice<Color> = Some(Choice(Color::Auto));
-    /// the format of errors and notes
-    #[arg(value_name = "FORMAT", help_heading = OUTPUT)]
-    error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
-    /// time for a request with its retries, without rate-limit waits
-    #[arg(value_name = "TIME", allow_negative_numbers = true, help_heading = REQUESTS)]
-    timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
-    /// number of retries of a failed request
-    #[arg(value_name = "N", allow_negative_numbers = true, help_heading = REQUESTS)]
-    retries: u32 = Some(3);
-    /// maximum rate-limit wait of a request; 0 never waits
-    #[arg(value_name = "TIME", allow_negative_numbers = true, help_heading = REQUESTS)]
-    max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
-    /// maximum size of a response
-    #[arg(value_name = "SIZE", help_heading = REQUESTS)]
-    max_response_size: Size = Some(Size(10 << 20));
-    /// where rate limits are shared: file, off or redis://HOST
-    #[arg(value_name = "STORE", help_heading = REQUESTS)]
-    limits_store: StoreAddress = Some(StoreAddress::File);
+    SERVICE {
+        /// the service's base URL, such as https://HOST/v1
+        #[arg(value_name = "URL")]
+        base_url: String = None;
+
+        /// send the key over plain http to another machine
+        #[arg(value_name = "BOOL", num_args = 0..=1)]
+        #[arg(require_equals = true)]
+        #[arg(default_missing_value = "true")]
+        allow_insecure_http: bool = Some(false);
+
+        /// trust the certificate authorities of this PEM file too
+        #[arg(value_name = "FILE")]
+        #[arg(value_hint = ValueHint::FilePath)]
+        ca_file: String = None;
+    }
+    OUTPUT {
+        /// the format of results
+        #[arg(short, value_name = "FORMAT")]
+        output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
+
+        /// when colour is used
+        #[arg(value_name = "WHEN")]
+        color: Choice<Color> = Some(Choice(Color::Auto));
+
+        /// the format of errors and notes
+        #[arg(value_name = "FORMAT")]
+        error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
+    }
+    REQUESTS {
+        /// time for a request with its retries, without rate-limit waits
+        #[arg(value_name = "TIME")]
+        #[arg(allow_negative_numbers = true)]
+        timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
+
+        /// number of retries of a failed request
+        #[arg(value_name = "N")]
+        #[arg(allow_negative_numbers = true)]
+        retries: u32 = Some(3);
+
+        /// maximum rate-limit wait of a request; 0 never waits
+        #[arg(value_name = "TIME")]
+        #[arg(allow_negative_numbers = true)]
+        max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
+
+        /// maximum size of a response
+        #[arg(value_name = "SIZE")]
+        max_response_size: Size = Some(Size(10 << 20));
+
+        /// where rate limits are shared: file, off or redis://HOST
+        #[arg(value_name = "STORE")]
+        limits_store: StoreAddress = Some(StoreAddress::File);
+    }
 }
 
 /// The help.
@@ -142,21 +172,30 @@ impl Values {
     }
 
     pub(crate) fn output(&self) -> Option<OutputFormat> {
-        self.output.map(|Choice(format)| format)
+        let Choice(format) = self.output?;
+        Some(format)
     }
 
     pub(crate) fn color(&self) -> Color {
-        self.color.map_or(Color::Auto, |Choice(color)| color)
+        match self.color {
+            Some(Choice(color)) => color,
+            None => Color::Auto,
+        }
     }
 
     pub(crate) fn error_format(&self) -> ErrorFormat {
-        self.error_format
-            .map_or(ErrorFormat::Text, |Choice(format)| format)
+        match self.error_format {
+            Some(Choice(format)) => format,
+            None => ErrorFormat::Text,
+        }
     }
 
     /// Returns the time for a request and its retries.
     pub(crate) fn timeout(&self) -> Duration {
-        self.timeout.map_or(Duration::MAX, |time| time.0)
+        match self.timeout {
+            Some(Seconds(timeout)) => timeout,
+            None => Duration::MAX,
+        }
     }
 
     /// Returns the maximum number of attempts of a request.
@@ -165,7 +204,10 @@ impl Values {
     }
 
     pub(crate) fn max_wait(&self) -> Duration {
-        self.max_wait.map_or(Duration::ZERO, |time| time.0)
+        match self.max_wait {
+            Some(Seconds(wait)) => wait,
+            None => Duration::ZERO,
+        }
     }
 
     pub(crate) fn max_response_size(&self) -> Size {
@@ -173,7 +215,10 @@ impl Values {
     }
 
     pub(crate) fn limits_store(&self) -> StoreAddress {
-        self.limits_store.clone().unwrap_or(StoreAddress::Off)
+        match &self.limits_store {
+            Some(store) => store.clone(),
+            None => StoreAddress::Off,
+        }
     }
 }
 
