@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::header::LOCATION;
 use petstore_client::rate_limit::{BlockReason, Blocked};
-use petstore_client::{Error as ClientError, ErrorKind, TimeoutKind};
+use petstore_client::{Error, ErrorKind, TimeoutKind};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
@@ -57,13 +57,13 @@ impl Explainer {
     }
 
     /// Returns the message of a request's error.
-    pub(super) fn client(&self, error: &ClientError) -> Failure {
+    pub(super) fn client(&self, error: &Error) -> Failure {
         let mut failure = self.words(error);
         failure.fields = fields(error);
         failure
     }
 
-    fn words(&self, error: &ClientError) -> Failure {
+    fn words(&self, error: &Error) -> Failure {
         if let Some(blocked) = error.blocked() {
             return self.blocked(blocked);
         }
@@ -83,7 +83,7 @@ impl Explainer {
         }
     }
 
-    fn unauthorized(&self, error: &ClientError) -> Failure {
+    fn unauthorized(&self, error: &Error) -> Failure {
         let key = self.service.key();
         let code = status_and_code(error);
         let from = key.from();
@@ -91,7 +91,7 @@ impl Explainer {
         Failure::new(Kind::Key, message).hint(key.fix())
     }
 
-    fn timed_out(&self, error: &ClientError) -> Failure {
+    fn timed_out(&self, error: &Error) -> Failure {
         if error.timeout() == Some(TimeoutKind::Connect) {
             return self.not_connected_in_time();
         }
@@ -119,7 +119,7 @@ impl Explainer {
         Failure::new(Kind::Timeout, message).hint(hint)
     }
 
-    fn interrupted(&self, error: &ClientError) -> Failure {
+    fn interrupted(&self, error: &Error) -> Failure {
         let host = self.service.host();
         let message = format!("{host} closed the connection before the response");
         let hint = self.check_base_url();
@@ -141,7 +141,7 @@ impl Explainer {
         Failure::new(Kind::TooLarge, message).hint(hint)
     }
 
-    fn no_connection(&self, error: &ClientError) -> Failure {
+    fn no_connection(&self, error: &Error) -> Failure {
         if let Some(failure) = tls::explain_native(error, &self.service) {
             return failure;
         }
@@ -153,25 +153,23 @@ impl Explainer {
             let hint = format!("check the proxy in {proxy}, or {correct}");
             return Failure::new(Kind::Network, message).hint(hint);
         }
-        let message = match io_error(error) {
+        let mut message = format!("cannot connect to {host}");
+        if let Some(problem) = io_error(error) {
             // The system's connection errors have numbers. Errors of the name look-up have none.
-            Some(problem) if problem.raw_os_error().is_none() => {
+            if problem.raw_os_error().is_none() {
                 let name = self.service.host_name();
                 let message = format!("no host `{name}`");
                 return Failure::new(Kind::Network, message).hint(correct);
             }
-            Some(problem) => {
-                let problem = os_text(problem);
-                format!("cannot connect to {host}: {problem}")
-            }
-            None => format!("cannot connect to {host}"),
-        };
+            let problem = os_text(problem);
+            message += &format!(": {problem}");
+        }
         let hint = format!("start the service, or {correct}");
         Failure::new(Kind::Network, message).hint(hint)
     }
 
     /// If the request may have been processed, adds that to the message, with a hint.
-    fn or_lost(&self, error: &ClientError, mut failure: Failure) -> Failure {
+    fn or_lost(&self, error: &Error, mut failure: Failure) -> Failure {
         let Some(Loss { effect, advice }) = self.purpose.loss() else {
             return failure;
         };
@@ -217,7 +215,7 @@ impl Explainer {
     }
 
     /// Describes a response with an error status.
-    fn refused(&self, error: &ClientError) -> Failure {
+    fn refused(&self, error: &Error) -> Failure {
         let answer = answer(error);
         match status_number(error) {
             300..=399 => redirected(error),
@@ -234,7 +232,7 @@ impl Explainer {
         }
     }
 
-    fn not_found(&self, error: &ClientError, answer: &str) -> Failure {
+    fn not_found(&self, error: &Error, answer: &str) -> Failure {
         if !is_code_of_resource(error.code()) {
             let message = format!("no such path {answer}");
             let hint = "check the path; the base URL must end with the version: /v1";
@@ -246,12 +244,7 @@ impl Explainer {
                 let hint = "`petstore pets list --all` lists all pets";
                 Failure::new(Kind::NotFound, message).hint(hint)
             }
-            Purpose::Delete if error.may_have_been_processed() => {
-                let why = "an earlier attempt may have deleted it";
-                let message = format!("not found {answer}; {why}");
-                let hint = "the response to an earlier attempt was lost: look whether it is gone";
-                Failure::new(Kind::NotFound, message).hint(hint)
-            }
+            Purpose::Delete if error.may_have_been_processed() => perhaps_deleted(answer),
             Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
                 let message = format!("not found {answer}");
                 Failure::new(Kind::NotFound, message)
@@ -273,7 +266,7 @@ impl Explainer {
         }
     }
 
-    fn failed(&self, error: &ClientError) -> Failure {
+    fn failed(&self, error: &Error) -> Failure {
         let attempts = match error.attempts() {
             0 | 1 => String::new(),
             attempts => format!(" in {attempts} attempts"),
@@ -286,7 +279,7 @@ impl Explainer {
         self.or_lost(error, failure)
     }
 
-    fn undecodable(&self, error: &ClientError) -> Failure {
+    fn undecodable(&self, error: &Error) -> Failure {
         let message = unexpected_body(error);
         let hint = self.check_base_url();
         let failure = Failure::new(Kind::Decode, message).hint(hint);
@@ -295,12 +288,17 @@ impl Explainer {
 }
 
 /// Returns the last I/O error among the causes.
-fn io_error(error: &ClientError) -> Option<&io::Error> {
-    let problems = causes(error).filter_map(|cause| cause.downcast_ref());
-    problems.last()
+fn io_error(error: &Error) -> Option<&io::Error> {
+    let mut last = None;
+    for cause in causes(error) {
+        if let Some(problem) = cause.downcast_ref() {
+            last = Some(problem);
+        }
+    }
+    last
 }
 
-fn status_number(error: &ClientError) -> u16 {
+fn status_number(error: &Error) -> u16 {
     match error.status() {
         Some(status) => status.as_u16(),
         None => 0,
@@ -312,6 +310,14 @@ fn refusal(kind: Kind, noun: &str, answer: &str) -> Failure {
     Failure::new(kind, message)
 }
 
+/// Describes a 404 to a deletion that may have been done by an earlier attempt.
+fn perhaps_deleted(answer: &str) -> Failure {
+    let why = "an earlier attempt may have deleted it";
+    let message = format!("not found {answer}; {why}");
+    let hint = "the response to an earlier attempt was lost: look whether it is gone";
+    Failure::new(Kind::NotFound, message).hint(hint)
+}
+
 /// Returns whether the code of a 404 is about a resource, and not about the path.
 fn is_code_of_resource(code: Option<&str>) -> bool {
     match code {
@@ -321,7 +327,7 @@ fn is_code_of_resource(code: Option<&str>) -> bool {
 }
 
 /// Describes a body that is not the expected one.
-fn unexpected_body(error: &ClientError) -> String {
+fn unexpected_body(error: &Error) -> String {
     let body = match error.body() {
         Some(body) => String::from_utf8_lossy(body),
         None => "".into(),
@@ -347,7 +353,7 @@ fn unexpected_body(error: &ClientError) -> String {
     format!("the response is {what}: it begins with `{start}`")
 }
 
-fn redirected(error: &ClientError) -> Failure {
+fn redirected(error: &Error) -> Failure {
     let target = location(error);
     let message = format!("the service redirects to {target}; not followed");
     let hint = "if you trust it, set it as the base URL";
@@ -355,7 +361,7 @@ fn redirected(error: &ClientError) -> Failure {
 }
 
 /// Returns the address to which a response redirects.
-fn location(error: &ClientError) -> String {
+fn location(error: &Error) -> String {
     if let Some(headers) = error.headers()
         && let Some(target) = headers.get(LOCATION)
     {
@@ -366,13 +372,13 @@ fn location(error: &ClientError) -> String {
 }
 
 /// Returns the status, the code and the message of a response: `(404 pet_not_found): no pet`.
-fn answer(error: &ClientError) -> String {
+fn answer(error: &Error) -> String {
     let code = status_and_code(error);
     let said = said(error);
     format!("({code}){said}")
 }
 
-fn status_and_code(error: &ClientError) -> String {
+fn status_and_code(error: &Error) -> String {
     match (error.status(), error.code()) {
         (Some(status), Some(code)) => {
             let status = status.as_u16();
@@ -385,7 +391,7 @@ fn status_and_code(error: &ClientError) -> String {
 }
 
 /// Returns the service's message, after a colon.
-fn said(error: &ClientError) -> String {
+fn said(error: &Error) -> String {
     match error.message() {
         Some(message) => {
             let message = shortened(message);
@@ -396,30 +402,33 @@ fn said(error: &ClientError) -> String {
 }
 
 /// Returns the client's message, without the name of the operation.
-fn other(kind: Kind, error: &ClientError) -> Failure {
+fn other(kind: Kind, error: &Error) -> Failure {
     Failure::new(kind, error.problem().into_owned())
 }
 
 /// Returns the fields of an error for programs.
-fn fields(error: &ClientError) -> Map<String, Value> {
-    let quota = match error.blocked().map(|blocked| blocked.reason) {
-        Some(BlockReason::Quota(quota)) => Some(quota),
-        _ => None,
-    };
+fn fields(error: &Error) -> Map<String, Value> {
+    let mut quota = None;
+    if let Some(blocked) = error.blocked()
+        && let BlockReason::Quota(exhausted) = blocked.reason
+    {
+        quota = Some(exhausted);
+    }
+    let status = error.status();
     let all = json!({
         "quota": quota,
         "retryAt": error.retry_at().map(time::instant),
         "retryAfterSeconds": error.retry_after().map(time::seconds),
-        "status": error.status().map(|status| status.as_u16()),
+        "status": status.map(|status| status.as_u16()),
         "code": error.code(),
         "serviceMessage": error.message(),
         "path": error.decode_path(),
         "attempts": error.attempts(),
         "mayHaveBeenProcessed": error.may_have_been_processed(),
     });
-    let mut fields = Map::new();
-    if let Value::Object(all) = all {
-        fields.extend(all.into_iter().filter(|(_, value)| !value.is_null()));
-    }
+    let Value::Object(mut fields) = all else {
+        return Map::new();
+    };
+    fields.retain(|_, value| !value.is_null());
     fields
 }

@@ -3,7 +3,7 @@
 
 use std::error::Error as StdError;
 
-use petstore_client::Error as ClientError;
+use petstore_client::Error;
 use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow};
 
 use crate::escape;
@@ -11,6 +11,9 @@ use crate::time::count;
 
 /// The maximum length of the service's message that is shown.
 const MAX_MESSAGE: usize = 300;
+
+/// An error among the causes of another one.
+pub(super) type Cause = dyn StdError + 'static;
 
 /// Describes an exhausted limit: `minute quota used up`.
 pub(crate) fn exhausted(reason: BlockReason) -> String {
@@ -45,8 +48,8 @@ pub(crate) fn quota_left(window: &QuotaWindow) -> String {
 }
 
 /// Returns an error and its causes, the outermost first.
-pub(super) fn causes(error: &ClientError) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-    let first: &(dyn StdError + 'static) = error;
+pub(super) fn causes(error: &Error) -> impl Iterator<Item = &Cause> {
+    let first: &Cause = error;
     std::iter::successors(Some(first), |cause| (**cause).source())
 }
 
@@ -62,11 +65,13 @@ pub(super) fn shortened(text: &str) -> String {
 
 /// Returns a cause and the error that it wraps, if it is an `io::Error`.
 #[cfg(feature = "native-tls")]
-pub(super) fn with_inner<'e>(
-    cause: &'e (dyn StdError + 'static),
-) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
-    std::iter::successors(Some(cause), |outer| {
-        let inner = outer.downcast_ref::<std::io::Error>()?.get_ref()?;
-        Some(inner as &(dyn StdError + 'static))
-    })
+pub(super) fn with_inner(cause: &Cause) -> impl Iterator<Item = &Cause> {
+    std::iter::successors(Some(cause), |outer| inner(outer))
+}
+
+#[cfg(feature = "native-tls")]
+fn inner(cause: &Cause) -> Option<&Cause> {
+    let outer = cause.downcast_ref::<std::io::Error>()?;
+    let inner = outer.get_ref()?;
+    Some(inner)
 }

@@ -51,7 +51,7 @@ fn shown(failure: &Failure) -> String {
     format!("{code} | {} | {hint}", failure.message)
 }
 
-fn explained(purpose: Purpose, error: &ClientError) -> String {
+fn explained(purpose: Purpose, error: &Error) -> String {
     shown(&for_purpose(purpose).client(error))
 }
 
@@ -65,7 +65,7 @@ fn refusal(status: u16, code: &str) -> ErrorBuilder {
 /// The error of a request whose only attempt ends like this.
 async fn error_of(
     end: impl Fn() -> Result<Response<Bytes>, TransportError> + Send + Sync + 'static,
-) -> ClientError {
+) -> Error {
     let client = test_util::client(move |_| end());
     let once = RequestOptions::new().max_attempts(1);
     client
@@ -77,7 +77,7 @@ async fn error_of(
         .unwrap_err()
 }
 
-async fn error_of_body(body: &'static str) -> ClientError {
+async fn error_of_body(body: &'static str) -> Error {
     error_of(move || Ok(Response::new(Bytes::from_static(body.as_bytes())))).await
 }
 
