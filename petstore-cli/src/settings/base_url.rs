@@ -16,7 +16,9 @@ pub(crate) fn checked(text: &str, setting: &str, from: &str, allows_http: bool) 
     if url.password().is_some() {
         return Err(with_password(text, from));
     }
-    if url.scheme() == "http" && !is_local(&url) && !allows_http {
+    let is_http = url.scheme() == "http";
+    let may_be_http = allows_http || is_local(&url);
+    if is_http && !may_be_http {
         return Err(unencrypted(&url));
     }
     Ok(url)
@@ -45,11 +47,13 @@ fn not_a_url(text: &str, setting: &str, from: &str) -> CliError {
         _ => "has no https://",
     };
     let address = address.trim_matches(['"', '\'']);
-    let hint = match web_url(&format!("https://{address}")) {
-        Some(url) if is_local(&url) => format!("set {setting} to http://{address}"),
-        Some(_) => format!("set {setting} to https://{address}"),
-        None => format!("set {setting} to a URL such as https://HOST/v1"),
+    let secure = format!("https://{address}");
+    let better = match web_url(&secure) {
+        Some(url) if is_local(&url) => format!("http://{address}"),
+        Some(_) => secure,
+        None => "a URL such as https://HOST/v1".to_owned(),
     };
+    let hint = format!("set {setting} to {better}");
     let problem = format!("base URL `{text}` {lacks}{from}");
     CliError::config(problem).hint(hint)
 }

@@ -29,13 +29,17 @@ impl FromStr for Profile {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if text.is_empty() || text.len() > 64 || !text.chars().all(fits) {
+        let has_length = (1..=64).contains(&text.len());
+        if !has_length || !text.chars().all(may_be_in_name) {
             let hint = "a profile has up to 64 letters, digits, `-` and `_`";
             return Err(Invalid::new("is not the name of a profile").hint(hint));
         }
         Ok(Self(text.to_owned()))
     }
+}
+
+fn may_be_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// Why the settings are incomplete. The settings from other sources still apply.
@@ -68,9 +72,15 @@ impl ConfigFile {
         let Some(path) = Self::path(system.dirs()) else {
             return Ok(Self::default());
         };
-        let text = files::read(&path, Kind::Config, system).map_err(Problem::Unreadable)?;
-        let text = text.unwrap_or_default();
-        Self::parse(&system.shown(&path), &text).map_err(Problem::Invalid)
+        let text = match files::read(&path, Kind::Config, system) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => return Err(Problem::Unreadable(error)),
+        };
+        let shown = system.shown(&path);
+        match Self::parse(&shown, &text) {
+            Ok(config) => Ok(config),
+            Err(error) => Err(Problem::Invalid(error)),
+        }
     }
 
     /// Returns the profile that is used unless another is selected.
@@ -107,31 +117,43 @@ impl ConfigFile {
     }
 
     /// Changes the file. Keeps comments, order and layout.
-    pub(crate) async fn edit(system: &System, change: impl FnOnce(&mut DocumentMut)) -> Result<()> {
-        let path = Self::path(system.dirs()).ok_or_else(no_folder)?;
+    pub(crate) async fn edit<F>(system: &System, change: F) -> Result<()>
+    where
+        F: FnOnce(&mut DocumentMut),
+    {
+        let Some(path) = Self::path(system.dirs()) else {
+            return Err(no_folder());
+        };
         let _lock = files::lock(&path, system).await?;
-        let text = files::read(&path, Kind::Config, system)?.unwrap_or_default();
-        Self::parse(&system.shown(&path), &text)?;
-        let mut document: DocumentMut = text.parse().map_err(CliError::internal)?;
+        let text = files::read(&path, Kind::Config, system)?;
+        let text = text.unwrap_or_default();
+        let shown = system.shown(&path);
+        Self::parse(&shown, &text)?;
+        let document = text.parse::<DocumentMut>();
+        let mut document = document.map_err(CliError::internal)?;
         change(&mut document);
         files::write(&path, document.to_string(), system)
     }
 }
 
 pub(crate) fn no_folder() -> CliError {
-    CliError::config("there is no folder for the configuration")
-        .hint("set HOME or XDG_CONFIG_HOME; variables such as PETSTORE_BASE_URL need no folder")
+    let problem = "there is no folder for the configuration";
+    let hint = "set HOME or XDG_CONFIG_HOME; variables such as PETSTORE_BASE_URL need no folder";
+    CliError::config(problem).hint(hint)
 }
 
 /// Sets a value. Keeps the comments of the previous one.
 pub(crate) fn put(table: &mut dyn TableLike, name: &str, text: &str) {
     let mut value = value_of(text);
-    if let Some(old) = table.get(name).and_then(Item::as_value) {
+    if let Some(item) = table.get(name)
+        && let Some(old) = item.as_value()
+    {
         *value.decor_mut() = old.decor().clone();
     }
+    let value = Item::Value(value);
     match table.get_mut(name) {
-        Some(item) => *item = Item::Value(value),
-        None => drop(table.insert(name, Item::Value(value))),
+        Some(item) => *item = value,
+        None => drop(table.insert(name, value)),
     }
 }
 
@@ -195,9 +217,13 @@ impl From<TomlError> for Diagnostic {
 fn read(text: &str) -> Result<ConfigFile, Diagnostic> {
     let document = Document::parse(text)?;
     let mut config = ConfigFile::default();
-    for (key, item) in entries("the file", document.as_item(), &["profile", "profiles"])? {
+    let top = document.as_item();
+    let known = ["profile", "profiles"];
+    for (key, item) in entries("the file", top, &known)? {
         if key.get() == "profile" {
-            config.profile = Some(profile_name(&scalar(key, item)?, item.span())?);
+            let name = scalar(key, item)?;
+            let name = profile_name(&name, item.span())?;
+            config.profile = Some(name);
             continue;
         }
         for (key, item) in entries(key, item, &[])? {
@@ -222,12 +248,15 @@ fn read_profile(name: &str, item: &Item) -> Result<Values, Diagnostic> {
     Ok(values)
 }
 
+/// A name in a table, and what it names.
+type Entry<'i> = (&'i Key, &'i Item);
+
 /// Returns the content of a table, if all its names are known.
 fn entries<'i>(
     name: impl std::fmt::Display,
     item: &'i Item,
     known: &[&str],
-) -> Result<Vec<(&'i Key, &'i Item)>, Diagnostic> {
+) -> Result<Vec<Entry<'i>>, Diagnostic> {
     let Some(table) = item.as_table_like() else {
         let invalid = Invalid::new(format!("`{name}` is not a table"));
         return Err(Diagnostic::new(item.span(), invalid));
@@ -248,15 +277,18 @@ fn entries<'i>(
 /// Returns the problem of a name that is not known where it stands.
 fn unknown(key: &Key, known: &[&str]) -> Diagnostic {
     let name = key.get();
+    let others = known.iter().copied();
     let hint = if Values::NAMES.contains(&name) {
         "put it below `[profiles.default]`".to_owned()
-    } else if let Some(meant) = did_you_mean(name, known.iter().copied()) {
+    } else if let Some(meant) = did_you_mean(name, others) {
         meant
     } else {
-        format!("the settings are {}", known.join(", "))
+        let known = known.join(", ");
+        format!("the settings are {known}")
     };
-    let invalid = Invalid::new(format!("no setting `{name}`"));
-    Diagnostic::new(key.span(), invalid.hint(hint))
+    let problem = format!("no setting `{name}`");
+    let invalid = Invalid::new(problem).hint(hint);
+    Diagnostic::new(key.span(), invalid)
 }
 
 fn profile_name(name: &str, span: Option<Range<usize>>) -> Result<String, Diagnostic> {
@@ -270,13 +302,15 @@ fn profile_name(name: &str, span: Option<Range<usize>>) -> Result<String, Diagno
 }
 
 fn scalar(key: &Key, item: &Item) -> Result<String, Diagnostic> {
-    match item.as_value() {
-        Some(Value::String(text)) => Ok(text.value().clone()),
-        Some(Value::Integer(number)) => Ok(number.value().to_string()),
-        Some(Value::Boolean(truth)) => Ok(truth.value().to_string()),
+    let text = match item.as_value() {
+        Some(Value::String(text)) => text.value().clone(),
+        Some(Value::Integer(number)) => number.value().to_string(),
+        Some(Value::Boolean(truth)) => truth.value().to_string(),
         _ => {
             let problem = format!("{key} is not text, a number, true or false");
-            Err(Diagnostic::new(item.span(), Invalid::new(problem)))
+            let invalid = Invalid::new(problem);
+            return Err(Diagnostic::new(item.span(), invalid));
         }
-    }
+    };
+    Ok(text)
 }

@@ -17,6 +17,9 @@ use crate::files;
 pub(crate) const KEY: &str = "PETSTORE_API_KEY";
 pub(crate) const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
 
+/// The first line of the file of a key.
+const HEADER: &str = "# Written by `petstore auth login`. This is a secret.\n";
+
 /// An API key and where it comes from.
 pub(crate) struct Credential {
     key: String,
@@ -68,6 +71,15 @@ impl KeySource {
 }
 
 impl Credential {
+    /// Creates a credential. Leaves out the line break at the end of a file.
+    fn new(text: &str, source: KeySource) -> Self {
+        let key = text.trim_end_matches(['\r', '\n']);
+        Self {
+            key: key.to_owned(),
+            source,
+        }
+    }
+
     pub(crate) fn source(&self) -> &KeySource {
         &self.source
     }
@@ -81,10 +93,8 @@ impl Credential {
 /// Returns the key for the service in the settings, if any.
 pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     if let Some(key) = system.unicode(KEY)? {
-        let credential = Credential {
-            key: without_end(key).to_owned(),
-            source: KeySource::Variable,
-        };
+        let source = KeySource::Variable;
+        let credential = Credential::new(key, source);
         return Ok(Some(credential));
     }
     if let Some(path) = system.unicode(KEY_FILE)? {
@@ -105,15 +115,8 @@ fn from_file(path: &Path, system: &System) -> Result<Credential> {
         let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
         return Err(CliError::key(problem));
     };
-    Ok(Credential {
-        key: without_end(&text).to_owned(),
-        source: KeySource::File(shown),
-    })
-}
-
-/// Returns a key without the line break at the end of a file.
-fn without_end(key: &str) -> &str {
-    key.trim_end_matches(['\r', '\n'])
+    let source = KeySource::File(shown);
+    Ok(Credential::new(&text, source))
 }
 
 /// Returns the key, or an error if there is none.
@@ -125,7 +128,8 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     let source = settings.source("base_url");
     let option = settings.profile_option();
     let problem = format!("no API key for {service}{source}");
-    Err(CliError::key(problem).hint(format!("`petstore auth login{option}`")))
+    let hint = format!("`petstore auth login{option}`");
+    Err(CliError::key(problem).hint(hint))
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
@@ -139,11 +143,14 @@ pub(crate) fn check(key: &str, source: &KeySource) -> Result<()> {
         return Err(CliError::key(problem).hint(source.fix()));
     }
     for (number, c) in (1..).zip(key.chars()) {
-        if !c.is_ascii_graphic() {
-            let what = kind_of(c);
-            let problem = format!("the API key has {what} at character {number}{from}");
-            return Err(CliError::key(problem).hint(hint_for(key)));
+        if c.is_ascii_graphic() {
+            continue;
         }
+        let what = kind_of(c);
+        let place = format!("at character {number}{from}");
+        let problem = format!("the API key has {what} {place}");
+        let hint = hint_for(key);
+        return Err(CliError::key(problem).hint(hint));
     }
     Ok(())
 }
@@ -181,7 +188,8 @@ pub(crate) fn store(path: &Path, base_url: &Url, key: &str, system: &System) -> 
     let mut document = DocumentMut::new();
     document["base_url"] = value(base_url.as_str());
     document["key"] = value(key);
-    let text = format!("# Written by `petstore auth login`. This is a secret.\n{document}");
+    let mut text = HEADER.to_owned();
+    text += &document.to_string();
     files::write(path, &text, system)
 }
 
@@ -196,13 +204,11 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     let option = settings.profile_option();
     let shown = system.shown(&path);
     let Some((home, key)) = read_stored(&text) else {
-        // The message omits the content, which may be the key.
-        let problem = format!("{shown} contains no key");
-        let hint = format!("`petstore auth login{option}` replaces it");
-        return Err(CliError::key(problem).hint(hint));
+        return Err(without_key(&shown, &option));
     };
     let base_url = settings.base_url()?;
-    if home.origin() != base_url.origin() {
+    let is_at_home = home.origin() == base_url.origin();
+    if !is_at_home {
         return Err(of_another_service(&home, &base_url, &option));
     }
     let source = KeySource::Stored {
@@ -210,6 +216,13 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
         option,
     };
     Ok(Some(Credential { key, source }))
+}
+
+/// Returns the error for a file without a key. Omits the content, which may be the key.
+fn without_key(shown: &str, option: &str) -> CliError {
+    let problem = format!("{shown} contains no key");
+    let hint = format!("`petstore auth login{option}` replaces it");
+    CliError::key(problem).hint(hint)
 }
 
 /// Returns the error for a stored key that belongs to the service `home`.
@@ -238,15 +251,19 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
     let shown = system.shown(path);
     match files::open_to_others(path) {
         Ok(None) => Ok(Some(text)),
-        Ok(Some(mode)) => {
-            let quoted = escape::shell_path(&shown);
-            let problem = format!("others can read the key in {shown} (mode {mode:04o})");
-            let hint = format!("`chmod 600 {quoted}`");
-            Err(CliError::key(problem).hint(hint))
-        }
+        Ok(Some(mode)) => Err(readable(&shown, mode)),
         Err(problem) => {
             let action = format!("cannot read {shown}");
             Err(CliError::io(Kind::Key, action, &problem))
         }
     }
+}
+
+/// Returns the error for a key that others can read.
+fn readable(shown: &str, mode: u32) -> CliError {
+    let quoted = escape::shell_path(shown);
+    let mode = format!("mode {mode:04o}");
+    let problem = format!("others can read the key in {shown} ({mode})");
+    let hint = format!("`chmod 600 {quoted}`");
+    CliError::key(problem).hint(hint)
 }
