@@ -72,14 +72,18 @@ impl<'a> Job<'a> {
     /// Starts a run in the journal.
     fn begin(&mut self, client: &Client) -> Result<()> {
         let context = self.context;
+        let input = &self.input;
         let base_url = address(context, client);
-        let corrected = corrected_rows(&self.input, self.journal.state(), Some(&base_url))?;
-        self.files.check_own(self.journal.state())?;
-        self.journal.resize(self.input.rows().len());
+        let state = self.journal.state();
+        let corrected = corrected_rows(input, state, Some(&base_url))?;
+        self.files.check_own(state)?;
+        self.journal.resize(input.rows().len());
+        let state = self.journal.state();
         let action = self.unknown.action();
-        report_journal(context, &self.input, self.journal.state(), action)?;
-        if self.journal_path.is_none() && !context.settings().is_mock() {
-            let name = self.input.kind();
+        report_journal(context, input, state, action)?;
+        let is_mock = context.settings().is_mock();
+        if self.journal_path.is_none() && !is_mock {
+            let name = input.kind();
             let text = format!("no journal for {name}: an interrupted run cannot continue");
             context.ui().note(&text);
         }
@@ -101,49 +105,47 @@ impl<'a> Job<'a> {
         signals: &mut Signals,
     ) -> Result<()> {
         let context = self.context;
-        let is_unknown = !self.journal.state().unknown().is_empty();
-        if is_unknown && self.unknown.action() == UnknownAction::Check {
-            tokio::select! {
+        let input = &self.input;
+        let journal = &mut self.journal;
+        let is_unknown = !journal.state().unknown().is_empty();
+        let action = self.unknown.action();
+        if is_unknown && action == UnknownAction::Check {
+            let checked = check(context, client, input, journal);
+            self.doubt = tokio::select! {
                 biased;
                 Some(signal) = signals.next() => return Err(signal.into()),
-                doubt = check(context, client, &self.input, &mut self.journal) => self.doubt = doubt?,
+                doubt = checked => doubt?,
             }
         }
         if self.unknown.accepts_uncertain() {
-            accept(context, &mut self.journal)?;
+            accept(context, journal)?;
         }
-        if is_unknown && self.unknown.action() == UnknownAction::Retry {
-            self.retry()?;
+        if is_unknown && action == UnknownAction::Retry {
+            retry(context, journal)?;
         }
-        report::nothing_to_send(context, &self.input, self.journal.state());
+        report::nothing_to_send(context, input, journal.state());
         let pace = Pace::new(pace);
-        let sender = Sender::new(context, client, &self.input, &mut self.journal, pace);
+        let sender = Sender::new(context, client, input, journal, pace);
         sender.run(signals).await
-    }
-
-    /// Sends unknown rows again.
-    fn retry(&mut self) -> Result<()> {
-        let unknown = self.journal.state().unknown();
-        let rows = plural(unknown.len(), "unknown row", "unknown rows");
-        let pets = plural(unknown.len(), "pet", "pets");
-        let text = format!("sending {rows} again; up to {pets} may exist twice");
-        self.context.ui().warning(&text, None);
-        self.journal.write(vec![Record::Retry(unknown)])
     }
 
     /// Writes the files of rows, prints the summary, and returns the result of the run.
     fn finish(self, sent: Result<()>, output: Output) -> Result<()> {
         let context = self.context;
-        context.ui().set_progress(None);
-        context.ui().set_activity(None);
+        let ui = context.ui();
+        ui.set_progress(None);
+        ui.set_activity(None);
         if self.journal.is_removed() {
             let text =
                 "the journal was removed during the import; another run sends all rows again";
-            context.ui().warning(text, None);
+            ui.warning(text, None);
         }
+        let input = &self.input;
         let state = self.journal.state();
-        let unwritten = self.files.write(&self.input, state, context.system());
-        let summary = Summary::new(&self.input, state, self.journal_path.as_deref(), self.files);
+        let system = context.system();
+        let unwritten = self.files.write(input, state, system);
+        let path = self.journal_path.as_deref();
+        let summary = Summary::new(input, state, path, self.files);
         summary.print(context, output)?;
         let result = match sent {
             Ok(()) => summary.leftovers(context, self.doubt),
@@ -154,52 +156,66 @@ impl<'a> Job<'a> {
 }
 
 impl Job<'_> {
-    /// Returns the error of a run that ended early, with the command that continues.
+    /// Returns the error of a run that ended early, with what was done and how to continue.
     fn stopped(&self, stop: CliError) -> CliError {
-        let checks_unknown = self.unknown.action() == UnknownAction::Check;
+        match stop {
+            CliError::Failure(failure) => {
+                let failure = self.ended(*failure);
+                failure.into()
+            }
+            CliError::Client(error) => self.failed(&error).into(),
+            CliError::Silent(code) => CliError::Silent(code),
+        }
+    }
+
+    /// Returns how many rows are done: `12 of 30 rows`.
+    fn progress(&self) -> String {
+        let action = self.unknown.action();
+        let checks_unknown = action == UnknownAction::Check;
         let state = self.journal.state();
-        let progress = report::progress(&self.input, state, checks_unknown);
+        report::progress(&self.input, state, checks_unknown)
+    }
+
+    /// Returns the hint that continues the run, if it has a journal.
+    fn resume(&self) -> Option<String> {
+        self.journal_path.as_ref()?;
         // The hint must not repeat `--unknown retry`, which could send rows twice.
         let change = match self.unknown.action() {
             UnknownAction::Check => Change::Check,
             UnknownAction::Skip | UnknownAction::Retry => Change::Continue,
         };
-        let resume = self.resume(change);
-        let failure = match stop {
-            CliError::Failure(mut failure) => {
-                match failure.kind {
-                    Kind::Interrupted | Kind::Terminated => {
-                        failure.message = format!("{} after {progress}", failure.message);
-                        failure.hint = resume;
-                    }
-                    _ => failure.list.extend(self.unwritten()),
-                }
-                *failure
-            }
-            CliError::Client(error) => self.failed(&error, &progress, resume),
-            CliError::Silent(code) => return CliError::Silent(code),
-        };
-        CliError::Failure(Box::new(failure))
-    }
-
-    /// Returns the hint that continues the run, if it has a journal.
-    fn resume(&self, change: Change) -> Option<String> {
-        self.journal_path.as_ref()?;
         let command = typed(self.context.args(), change);
         Some(format!("`{command}` continues"))
     }
 
+    /// Describes a signal, or a failure of the program, that ended the run.
+    fn ended(&self, mut failure: Failure) -> Failure {
+        let message = &failure.message;
+        match failure.kind {
+            Kind::Interrupted | Kind::Terminated => {
+                let progress = self.progress();
+                failure.message = format!("{message} after {progress}");
+                failure.hint = self.resume();
+            }
+            _ => failure.list.extend(self.unwritten()),
+        }
+        failure
+    }
+
     /// Describes the error of a request that ended the run.
-    fn failed(&self, error: &Error, progress: &str, resume: Option<String>) -> Failure {
-        let mut failure = self.context.connector().explain_client(error);
+    fn failed(&self, error: &Error) -> Failure {
+        let connector = self.context.connector();
+        let mut failure = connector.explain_client(error);
+        let progress = self.progress();
+        let message = &failure.message;
         if let Some(blocked) = error.blocked() {
             let longer = wait_option(blocked.remaining);
             let hint = format!("run the command again then, or now with `--max-wait {longer}`");
-            failure.message = format!("{progress} done; {}", failure.message);
+            failure.message = format!("{progress} done; {message}");
             failure.hint = Some(hint);
         } else if failure.hint.is_none() || failure.kind != Kind::Key {
-            failure.message = format!("stopped after {progress}: {}", failure.message);
-            failure.hint = resume.or(failure.hint);
+            failure.message = format!("stopped after {progress}: {message}");
+            failure.hint = self.resume().or(failure.hint);
         }
         failure
     }
@@ -215,6 +231,18 @@ impl Job<'_> {
             "{rows} not in the journal; `--unknown check` finds them"
         ))
     }
+}
+
+/// Sends unknown rows again.
+fn retry(context: &Context, journal: &mut Journal) -> Result<()> {
+    let unknown = journal.state().unknown();
+    let number = unknown.len();
+    let rows = plural(number, "unknown row", "unknown rows");
+    let pets = plural(number, "pet", "pets");
+    let text = format!("sending {rows} again; up to {pets} may exist twice");
+    context.ui().warning(&text, None);
+    let record = Record::Retry(unknown);
+    journal.write(vec![record])
 }
 
 /// Returns whether a file could not be written.
