@@ -52,17 +52,19 @@ fn is_known(name: &str) -> bool {
 
 /// Returns the field that a column with a similar name probably holds, if no column has its name.
 fn meant(header: &StringRecord, name: &str) -> Option<&'static str> {
-    let missing = FIELDS
-        .into_iter()
-        .filter(|field| column(header, field).is_none());
+    let mut missing = Vec::new();
+    for field in FIELDS {
+        if column(header, field).is_none() {
+            missing.push(field);
+        }
+    }
     similar(name, missing)
 }
 
 /// Returns the separator of a header without commas.
 fn other_separator(first: &str) -> Option<char> {
-    [';', '|']
-        .into_iter()
-        .find(|other| separates(first, *other))
+    let mut others = [';', '|'].into_iter();
+    others.find(|other| separates(first, *other))
 }
 
 /// Returns whether a separator leads to a name that is like that of a column.
@@ -72,6 +74,28 @@ fn separates(first: &str, other: char) -> bool {
 
 fn is_like_field(name: &str) -> bool {
     is_known(name) || similar(name, FIELDS).is_some()
+}
+
+fn is_repeated(header: &StringRecord, name: &str) -> bool {
+    let mut same = header.iter().filter(|other| *other == name);
+    same.nth(1).is_some()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn unreadable(error: csv::Error) -> CliError {
+    CliError::input(error.to_string())
+}
+
+/// Returns the text from the start of a record.
+fn rest_from<'t>(record: &StringRecord, text: &'t str) -> &'t str {
+    let start = match record.position() {
+        Some(position) => position.byte(),
+        None => 0,
+    };
+    let start = usize::try_from(start).unwrap_or(0);
+    let rest = text.get(start..).unwrap_or_default();
+    // Empty lines that the reader skipped may follow the position.
+    rest.trim_start_matches(['\r', '\n'])
 }
 
 impl<'n> Checker<'n> {
@@ -98,9 +122,12 @@ impl<'n> Checker<'n> {
     }
 
     fn ignore(&mut self, name: &str) {
-        let is_known = IGNORED.contains(&name) || OWN.contains(&name);
-        if !is_known && !self.ignored.iter().any(|known| known == name) {
-            self.ignored.push(name.to_owned());
+        if IGNORED.contains(&name) || OWN.contains(&name) {
+            return;
+        }
+        let name = name.to_owned();
+        if !self.ignored.contains(&name) {
+            self.ignored.push(name);
         }
     }
 
@@ -110,39 +137,43 @@ impl<'n> Checker<'n> {
             .delimiter(delimiter)
             .flexible(true)
             .from_reader(text.as_bytes());
-        let unreadable = |error: csv::Error| CliError::input(error.to_string());
-        let header = reader.headers().map_err(unreadable)?.clone();
+        let header = reader.headers().map_err(unreadable)?;
         if header.is_empty() {
             return Ok(());
         }
-        let header = self.mapped(&header)?;
-        let line = self.line(text.find(first).unwrap_or(0));
+        let header = self.mapped(header)?;
+        let start = text.find(first).unwrap_or(0);
+        let line = self.line(start);
         let columns = self.columns(&header, line, first)?;
+        let expected = header.len();
         let mut record = StringRecord::new();
         while reader.read_record(&mut record).map_err(unreadable)? {
-            let position = record.position().map_or(0, csv::Position::byte);
-            let rest = text
-                .get(usize::try_from(position).unwrap_or(0)..)
-                .unwrap_or_default();
-            // Empty lines that the reader skipped may follow the position.
-            let raw = rest.trim_start_matches(['\r', '\n']);
+            let raw = rest_from(&record, text);
             let line = self.line(text.len() - raw.len());
-            if record.len() == header.len() {
-                self.row(Place::Line(line), columns.cells(&record));
+            let place = Place::Line(line);
+            let found = record.len();
+            if found == expected {
+                let cells = columns.cells(&record);
+                self.row(place, cells);
                 continue;
             }
-            let is_last = reader.position().byte() == text.len() as u64;
-            if is_last && raw.matches('"').count() % 2 == 1 {
-                let problem = format!("line {line}: a quote is never closed");
-                let hint = "close it; a quote inside a value is written `\"\"`";
-                return Err(self.error(problem).hint(hint));
+            let end = reader.position().byte();
+            let is_last = end == text.len() as u64;
+            let quotes = raw.matches('"').count();
+            if is_last && quotes % 2 == 1 {
+                return Err(self.open_quote(line));
             }
-            let (found, expected) = (record.len(), header.len());
             let values = if found == 1 { "value" } else { "values" };
             let problem = format!("{found} {values}; the header has {expected}");
-            self.fault(Place::Line(line), problem);
+            self.fault(place, problem);
         }
         Ok(())
+    }
+
+    fn open_quote(&self, line: usize) -> CliError {
+        let problem = format!("line {line}: a quote is never closed");
+        let hint = "close it; a quote inside a value is written `\"\"`";
+        self.error(problem).hint(hint)
     }
 
     /// Returns the header with the names of fields for the columns that `--map` names.
@@ -168,11 +199,12 @@ impl<'n> Checker<'n> {
             self.check_column(header, name)?;
         }
         for field in [NAME, CATEGORY] {
-            if column(header, field).is_none() {
-                let hint = "add it, or name the column that holds it with `--map COLUMN=FIELD`";
-                let error = self.error(format!("has no column `{field}`"));
-                return Err(error.hint(hint));
+            if column(header, field).is_some() {
+                continue;
             }
+            let problem = format!("has no column `{field}`");
+            let hint = "add it, or name the column that holds it with `--map COLUMN=FIELD`";
+            return Err(self.error(problem).hint(hint));
         }
         Ok(Columns::of(header))
     }
@@ -205,15 +237,17 @@ impl<'n> Checker<'n> {
     /// Refuses a column that occurs twice or is mistyped, and ignores an unknown one.
     fn check_column(&mut self, header: &StringRecord, name: &str) -> Result<()> {
         if is_known(name) {
-            let times = header.iter().filter(|other| *other == name).count();
-            if FIELDS.contains(&name) && times > 1 {
-                return Err(self.error(format!("has two columns `{name}`")));
+            let is_field = FIELDS.contains(&name);
+            if is_field && is_repeated(header, name) {
+                let problem = format!("has two columns `{name}`");
+                return Err(self.error(problem));
             }
             return Ok(());
         }
         match meant(header, name) {
             Some(meant) => {
-                let problem = format!("has an unknown column `{}`", shorten(name));
+                let short = shorten(name);
+                let problem = format!("has an unknown column `{short}`");
                 let hint = format!("did you mean `{meant}`? `--map '{name}={meant}'` reads it");
                 Err(self.error(problem).hint(hint))
             }
@@ -230,9 +264,11 @@ impl<'n> Checker<'n> {
             Err(error) => return Err(self.not_json(&error)),
         };
         let mut lines = Vec::new();
+        let beginning = text.as_ptr() as usize;
         for value in &values {
-            let start = value.get().as_ptr() as usize - text.as_ptr() as usize;
-            lines.push(self.line(start));
+            let start = value.get().as_ptr() as usize;
+            let line = self.line(start - beginning);
+            lines.push(line);
         }
         let have_own_lines = lines.is_sorted_by(|before, after| before < after);
         for (index, value) in values.into_iter().enumerate() {
@@ -280,7 +316,8 @@ impl<'n> Checker<'n> {
             match similar(other, FIELDS) {
                 Some(meant) => {
                     let problem = format!("unknown; did you mean `{meant}`?");
-                    let fault = Fault::new(place, Some(&shorten(other)), problem);
+                    let name = shorten(other);
+                    let fault = Fault::new(place, Some(&name), problem);
                     self.faults.push(fault);
                 }
                 None => self.ignore(other),
@@ -295,7 +332,8 @@ impl<'n> Checker<'n> {
             Ok(pet) => pet,
             Err(wrong) => {
                 for WrongField { field, problem } in wrong {
-                    self.faults.push(Fault::new(place, Some(field), problem));
+                    let fault = Fault::new(place, Some(field), problem);
+                    self.faults.push(fault);
                 }
                 return;
             }
@@ -322,10 +360,14 @@ impl<'n> Checker<'n> {
             1 => format!("1 row of {name} is invalid; nothing was sent"),
             rows => format!("{rows} rows of {name} are invalid; nothing was sent"),
         };
-        let listed = self.faults.iter().take(MAX_LISTED);
-        let mut list: Vec<_> = listed.map(ToString::to_string).collect();
-        if let more @ 1.. = self.faults.len().saturating_sub(MAX_LISTED) {
-            list.push(format!("{more} more; --error-format json lists all"));
+        let mut list = Vec::new();
+        for fault in self.faults.iter().take(MAX_LISTED) {
+            list.push(fault.to_string());
+        }
+        let more = self.faults.len().saturating_sub(MAX_LISTED);
+        if more > 0 {
+            let rest = format!("{more} more; --error-format json lists all");
+            list.push(rest);
         }
         let mut error = CliError::input(message).list(list);
         if let CliError::Failure(failure) = &mut error {
