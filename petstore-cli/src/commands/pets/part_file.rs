@@ -60,18 +60,18 @@ pub(super) struct PartFile {
 impl PartFile {
     /// Opens the unfinished file of a target, or creates it.
     pub(super) fn open(target: &Path, system: &System) -> Result<Self> {
-        if target.metadata().is_ok_and(|data| !data.is_file()) {
-            let problem = format!("{} is not a file", system.shown(target));
-            let hint = match target.is_dir() {
-                true => "name a file in it",
-                false => "leave it out, and redirect the output: `petstore pets export > FILE`",
-            };
-            return Err(CliError::usage(problem).hint(hint));
+        if let Ok(data) = target.metadata()
+            && !data.is_file()
+        {
+            return Err(not_a_file(target, system));
         }
         // If the target is a link, the link stays.
-        let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
+        let target = match target.canonicalize() {
+            Ok(target) => target,
+            Err(_) => target.to_owned(),
+        };
         let part = beside(&target, "part");
-        let failed = |problem: io::Error| unwritable(&part, system, &problem);
+        let failed = |problem| unwritable(&part, system, &problem);
         loop {
             let file = File::options()
                 .read(true)
@@ -83,11 +83,11 @@ impl PartFile {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let target = system.shown(&target);
-                    let problem = format!("another command is exporting to {target}");
-                    return Err(CliError::usage(problem).hint("wait until it has ended"));
+                    return Err(busy(&target, system));
                 }
-                Err(TryLockError::Error(problem)) => return Err(failed(problem)),
+                Err(TryLockError::Error(problem)) => {
+                    return Err(failed(problem));
+                }
             }
             // Another command may have completed and renamed the file while it was opened here.
             if is_at(&file, &part).map_err(failed)? {
@@ -109,8 +109,13 @@ impl PartFile {
 
     /// Returns a handle for writing, which continues at the end.
     pub(super) fn writer(&self, system: &System) -> Result<File> {
-        let writer = self.file.try_clone();
-        writer.map_err(|problem| unwritable(&self.part, system, &problem))
+        match self.file.try_clone() {
+            Ok(writer) => Ok(writer),
+            Err(problem) => {
+                let error = unwritable(&self.part, system, &problem);
+                Err(error)
+            }
+        }
     }
 
     /// Returns where an interrupted export continues, and removes what was written after that
@@ -121,29 +126,46 @@ impl PartFile {
         base_url: &Url,
         system: &System,
     ) -> Result<Option<Mark>> {
-        let text = files::read(&self.mark, Kind::Input, system)?;
-        let mark: Option<Mark> = text.and_then(|text| serde_json::from_str(&text).ok());
-        let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
+        let failed = |problem| unwritable(&self.part, system, &problem);
         let size = self.file.metadata().map_err(failed)?.len();
-        let is_usable = |mark: &Mark| mark.size <= size && mark.next_page(base_url).is_some();
-        let mark = mark.filter(is_usable);
-        if let Some(mark) = &mark
-            && mark.selection != *selection
-        {
-            let part = system.shown(&self.part);
-            let problem = format!("{part} is the beginning of another export");
-            let hint = format!("`rm {part}` lets this one start");
-            return Err(CliError::usage(problem).hint(hint));
+        let mark = self.usable_mark(size, base_url, system)?;
+        let mut end = 0;
+        if let Some(mark) = &mark {
+            if mark.selection != *selection {
+                return Err(self.of_another_export(system));
+            }
+            end = mark.size;
         }
-        let size = mark.as_ref().map_or(0, |mark| mark.size);
-        self.file.set_len(size).map_err(failed)?;
-        self.file.seek(SeekFrom::Start(size)).map_err(failed)?;
+        self.file.set_len(end).map_err(failed)?;
+        let end = SeekFrom::Start(end);
+        self.file.seek(end).map_err(failed)?;
         Ok(mark)
+    }
+
+    /// Reads the mark, if it fits the size of the file and leads to the service's host.
+    fn usable_mark(&self, size: u64, base_url: &Url, system: &System) -> Result<Option<Mark>> {
+        let text = files::read(&self.mark, Kind::Input, system)?;
+        let text = text.unwrap_or_default();
+        let Ok(mark) = serde_json::from_str::<Mark>(&text) else {
+            return Ok(None);
+        };
+        let has_next = mark.next_page(base_url).is_some();
+        match has_next && mark.size <= size {
+            true => Ok(Some(mark)),
+            false => Ok(None),
+        }
+    }
+
+    fn of_another_export(&self, system: &System) -> CliError {
+        let part = system.shown(&self.part);
+        let problem = format!("{part} is the beginning of another export");
+        let hint = format!("`rm {part}` lets this one start");
+        CliError::usage(problem).hint(hint)
     }
 
     /// Records where to continue, after the rows before that place are safely on the disk.
     pub(super) fn save(&mut self, mut mark: Mark, system: &System) -> Result<()> {
-        let failed = |problem: io::Error| unwritable(&self.part, system, &problem);
+        let failed = |problem| unwritable(&self.part, system, &problem);
         mark.size = self.file.stream_position().map_err(failed)?;
         self.file.sync_data().map_err(failed)?;
         let text = serde_json::to_string(&mark).map_err(CliError::internal)?;
@@ -159,7 +181,7 @@ impl PartFile {
 
     /// Gives the complete file its final name.
     pub(super) fn complete(self, system: &System) -> Result<()> {
-        let failed = |problem: io::Error| unwritable(&self.target, system, &problem);
+        let failed = |problem| unwritable(&self.target, system, &problem);
         self.file.sync_all().map_err(failed)?;
         self.remove_marks().map_err(failed)?;
         std::fs::rename(&self.part, &self.target).map_err(failed)
@@ -184,6 +206,23 @@ fn beside(target: &Path, what: &str) -> PathBuf {
     path.push(".petstore-");
     path.push(what);
     path.into()
+}
+
+fn not_a_file(target: &Path, system: &System) -> CliError {
+    let shown = system.shown(target);
+    let problem = format!("{shown} is not a file");
+    let hint = match target.is_dir() {
+        true => "name a file in it",
+        false => "leave it out, and redirect the output: `petstore pets export > FILE`",
+    };
+    CliError::usage(problem).hint(hint)
+}
+
+fn busy(target: &Path, system: &System) -> CliError {
+    let target = system.shown(target);
+    let problem = format!("another command is exporting to {target}");
+    let hint = "wait until it has ended";
+    CliError::usage(problem).hint(hint)
 }
 
 fn unwritable(path: &Path, system: &System, problem: &io::Error) -> CliError {
