@@ -66,7 +66,7 @@ pub(super) fn shortened(text: &str) -> String {
 /// Returns a cause and the error that it wraps, if it is an `io::Error`.
 #[cfg(feature = "native-tls")]
 pub(super) fn with_inner(cause: &Cause) -> impl Iterator<Item = &Cause> {
-    std::iter::successors(Some(cause), |outer| inner(outer))
+    std::iter::successors(Some(cause), |outer| inner(*outer))
 }
 
 #[cfg(feature = "native-tls")]
