@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use petstore_client::Error as ClientError;
+use petstore_client::Error;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -68,7 +68,7 @@ pub(crate) enum CliError {
     /// An error of the program.
     Failure(Box<Failure>),
     /// An error of a request. Its message is created when it is printed.
-    Client(Box<ClientError>),
+    Client(Box<Error>),
     /// An exit code without a message, because the message was already printed, or the reader
     /// closed the pipe.
     Silent(u8),
@@ -162,8 +162,8 @@ impl From<Failure> for CliError {
     }
 }
 
-impl From<ClientError> for CliError {
-    fn from(error: ClientError) -> Self {
+impl From<Error> for CliError {
+    fn from(error: Error) -> Self {
         Self::Client(Box::new(error))
     }
 }

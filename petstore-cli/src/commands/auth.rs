@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use petstore_client::{Client, Error as ClientError, Url};
+use petstore_client::{Client, Error, Url};
 use serde_json::json;
 
 use crate::context::Context;
@@ -109,12 +109,12 @@ fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url> {
 }
 
 /// Checks whether the service accepts the key.
-async fn check(client: &Client) -> Result<(), ClientError> {
+async fn check(client: &Client) -> Result<(), Error> {
     client.pets().list().limit(1).await?;
     Ok(())
 }
 
-fn not_stored(connector: &Connector, error: &ClientError) -> CliError {
+fn not_stored(connector: &Connector, error: &Error) -> CliError {
     let mut failure = connector.explain_client(error);
     failure.message += "; nothing was stored";
     // The hints to a 404 and a 401 stay: they say what is wrong with the base URL or the key.

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use petstore_client::rate_limit::SharedStatus;
-use petstore_client::{Client, Error as ClientError, RequestOptions, Url};
+use petstore_client::{Client, Error, RequestOptions, Url};
 
 use self::explain::Explainer;
 use self::places::Places;
@@ -254,7 +254,7 @@ impl Connector {
     }
 
     /// Returns the message of a request's error.
-    pub(crate) fn explain_client(&self, error: &ClientError) -> Failure {
+    pub(crate) fn explain_client(&self, error: &Error) -> Failure {
         self.last().explainer.client(error)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use petstore_client::events::{Attempt, Event, Finished, Received, Retrying, Waiting};
 use petstore_client::rate_limit::{Blocked, SharedStatus, WaitReason};
-use petstore_client::{Bytes, Deprecation, Error as ClientError};
+use petstore_client::{Bytes, Deprecation, Error};
 use tokio::time::Instant;
 
 use super::purpose::Purpose;
@@ -205,7 +205,7 @@ pub(super) fn shared_store(ui: &Ui, store: &SharedStatus, fix: Option<&str>) {
     ui.warning(&text, fix.or(Some("`petstore doctor` checks the store")));
 }
 
-fn cause(error: &ClientError) -> String {
+fn cause(error: &Error) -> String {
     match error.status() {
         Some(status) => format!("{} from the service", status.as_u16()),
         None if error.is_connect() => "no connection".to_owned(),
