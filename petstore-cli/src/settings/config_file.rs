@@ -137,7 +137,7 @@ impl ConfigFile {
 }
 
 pub(crate) fn no_folder() -> CliError {
-    let problem = "there is no folder for the configuration";
+    let problem = "cannot find the folder of config.toml";
     let hint = "set HOME or XDG_CONFIG_HOME; variables such as PETSTORE_BASE_URL need no folder";
     CliError::config(problem).hint(hint)
 }
