@@ -2,7 +2,6 @@
 //! code for them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::{read, root};
 
@@ -59,44 +58,52 @@ fn the_page_about_the_limiter_names_tests_and_files_that_exist() {
     assert!(read(".github/CONTRIBUTING.md").contains("(LIMITER.md)"));
 }
 
-/// The packages that a client with these features needs.
-fn dependencies(features: &str) -> String {
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "tree",
-            "--offline",
-            "--locked",
-            "--package",
-            "petstore-client",
-        ])
-        .args([
-            "--edges",
-            "normal",
-            "--prefix",
-            "none",
-            "--no-default-features",
-        ])
-        .args(["--features", features])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let problem = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{problem}");
-    text
+/// The package that the sharing engine writes its record with.
+const FORMAT: &str = "postcard";
+
+/// Whether a feature of the client compiles the sharing engine, according to its manifest.
+fn shares_limits(manifest: &str, feature: &str) -> bool {
+    let start = format!("{feature} = [");
+    let mut lines = manifest.lines();
+    let parts = lines.find_map(|line| line.strip_prefix(&start)).unwrap();
+    let mut names = parts.split('"').skip(1).step_by(2);
+    feature == "shared-limits" || names.any(|name| is_feature(manifest, name))
 }
 
+fn is_feature(manifest: &str, name: &str) -> bool {
+    manifest.contains(&format!("\n{name} = [")) && shares_limits(manifest, name)
+}
+
+/// `cargo tree` would need packages that no build downloads.
 #[test]
 fn a_program_without_shared_limits_lacks_the_sharing_engine() {
-    let has_postcard = |features| {
-        dependencies(features)
-            .lines()
-            .any(|line| line.starts_with("postcard "))
-    };
-    assert!(!has_postcard("rustls,test-util"));
-    for features in ["shared-limits", "file-store", "redis"] {
-        assert!(has_postcard(features), "{features}");
+    let manifest = read("petstore-client/Cargo.toml");
+    for (feature, shares) in [
+        ("default", false),
+        ("rustls", false),
+        ("test-util", false),
+        ("shared-limits", true),
+        ("file-store", true),
+        ("redis", true),
+    ] {
+        assert_eq!(shares_limits(&manifest, feature), shares, "{feature}");
     }
+    let (normal, _) = manifest.split_once("[dev-dependencies]").unwrap();
+    let optional = format!("\n{FORMAT} = {{ workspace = true, optional = true }}\n");
+    assert!(normal.contains(&optional));
+    let enabled_by: Vec<_> = normal
+        .lines()
+        .filter(|line| line.contains(&format!("\"dep:{FORMAT}\"")))
+        .collect();
+    assert_eq!(enabled_by.len(), 1, "{enabled_by:?}");
+    assert!(enabled_by[0].starts_with("shared-limits = ["));
+    let lock = read("Cargo.lock");
+    let users: Vec<_> = lock
+        .split("[[package]]")
+        .filter(|package| package.contains(&format!("\n \"{FORMAT}\",\n")))
+        .filter_map(|package| package.lines().nth(1))
+        .collect();
+    assert_eq!(users, ["name = \"petstore-client\""]);
     let map = read("petstore-client/src/rate_limit/mod.rs");
     let guard = "#[cfg(feature = \"shared-limits\")]\npub(crate) mod shared;";
     assert!(map.contains(guard), "the folder `shared` has one condition");
