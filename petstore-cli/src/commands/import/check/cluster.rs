@@ -66,37 +66,62 @@ impl Cluster {
 
     /// Pairs as many rows as possible with a pet that has their content.
     pub(super) fn pair(&mut self, contents: &[NewPet], shapes: &HashSet<Vec<String>>) {
-        let sent: Vec<Content> = contents.iter().map(content).collect();
-        let used: BTreeSet<usize> = self.rows.iter().map(|row| row.content).collect();
-        self.rest = self.pets.iter().map(|pet| pet.id).collect();
-        if used.len() > 1 {
+        let sent = self.sent(contents);
+        for pet in &self.pets {
+            self.rest.insert(pet.id);
+        }
+        if sent.len() > 1 {
             // Exact matches come first: a row without a status fits a pet with any status, and must
             // not take the pet of a row with that status.
-            for content in &used {
-                self.pair_content(*content, |pet| pet.content == sent[*content]);
+            for (index, sent) in &sent {
+                self.pair_content(*index, |pet| pet.content == *sent);
             }
         }
-        for content in &used {
-            self.pair_content(*content, |pet| {
-                is_equal(&sent[*content], &pet.content, shapes)
-            });
+        for (index, sent) in &sent {
+            self.pair_content(*index, |pet| is_equal(sent, &pet.content, shapes));
         }
-        let is_shared = self.pets.iter().any(|pet| {
-            let fits = |content: &&usize| is_equal(&sent[**content], &pet.content, shapes);
-            used.iter().filter(fits).count() > 1
-        });
         let is_perfect = self.pairs.len() == self.rows.len() && self.rest.is_empty();
-        self.is_ambiguous = is_shared && !is_perfect;
+        self.is_ambiguous = !is_perfect && self.shares_pets(&sent, shapes);
+    }
+
+    /// Returns what was sent for the rows, by the index of the content.
+    fn sent(&self, contents: &[NewPet]) -> BTreeMap<usize, Content> {
+        let mut sent = BTreeMap::new();
+        for row in &self.rows {
+            let index = row.content;
+            sent.entry(index)
+                .or_insert_with(|| content(&contents[index]));
+        }
+        sent
+    }
+
+    /// Returns whether a pet fits rows with different contents.
+    fn shares_pets(&self, sent: &BTreeMap<usize, Content>, shapes: &HashSet<Vec<String>>) -> bool {
+        for pet in &self.pets {
+            let mut fitting = 0;
+            for sent in sent.values() {
+                if is_equal(sent, &pet.content, shapes) {
+                    fitting += 1;
+                }
+            }
+            if fitting > 1 {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the pets that no row has.
     pub(super) fn take_rest(&mut self) -> Vec<Listed> {
-        let is_rest = |pet: &&mut Listed| self.rest.contains(&pet.id);
         let mut rest = Vec::new();
-        for pet in self.pets.iter_mut().filter(is_rest) {
+        for pet in &mut self.pets {
+            if !self.rest.contains(&pet.id) {
+                continue;
+            }
+            let content = std::mem::take(&mut pet.content);
             rest.push(Listed {
                 id: pet.id,
-                content: std::mem::take(&mut pet.content),
+                content,
             });
         }
         rest
@@ -105,18 +130,19 @@ impl Cluster {
     /// Records a pet that no row has, if it has what was sent for one of the rows. Fields that the
     /// service may have added do not count: the pet need not be the row's, but it may be.
     pub(super) fn add_elsewhere(&mut self, pet: &Listed, contents: &[NewPet]) {
-        let used: BTreeSet<usize> = self.rows.iter().map(|row| row.content).collect();
-        let mut sent = used.iter().map(|used| content(&contents[*used]));
-        if sent.any(|sent| has_all(&sent, &pet.content)) {
-            self.elsewhere.push(pet.id);
+        for sent in self.sent(contents).values() {
+            if has_all(sent, &pet.content) {
+                self.elsewhere.push(pet.id);
+                return;
+            }
         }
     }
 
     /// Pairs the rows that have this content with pets that fit. Each pet goes to the row whose
     /// window ends first.
     fn pair_content(&mut self, content: usize, fits: impl Fn(&Listed) -> bool) {
-        let is_open = |row: &&Unknown| row.content == content && !self.pairs.contains_key(&row.row);
-        let mut rows = self.rows.iter().filter(is_open).peekable();
+        let rows = self.unpaired(content);
+        let mut rows = rows.into_iter().peekable();
         let mut open = BinaryHeap::new();
         let mut pairs = Vec::new();
         for pet in &self.pets {
@@ -139,12 +165,29 @@ impl Cluster {
         }
     }
 
+    /// Returns the rows with this content and no pet.
+    fn unpaired(&self, content: usize) -> Vec<Unknown> {
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            if row.content == content && !self.pairs.contains_key(&row.row) {
+                rows.push(*row);
+            }
+        }
+        rows
+    }
+
     /// Returns the pets that may belong to a row.
     pub(super) fn candidates(&self, row: &Unknown) -> Vec<i64> {
-        let first = self.pets.partition_point(|pet| pet.id < row.window.first());
-        let inside = self.pets[first..].iter().map(|pet| pet.id);
-        let inside = inside.take_while(|id| *id <= row.window.last());
-        let all: BTreeSet<_> = inside.chain(self.elsewhere.iter().copied()).collect();
+        let (start, end) = (row.window.first(), row.window.last());
+        let first = self.pets.partition_point(|pet| pet.id < start);
+        let mut all = BTreeSet::new();
+        for pet in &self.pets[first..] {
+            if pet.id > end {
+                break;
+            }
+            all.insert(pet.id);
+        }
+        all.extend(&self.elsewhere);
         all.into_iter().take(MAX_NAMED).collect()
     }
 
@@ -156,14 +199,23 @@ impl Cluster {
 }
 
 pub(super) fn has_any(ids: &BTreeSet<i64>, window: IdWindow) -> bool {
+    let (first, last) = (window.first(), window.last());
     // The window between two neighbouring ids is empty, and `range` panics on an empty range.
-    window.first() <= window.last() && ids.range(window.first()..=window.last()).next().is_some()
+    if first > last {
+        return false;
+    }
+    let mut inside = ids.range(first..=last);
+    inside.next().is_some()
 }
 
 /// Returns whether a pet has all fields that were sent.
 fn has_all(sent: &Content, listed: &Content) -> bool {
-    let is_same = |(name, value): (&String, &Value)| listed.get(name) == Some(value);
-    sent.iter().all(is_same)
+    for (name, value) in sent {
+        if listed.get(name) != Some(value) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Returns whether a pet has the content that was sent. The service may set a status if none was
@@ -172,8 +224,13 @@ pub(super) fn is_equal(sent: &Content, listed: &Content, shapes: &HashSet<Vec<St
     if !has_all(sent, listed) {
         return false;
     }
-    let mut added = listed.keys().filter(|name| !sent.contains_key(*name));
-    added.all(|name| name == "status") || shapes.contains(&names(listed))
+    for name in listed.keys() {
+        let is_added = !sent.contains_key(name);
+        if is_added && name != "status" {
+            return shapes.contains(&names(listed));
+        }
+    }
+    true
 }
 
 /// Returns all fields of a pet except its id. They come from the serialized pet, so that none can
