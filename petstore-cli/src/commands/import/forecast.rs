@@ -27,6 +27,29 @@ struct Window {
 }
 
 impl Window {
+    /// Returns what is left of a quota, if it is known.
+    fn of(quota: Quota, period: Duration, limits: &RateLimits, now: SystemTime) -> Option<Self> {
+        if let Some(window) = find(&limits.windows, quota) {
+            let reset = window.reset.duration_since(now);
+            return Some(Self {
+                quota,
+                limit: window.limit,
+                remaining: window.remaining,
+                reset: reset.unwrap_or_default(),
+                period,
+            });
+        }
+        // Its reset has passed, so the next request begins a full one.
+        let ended = find(&limits.ended, quota)?;
+        Some(Self {
+            quota,
+            limit: ended.limit,
+            remaining: ended.limit,
+            reset: period,
+            period,
+        })
+    }
+
     /// Returns the wait before the last of a number of requests.
     fn wait(&self, requests: u64) -> Duration {
         let beyond = requests.saturating_sub(self.remaining);
@@ -52,8 +75,16 @@ impl Window {
             return Some(first);
         }
         let has_next = requests > self.remaining.saturating_add(self.limit);
-        (has_next && next_wait > max_wait).then(|| self.reset + full)
+        if has_next && next_wait > max_wait {
+            return Some(self.reset + full);
+        }
+        None
     }
+}
+
+fn find(windows: &[QuotaWindow], quota: Quota) -> Option<&QuotaWindow> {
+    let mut windows = windows.iter();
+    windows.find(|window| window.quota == quota)
 }
 
 /// The known quotas of a key.
@@ -66,27 +97,7 @@ pub(super) struct Quotas {
 
 impl Quotas {
     pub(super) fn new(limits: &RateLimits, now: SystemTime) -> Self {
-        let window = |quota, period| {
-            let is_quota = |window: &&QuotaWindow| window.quota == quota;
-            if let Some(window) = limits.windows.iter().find(is_quota) {
-                return Some(Window {
-                    quota,
-                    limit: window.limit,
-                    remaining: window.remaining,
-                    reset: window.reset.duration_since(now).unwrap_or_default(),
-                    period,
-                });
-            }
-            // Its reset has passed, so the next request begins a full one.
-            let ended = limits.ended.iter().find(is_quota)?;
-            Some(Window {
-                quota,
-                limit: ended.limit,
-                remaining: ended.limit,
-                reset: period,
-                period,
-            })
-        };
+        let window = |quota, period| Window::of(quota, period, limits, now);
         Self {
             minute: window(Quota::Minute, MINUTE),
             hour: window(Quota::Hour, HOUR),
@@ -96,20 +107,19 @@ impl Quotas {
 
     /// Returns what is left: `57 of 60 left this minute, 940 of 1,000 left today`.
     pub(super) fn text(&self) -> String {
-        let text = |window: Window, period| {
-            format!(
-                "{} of {} left {period}",
-                count(window.remaining),
-                count(window.limit)
-            )
-        };
-        let mut parts = Vec::new();
-        for (window, period) in [
+        let windows = [
             (self.minute, "this minute"),
             (self.hour, "this hour"),
             (self.day, "today"),
-        ] {
-            parts.extend(window.map(|window| text(window, period)));
+        ];
+        let mut parts = Vec::new();
+        for (window, period) in windows {
+            let Some(window) = window else {
+                continue;
+            };
+            let remaining = count(window.remaining);
+            let limit = count(window.limit);
+            parts.push(format!("{remaining} of {limit} left {period}"));
         }
         match (parts.is_empty(), self.day) {
             (true, _) => "not known".to_owned(),
@@ -121,15 +131,24 @@ impl Quotas {
     /// Returns the quota for which this number of requests waits longest, if any. Ignores the
     /// minute's quota.
     fn slowest(&self, requests: u64) -> Option<Window> {
-        let windows = [self.hour, self.day].into_iter().flatten();
-        let slow = windows.filter(|window| !window.wait(requests).is_zero());
-        slow.max_by_key(|window| window.wait(requests))
+        let mut slowest = None;
+        let mut longest = Duration::ZERO;
+        for window in [self.hour, self.day].into_iter().flatten() {
+            let wait = window.wait(requests);
+            if !wait.is_zero() && wait >= longest {
+                slowest = Some(window);
+                longest = wait;
+            }
+        }
+        slowest
     }
 
     /// Returns how long this number of requests waits for the minute's quota.
     fn minutes(&self, requests: u64) -> Duration {
-        self.minute
-            .map_or(Duration::ZERO, |window| window.wait(requests))
+        match self.minute {
+            Some(window) => window.wait(requests),
+            None => Duration::ZERO,
+        }
     }
 
     /// Estimates how long the rows take, if a quota is known.
@@ -239,11 +258,14 @@ impl Forecast {
         let at = |length| clock.minute(clock.now() + length);
         let end = match self.early_end(max_wait) {
             Some((quota, end)) => {
-                format!("{} ends {}", limit_name(BlockReason::Quota(quota)), at(end))
+                let name = limit_name(BlockReason::Quota(quota));
+                let end = at(end);
+                format!("{name} ends {end}")
             }
             None => format!("until {}", at(self.length)),
         };
-        format!("{} a minute, {end}", count(minute.limit))
+        let limit = count(minute.limit);
+        format!("{limit} a minute, {end}")
     }
 
     /// Returns the estimate for programs. `runEndsAt` is when a wait exceeds `--max-wait`, so that the

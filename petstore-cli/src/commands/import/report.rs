@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use anstyle::Style;
 use petstore_client::Client;
 use petstore_client::rate_limit::{BlockReason, Quota, RateLimits};
 use serde_json::{Value, json};
@@ -70,6 +71,16 @@ pub(super) fn nothing_to_send(context: &Context, input: &Input, state: &State) {
             text += &format!("; {name} was imported before ({at})");
         }
         context.ui().note(&text);
+    }
+}
+
+fn amount(number: usize, style: Style) -> Cell {
+    match number {
+        0 => Cell::new("0"),
+        number => {
+            let number = count(number);
+            Cell::new(number).styled(style)
+        }
     }
 }
 
@@ -148,16 +159,19 @@ impl<'a> Summary<'a> {
             left,
         } = self.state.totals();
         let all = plural(self.input.rows().len(), "row", "rows");
-        let mut text = format!("{} of {all} created", count(created));
-        for (rows, what) in [
+        let created = count(created);
+        let mut text = format!("{created} of {all} created");
+        let others = [
             (self.state.run().found, "found"),
             (rejected, "rejected"),
             (unknown - uncertain, "unknown"),
             (uncertain, "uncertain"),
             (left, "left"),
-        ] {
+        ];
+        for (rows, what) in others {
             if rows > 0 {
-                text += &format!(", {} {what}", count(rows));
+                let rows = count(rows);
+                text += &format!(", {rows} {what}");
             }
         }
         text
@@ -171,28 +185,40 @@ impl<'a> Summary<'a> {
             unknown,
         } = self.state.run();
         let total = self.state.totals();
-        let amount = |number: usize, style| match number {
-            0 => Cell::new("0"),
-            number => Cell::new(count(number)).styled(style),
-        };
         let none = || Cell::new("");
-        let row = |name: &str, run, total| vec![Cell::new(name), run, total];
-        let created = (amount(created, GREEN), amount(total.created, BOLD));
-        let mut rows = vec![row("created", created.0, created.1)];
+        let mut rows = Vec::new();
+        let mut row = |name, run, total| {
+            rows.push(vec![Cell::new(name), run, total]);
+        };
+        row(
+            "created",
+            amount(created, GREEN),
+            amount(total.created, BOLD),
+        );
         if found > 0 {
-            rows.push(row("found", amount(found, GREEN), none()));
+            row("found", amount(found, GREEN), none());
         }
-        let rejected = (amount(rejected, RED), amount(total.rejected, RED));
-        rows.push(row("rejected", rejected.0, rejected.1));
-        let total_unknown = amount(total.unknown - total.uncertain, YELLOW);
-        let unknown = (amount(unknown, YELLOW), total_unknown);
-        rows.push(row("unknown", unknown.0, unknown.1));
+        row(
+            "rejected",
+            amount(rejected, RED),
+            amount(total.rejected, RED),
+        );
+        let total_unknown = total.unknown - total.uncertain;
+        row(
+            "unknown",
+            amount(unknown, YELLOW),
+            amount(total_unknown, YELLOW),
+        );
         if total.uncertain > 0 {
-            rows.push(row("uncertain", none(), amount(total.uncertain, YELLOW)));
+            let uncertain = amount(total.uncertain, YELLOW);
+            row("uncertain", none(), uncertain);
         }
-        rows.push(row("left", none(), amount(total.left, YELLOW)));
-        let run = Head::new("THIS RUN").amount().dropped(1);
-        let head = vec![Head::new("ROWS"), run, Head::new("TOTAL").amount()];
+        row("left", none(), amount(total.left, YELLOW));
+        let head = vec![
+            Head::new("ROWS"),
+            Head::new("THIS RUN").amount().dropped(1),
+            Head::new("TOTAL").amount(),
+        ];
         Table::new(head, rows)
     }
 

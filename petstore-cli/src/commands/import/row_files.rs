@@ -1,6 +1,7 @@
 //! The files that an import writes: rejected, unknown and created rows.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -46,10 +47,10 @@ impl RowFiles {
             ("--unknown-file", &self.unknown_file),
             ("--created", &self.created),
         ];
-        let named = files
-            .into_iter()
-            .map(|(option, path)| Some((option, path.as_deref()?)));
-        named.flatten()
+        files.into_iter().filter_map(|(option, path)| {
+            let path = path.as_deref()?;
+            Some((option, path))
+        })
     }
 
     pub(super) fn paths(&self) -> Vec<PathBuf> {
@@ -63,22 +64,25 @@ impl RowFiles {
 
     /// Checks that the import writes different files, because otherwise one would replace another.
     pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<()> {
-        let journal = journal.map(|path| ("the journal".to_owned(), path));
-        let files = self
-            .named()
-            .map(|(option, path)| (format!("`{option}`"), path));
-        let mut seen: Vec<(String, PathBuf)> = Vec::new();
-        for (name, path) in journal.into_iter().chain(files) {
+        let mut files = Vec::new();
+        if let Some(path) = journal {
+            files.push(("the journal".to_owned(), path));
+        }
+        for (option, path) in self.named() {
+            files.push((format!("`{option}`"), path));
+        }
+        let mut seen = BTreeMap::new();
+        for (name, path) in files {
             if path.exists() && !path.is_file() {
                 continue;
             }
-            let path = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-            let path = path.map_err(CliError::internal)?;
-            if let Some((other, _)) = seen.iter().find(|(_, earlier)| *earlier == path) {
+            let path = full_path(path).map_err(CliError::internal)?;
+            if let Some(other) = seen.get(&path) {
                 let problem = format!("{other} and {name} are the same file");
-                return Err(CliError::usage(problem).hint("name a different file for each"));
+                let hint = "name a different file for each";
+                return Err(CliError::usage(problem).hint(hint));
             }
-            seen.push((name, path));
+            seen.insert(path, name);
         }
         Ok(())
     }
@@ -86,10 +90,9 @@ impl RowFiles {
     /// Checks that the files do not exist yet, or were written by an earlier run of this import.
     pub(super) fn check_own(&self, state: &State) -> Result<()> {
         for (option, path) in self.named() {
-            let file = std::fs::metadata(path);
-            let is_used = file.is_ok_and(|file| file.is_file() && file.len() > 0);
-            if is_used && !state.has_written(path) {
-                let problem = format!("{} exists and is not from this import", path.display());
+            if is_used(path) && !state.has_written(path) {
+                let shown = path.display();
+                let problem = format!("{shown} exists and is not from this import");
                 let hint = format!("name another file with `{option}`");
                 return Err(CliError::usage(problem).hint(hint));
             }
@@ -119,6 +122,22 @@ impl RowFiles {
             }
         }
         errors
+    }
+}
+
+/// Returns the path without links, also if the file does not exist yet.
+fn full_path(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::canonicalize(path) {
+        Ok(path) => Ok(path),
+        Err(_) => std::path::absolute(path),
+    }
+}
+
+/// Returns whether there is a file with content.
+fn is_used(path: &Path) -> bool {
+    match std::fs::metadata(path) {
+        Ok(file) => file.is_file() && file.len() > 0,
+        Err(_) => false,
     }
 }
 
