@@ -18,22 +18,28 @@ const MAX_PIPE_WAITS: u32 = 6_000;
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> Result<()> {
-    let failed = |problem| {
-        CliError::io(
-            Kind::Internal,
-            format!("cannot write {}", system.shown(path)),
-            &problem,
-        )
-    };
-    replace(path, content.as_ref()).map_err(failed)
+    let content = content.as_ref();
+    replace(path, content).map_err(|problem| not_written(path, system, &problem))
+}
+
+fn not_written(path: &Path, system: &System, problem: &io::Error) -> CliError {
+    let path = system.shown(path);
+    let action = format!("cannot write {path}");
+    CliError::io(Kind::Internal, action, problem)
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+    if let Ok(data) = std::fs::metadata(path)
+        && !data.is_file()
+    {
         return std::fs::write(path, content);
     }
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut file = NamedTempFile::new_in(create_folder(&path)?)?;
+    let path = match std::fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(_) => path.to_owned(),
+    };
+    let folder = create_folder(&path)?;
+    let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
@@ -42,10 +48,10 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Creates the folder of a file if it is missing.
 fn create_folder(path: &Path) -> io::Result<&Path> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -55,35 +61,39 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
 
 /// Locks a file for a change. Waits up to five seconds for other processes that hold the lock.
 pub(crate) async fn lock(path: &Path, system: &System) -> Result<File> {
-    let failed = |problem: io::Error| {
-        CliError::io(
-            Kind::Internal,
-            format!("cannot write {}", system.shown(path)),
-            &problem,
-        )
-    };
-    create_folder(path).map_err(failed)?;
-    let file = File::create(path.with_extension("lock")).map_err(failed)?;
+    match try_lock(path).await {
+        Ok(file) => Ok(file),
+        Err(problem) => Err(not_written(path, system, &problem)),
+    }
+}
+
+async fn try_lock(path: &Path) -> io::Result<File> {
+    const INTERVAL: Duration = Duration::from_millis(10);
+
+    create_folder(path)?;
+    let file = File::create(path.with_extension("lock"))?;
     for _ in 0..500 {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::Error(problem)) => return Err(failed(problem)),
-            Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(10)).await,
+            Err(TryLockError::Error(problem)) => return Err(problem),
+            Err(TryLockError::WouldBlock) => {
+                tokio::time::sleep(INTERVAL).await;
+            }
         }
     }
-    Err(failed(io::Error::other("another process changes it")))
+    Err(io::Error::other("another process changes it"))
 }
 
 /// Reads a file of up to a megabyte; `None` if it does not exist. An error gets the given kind.
 pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<String>> {
-    let failed = |problem| {
-        CliError::io(
-            kind,
-            format!("cannot read {}", system.shown(path)),
-            &problem,
-        )
-    };
-    text(path).map_err(failed)
+    match text(path) {
+        Ok(text) => Ok(text),
+        Err(problem) => {
+            let path = system.shown(path);
+            let action = format!("cannot read {path}");
+            Err(CliError::io(kind, action, &problem))
+        }
+    }
 }
 
 /// Opens a file. A pipe is opened at once, with or without a writer.
@@ -145,8 +155,10 @@ fn text(path: &Path) -> io::Result<Option<String>> {
     if bytes.len() as u64 > MAX_SIZE {
         return Err(io::Error::other("it is larger than 1 MiB"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))?;
-    Ok(Some(text))
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(io::Error::other("it is not UTF-8")),
+    }
 }
 
 /// Removes a file. Returns whether it existed.
@@ -166,7 +178,10 @@ pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
     let data = std::fs::metadata(path)?;
     let mode = data.permissions().mode() & 0o777;
     // A pipe from the shell (`<(…)`) is private, whatever its mode is.
-    Ok((data.is_file() && mode & 0o077 != 0).then_some(mode))
+    if data.is_file() && mode & 0o077 != 0 {
+        return Ok(Some(mode));
+    }
+    Ok(None)
 }
 
 /// On other systems, files below a user's folders are private.

@@ -94,18 +94,22 @@ impl GlobalArgs {
     pub(crate) fn of_mistyped(args: &[OsString]) -> Self {
         let mut options = Self::default();
         let mut before = "";
-        for arg in args
-            .iter()
-            .filter_map(|arg| arg.to_str())
-            .take_while(|arg| *arg != "--")
-        {
-            let (name, value) = arg.split_once('=').unwrap_or((before, arg));
-            if let Some(name) = ["error_format", "color"]
-                .into_iter()
-                .find(|it| flag(it) == name)
-            {
-                // A wrong value is ignored here: the message about the mistake matters more.
-                let _ = options.values.set(name, value);
+        for arg in args {
+            let Some(arg) = arg.to_str() else {
+                continue;
+            };
+            if arg == "--" {
+                break;
+            }
+            let (option, value) = match arg.split_once('=') {
+                Some(parts) => parts,
+                None => (before, arg),
+            };
+            for name in ["error_format", "color"] {
+                if flag(name) == option {
+                    // A wrong value is ignored here: the message about the mistake matters more.
+                    let _ = options.values.set(name, value);
+                }
             }
             before = arg;
         }
@@ -129,8 +133,9 @@ fn explain(arg: Arg) -> Arg {
         return arg;
     }
     let text = Values::explain(&name, &help);
+    let variable = variable(&name);
     arg.help(match text.strip_suffix(']') {
-        Some(text) => format!("{text}; {}]", variable(&name)),
-        None => format!("{text} [{}]", variable(&name)),
+        Some(text) => format!("{text}; {variable}]"),
+        None => format!("{text} [{variable}]"),
     })
 }

@@ -79,11 +79,15 @@ fn variables(heading: &str) -> String {
     let options = global_options();
     let mut text = String::new();
     for name in Values::NAMES {
-        let arg = options.get_arguments().find(|arg| arg.get_id() == name);
-        let Some(arg) = arg.filter(|arg| arg.get_help_heading() == Some(heading)) else {
+        let mut args = options.get_arguments();
+        let Some(arg) = args.find(|arg| arg.get_id() == name) else {
             continue;
         };
-        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        if arg.get_help_heading() != Some(heading) {
+            continue;
+        }
+        let help = arg.get_help();
+        let help = help.map(ToString::to_string).unwrap_or_default();
         let variable = variable(name);
         // The line need not repeat the variable's name.
         let help = help
@@ -110,22 +114,35 @@ impl Help {
         tree.build();
         let mut command = &tree;
         for word in &self.words {
-            let topics = topics().map(|topic| topic.name);
-            let names = command
-                .get_subcommands()
-                .map(Command::get_name)
-                .chain(topics);
-            command = command.find_subcommand(word).ok_or_else(|| {
-                let full = full_name(&tree, &name);
-                let hint = full.map(|full| format!("did you mean `petstore help {full}`?"));
-                let hint = hint
-                    .or_else(|| did_you_mean(word, names))
-                    .unwrap_or_else(|| "`petstore --help` lists the commands".to_owned());
-                CliError::usage(format!("no help on `{name}`")).hint(hint)
-            })?;
+            match command.find_subcommand(word) {
+                Some(inner) => command = inner,
+                None => {
+                    let problem = format!("no help on `{name}`");
+                    let hint = hint(&tree, &name, command, word);
+                    return Err(CliError::usage(problem).hint(hint));
+                }
+            }
         }
         let help = command.clone().render_help();
         printer.print_help(&help.to_string())
+    }
+}
+
+/// Returns what the user may have meant by a word that is neither a command in `parent` nor a topic.
+fn hint(tree: &Command, name: &str, parent: &Command, word: &str) -> String {
+    if let Some(full) = full_name(tree, name) {
+        return format!("did you mean `petstore help {full}`?");
+    }
+    let mut names = Vec::new();
+    for inner in parent.get_subcommands() {
+        names.push(inner.get_name());
+    }
+    for topic in topics() {
+        names.push(topic.name);
+    }
+    match did_you_mean(word, names) {
+        Some(hint) => hint,
+        None => "`petstore --help` lists the commands".to_owned(),
     }
 }
 

@@ -112,8 +112,14 @@ fn compile(code: &str) -> Result<Filter> {
         .chain(jaq_json::defs());
     let defs = defs.chain(prelude);
     let arena = Arena::default();
-    let modules = Loader::new(defs).load(&arena, File { code, path: () });
-    let modules = modules.map_err(|errors| misread(code, errors.into_iter().map(|(_, e)| e)))?;
+    let file = File { code, path: () };
+    let modules = match Loader::new(defs).load(&arena, file) {
+        Ok(modules) => modules,
+        Err(errors) => {
+            let errors = errors.into_iter().map(|(_, error)| error);
+            return Err(misread(code, errors));
+        }
+    };
     let funs = jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs());
@@ -125,18 +131,18 @@ fn compile(code: &str) -> Result<Filter> {
         [].into(),
         Native::<Lut>::new(|_| Box::new(std::iter::empty())),
     );
-    let compiler = Compiler::default().with_funs(funs.chain([silent]));
-    compiler
-        .with_global_vars(["$ENV"])
-        .compile(modules)
-        .map_err(|errors| {
-            let mut undefined = errors.into_iter().flat_map(|(_, errors)| errors);
-            let (what, kind) = match undefined.next() {
-                Some((at, kind)) => (at, kind.as_str()),
-                None => ("", "name"),
-            };
-            misplaced(code, what, &format!("there is no {kind} `{what}`"))
-        })
+    let compiler = Compiler::default()
+        .with_funs(funs.chain([silent]))
+        .with_global_vars(["$ENV"]);
+    compiler.compile(modules).map_err(|errors| {
+        let mut undefined = errors.into_iter().flat_map(|(_, errors)| errors);
+        let (what, kind) = match undefined.next() {
+            Some((at, kind)) => (at, kind.as_str()),
+            None => ("", "name"),
+        };
+        let problem = format!("there is no {kind} `{what}`");
+        misplaced(code, what, &problem)
+    })
 }
 
 /// Returns the error for an expression that is not valid jq.
