@@ -98,7 +98,7 @@ impl Limiter {
     /// Returns a snapshot of what is known, for display.
     pub(crate) fn view(&self, policy: &Policy) -> RateLimits {
         self.read_record();
-        let (now, state) = self.lock();
+        let (now, state) = self.lock_own();
         RateLimits {
             waiting: state.queue.waiting(),
             shared: self.status(&state, now),
@@ -173,8 +173,14 @@ impl Limiter {
     }
 
     fn lock(&self) -> (LocalTime, StateGuard<'_>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.now();
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.clock.now(), state)
+    }
+
+    /// Locks the state, and detects whether this process is the child of a fork. That takes a system
+    /// call, so only the first lock of each call and of each update does it.
+    fn lock_own(&self) -> (LocalTime, StateGuard<'_>) {
+        let (now, mut state) = self.lock();
         if let Some(exchange) = &self.exchange {
             let State {
                 engine, progress, ..
@@ -184,10 +190,10 @@ impl Limiter {
         (now, state)
     }
 
-    /// Locks the state, and detects a suspension of the machine. Checks for one now if `must` is
-    /// set, otherwise only at intervals.
+    /// Locks the state, and detects a fork and a suspension of the machine. Checks for a suspension
+    /// now if `must` is set, otherwise only at intervals.
     fn lock_awake(&self, must: bool) -> (LocalTime, StateGuard<'_>) {
-        let (now, mut state) = self.lock();
+        let (now, mut state) = self.lock_own();
         if !self.clock.notice_suspension(must) {
             return (now, state);
         }
@@ -223,7 +229,7 @@ impl Limiter {
         let Some(exchange) = &self.exchange else {
             return;
         };
-        let has_read = exchange.has_read(&self.lock().1.engine);
+        let has_read = exchange.has_read(&self.lock_own().1.engine);
         if !has_read {
             exchange.start(&self.this);
         }

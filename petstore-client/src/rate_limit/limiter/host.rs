@@ -13,7 +13,7 @@ impl Host for Limiter {
     }
 
     fn access<T>(&self, access: impl FnOnce(&mut Member, &mut ExchangeState, LocalTime) -> T) -> T {
-        let (now, mut state) = self.lock();
+        let (now, mut state) = self.lock_own();
         let State {
             engine, progress, ..
         } = &mut *state;
