@@ -270,7 +270,7 @@ impl Ledger {
 
     fn observe_clock(&mut self, outcome: &RequestOutcome, head: &ResponseHead) {
         let (sent, received) = (outcome.sent(), outcome.ended());
-        let wait = head.retry_after.filter(|_| head.status == 429);
+        let wait = head.retry_after;
         if let Some(date) = head.date {
             self.clock.observe_date(sent, received, date);
             if let Some(reading) = &head.reading {

@@ -88,6 +88,7 @@ pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     pub(crate) date: Option<ServiceTime>,
     pub(crate) reading: Option<Reading>,
+    /// The wait that a 429 asks for.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -110,11 +111,15 @@ impl ResponseHead {
     pub(crate) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
         let date = headers::date(headers);
         let service_now = date.unwrap_or_else(|| believed.system());
+        let retry_after = match status {
+            StatusCode::TOO_MANY_REQUESTS => headers::retry_after(headers, service_now),
+            _ => None,
+        };
         Self {
             status: status.as_u16(),
             date: date.map(ServiceTime::from),
             reading: Reading::read(headers, service_now),
-            retry_after: headers::retry_after(headers, service_now),
+            retry_after,
         }
     }
 }

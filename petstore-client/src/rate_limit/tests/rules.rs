@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
 use crate::rate_limit::quota::clock::{LocalTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::decision::Decision;
 use crate::rate_limit::quota::local::Local;
@@ -550,12 +552,13 @@ fn a_block_ends_on_time_where_the_services_clock_is_set() {
 fn the_wait_of_a_server_error_says_nothing_of_the_reset() {
     let mut local = new();
     let request = send(&mut local, 0);
-    let head = ResponseHead {
-        status: 503,
-        date: None,
-        reading: reading(2, 0, 50),
-        retry_after: Some(Duration::from_secs(5)),
-    };
+    let mut headers = HeaderMap::new();
+    headers.insert("x-ratelimit-limit", HeaderValue::from_static("2"));
+    headers.insert("x-ratelimit-remaining", HeaderValue::from_static("0"));
+    let reset = HeaderValue::from_static("1800000050");
+    headers.insert("x-ratelimit-reset", reset);
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    let head = ResponseHead::read(StatusCode::SERVICE_UNAVAILABLE, &headers, service(0));
     local.record_response(request, at(0), &head);
     assert!(until(&local, 1) >= Some(50));
 }
