@@ -1,5 +1,7 @@
 //! Sends one attempt of a call.
 
+use std::pin::pin;
+
 use bytes::Bytes;
 use http::{HeaderMap, Response, header};
 
@@ -60,8 +62,12 @@ impl Sender for NetworkSender<'_> {
             (headers, shown)
         });
         let limits = self.limits.attempt(observer.attempt_began());
-        let exchange = self.exchange(headers, credential, &redactor, permit, &limits);
-        let result = span.instrument(exchange).await;
+        let result = {
+            let exchange = self.exchange(headers, credential, &redactor, permit, &limits);
+            // Pinned here, because it is large and each move copies it.
+            let exchange = pin!(exchange);
+            span.instrument(exchange).await
+        };
         let (result, blocked) = match result {
             Ok((response, blocked)) => (Ok(response), blocked),
             Err(error) => (Err(error), None),

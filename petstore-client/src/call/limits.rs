@@ -1,8 +1,9 @@
 //! The limits of one call.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::clock;
 use crate::error::{Error, TimeoutKind};
@@ -90,9 +91,9 @@ impl CallLimits {
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        match timeout_at(self.deadline, work).await {
-            Ok(result) => result,
-            Err(_) => Err(self.timed_out(false)),
+        match clock::by(self.deadline, pin!(work)).await {
+            Some(result) => result,
+            None => Err(self.timed_out(false)),
         }
     }
 

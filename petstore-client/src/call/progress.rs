@@ -1,8 +1,9 @@
 //! What limits a call, and what it has used of that.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::limits::CallLimits;
 use super::observer::Observer;
@@ -65,14 +66,16 @@ impl<'c> Progress<'c> {
             lease: limits.lease(),
         };
         let mut was_blocked = false;
-        let acquiring = limiter.acquire(request, |wait| {
-            was_blocked |= wait.blocked.is_some();
-            observer.waiting(wait);
-        });
-        let acquiring = timeout_at(limits.deadline(), acquiring);
-        let acquired = observer.watch_store(limiter, acquiring).await;
+        let acquired = {
+            let acquiring = pin!(limiter.acquire(request, |wait| {
+                was_blocked |= wait.blocked.is_some();
+                observer.waiting(wait);
+            }));
+            let in_time = clock::by(limits.deadline(), acquiring);
+            observer.watch_store(limiter, in_time).await
+        };
         let waited = match &acquired {
-            Ok(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
+            Some(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
             _ => clock::now().saturating_duration_since(began),
         };
         observer.waited(waited);
@@ -80,15 +83,15 @@ impl<'c> Progress<'c> {
             self.blocked_for += waited;
         }
         match acquired {
-            Ok(Ok(permit)) => {
+            Some(Ok(permit)) => {
                 self.place = Some(permit.place());
                 Ok((permit, waited))
             }
-            Ok(Err(blocked)) => {
+            Some(Err(blocked)) => {
                 let allowed = self.allowed_wait(clock::now());
                 Err(Error::rate_limited(blocked).with_allowed_wait(allowed))
             }
-            Err(_) => Err(limits.timed_out(false)),
+            None => Err(limits.timed_out(false)),
         }
     }
 

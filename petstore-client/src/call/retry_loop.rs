@@ -24,8 +24,8 @@ pub(super) trait Sender {
     /// A success.
     type Answer;
 
-    /// Sends the request once, in an attempt that the observer knows. Uses up the permit. Returns a complete error for anything other than a
-    /// success.
+    /// Sends the request once, in an attempt that the observer knows. Uses up the permit. Returns a
+    /// complete error for anything other than a success.
     fn send(
         &mut self,
         credential: &Credential,
