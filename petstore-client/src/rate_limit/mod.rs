@@ -5,14 +5,27 @@
 //! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known, and why calls wait.
 //! The [guide](crate::guide::rate_limits) explains the settings.
 
+#![cfg_attr(
+    not(feature = "shared-limits"),
+    allow(
+        clippy::default_constructed_unit_structs,
+        clippy::trivially_copy_pass_by_ref,
+        clippy::redundant_closure_for_method_calls,
+        clippy::needless_borrows_for_generic_args,
+        reason = "the types of `unshared` stand in for larger ones"
+    )
+)]
+
 // A pure ledger records each response, a pure decision says whether a request may be sent, a queue
 // holds the waiting calls, and a registry keeps one limiter for each key and origin. Read the files
 // of `quota` in the order that its `mod.rs` gives, then `queue`, `limiter` and `limiter::acquire`.
 
 pub(crate) mod view;
 
-// Without a store, parts of it have no use.
-#[cfg_attr(not(feature = "shared-limits"), allow(dead_code))]
+#[cfg_attr(
+    not(feature = "shared-limits"),
+    allow(dead_code, reason = "without a store, parts of it have no use")
+)]
 pub(crate) mod quota;
 
 pub(crate) mod time;
