@@ -273,7 +273,7 @@ async fn stops_at_a_distant_limit_and_continues_after_it() {
     scene.write("pets.ndjson", &rows(100));
     let import = "pets import DIR/pets.ndjson --max-wait 0";
     let ran = scene.expect(import, [100, 60, 0, 0, 40], 7).await;
-    let hint = "hint: run the command again then, or now with `--max-wait 1m`";
+    let hint = "pets.ndjson --max-wait 0` continues then; `--max-wait 1m` waits for it\n";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
     tokio::time::sleep(Duration::from_secs(60)).await;
     scene.expect(import, [100, 100, 0, 0, 0], 0).await;

@@ -176,7 +176,7 @@ async fn an_hours_quota_is_forecast_shown_and_kept() {
     let (_, error) = ran.stderr.split_once("error: ").unwrap();
     assert_snapshot!(error, @"
     30 of 70 rows done; hour quota used up, resets in 59 min (2026-11-21T11:00:00Z)
-    hint: run the command again then, or now with `--max-wait 59m`
+    hint: `petstore pets import HOME/pets.ndjson --max-wait 2m -o table` continues then; `--max-wait 59m` waits for it
     ");
     assert_eq!(ran.code, 7);
     let ran = scene
@@ -187,7 +187,7 @@ async fn an_hours_quota_is_forecast_shown_and_kept() {
     let ran = scene
         .run("pets import DIR/pets.ndjson --dry-run -o table")
         .await;
-    let quotas = "0 of 30 left this hour; day quota not reported yet\n";
+    let quotas = "0 of 30 left this hour; minute and day quota not reported yet\n";
     assert!(ran.stdout.contains(quotas), "{}", ran.stdout);
     // The clocks of these tests stand still, so the times count from 10:00.
     let forecast = "forecast  0 rows by 10:00, the rest 30 an hour: complete 11:58\n";

@@ -328,7 +328,7 @@ async fn an_hours_quota_has_its_name_everywhere() {
     std::fs::write(&pets, "name,categoryId\nRex,7\n").unwrap();
     let line = format!("pets import {} --dry-run -o table", pets.display());
     let ran = petstore().run(&line).await;
-    let quotas = "quotas    0 of 300 left this hour; day quota not reported yet\n";
+    let quotas = "quotas    0 of 300 left this hour; minute and day quota not reported yet\n";
     assert!(ran.stdout.contains(quotas), "{}", ran.stdout);
     let forecast = "forecast  0 rows by ";
     assert!(ran.stdout.contains(forecast), "{}", ran.stdout);
@@ -339,7 +339,7 @@ async fn an_hours_quota_has_its_name_everywhere() {
     );
     assert!(
         ran.stderr
-            .contains("with the hour quota\nhint: `--max-wait 1h`"),
+            .contains("the wait for the hour quota is longer\nhint: `--max-wait 1h`"),
         "{}",
         ran.stderr
     );

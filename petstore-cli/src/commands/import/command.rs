@@ -11,7 +11,7 @@ pub(super) enum Change {
     Continue,
     /// With `--unknown check`.
     Check,
-    /// With `--unknown check`, and uncertain rows count as created.
+    /// With `--accept-uncertain`, and without `--unknown`.
     Accept,
 }
 

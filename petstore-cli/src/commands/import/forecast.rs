@@ -121,10 +121,13 @@ impl Quotas {
             let limit = count(window.limit);
             parts.push(format!("{remaining} of {limit} left {period}"));
         }
-        match (parts.is_empty(), self.day) {
-            (true, _) => "not known".to_owned(),
-            (false, None) => parts.join(", ") + "; day quota not reported yet",
-            (false, Some(_)) => parts.join(", "),
+        let text = parts.join(", ");
+        match (self.minute, self.day) {
+            (None, None) if parts.is_empty() => "not known".to_owned(),
+            (None, None) => text + "; minute and day quota not reported yet",
+            (None, Some(_)) => text + "; minute quota not reported yet",
+            (Some(_), None) => text + "; day quota not reported yet",
+            (Some(_), Some(_)) => text,
         }
     }
 
@@ -245,7 +248,10 @@ impl Forecast {
                     1 => "1 row".to_owned(),
                     rows => format!("{} rows", count(rows)),
                 };
-                format!("{rows} within the quotas: complete in a moment")
+                match self.quotas.minute {
+                    Some(_) => format!("{rows} within the quotas: complete in a moment"),
+                    None => format!("{rows} within the known quotas"),
+                }
             }
         }
     }

@@ -41,7 +41,7 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "COLUMN=FIELD", value_parser = parse::<Mapping>)]
     map: Vec<Mapping>,
 
-    /// separator of CSV: a character, or tab [default: ,]
+    /// separator: a character or tab [default: , or tab]
     #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
     delimiter: Option<Delimiter>,
 }

@@ -178,14 +178,19 @@ impl Job<'_> {
 
     /// Returns the hint that continues the run, if it has a journal.
     fn resume(&self) -> Option<String> {
+        let command = self.command()?;
+        Some(format!("`{command}` continues"))
+    }
+
+    /// Returns the command that continues the run, if it has a journal.
+    fn command(&self) -> Option<String> {
         self.journal_path.as_ref()?;
-        // The hint must not repeat `--unknown retry`, which could send rows twice.
+        // It must not repeat `--unknown retry`, which could send rows twice.
         let change = match self.unknown.action() {
             UnknownAction::Check => Change::Check,
             UnknownAction::Skip | UnknownAction::Retry => Change::Continue,
         };
-        let command = typed(self.context.args(), change);
-        Some(format!("`{command}` continues"))
+        Some(typed(self.context.args(), change))
     }
 
     /// Describes a signal, or a failure of the program, that ended the run.
@@ -210,7 +215,12 @@ impl Job<'_> {
         let message = &failure.message;
         if let Some(blocked) = error.blocked() {
             let longer = wait_option(blocked.remaining);
-            let hint = format!("run the command again then, or now with `--max-wait {longer}`");
+            let hint = match self.command() {
+                Some(command) => {
+                    format!("`{command}` continues then; `--max-wait {longer}` waits for it")
+                }
+                None => format!("`--max-wait {longer}` waits for it"),
+            };
             failure.message = format!("{progress} done; {message}");
             failure.hint = Some(hint);
         } else if failure.hint.is_none() || failure.kind != Kind::Key {

@@ -20,7 +20,7 @@ const MAX_CONCURRENCY: usize = 128;
 /// How fast rows are sent.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PaceArgs {
-    /// rows in flight, 1 to 256 [default: automatic]
+    /// most rows in flight, 1 to 256 [default: automatic]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = in_flight)]
     concurrency: Option<usize>,
 
@@ -77,7 +77,7 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new(args: &PaceArgs) -> Self {
         let (first, max) = match args.concurrency {
-            Some(fixed) => (fixed, fixed),
+            Some(most) => (most, most),
             None => (FIRST_CONCURRENCY, MAX_CONCURRENCY),
         };
         Self {

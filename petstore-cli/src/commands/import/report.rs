@@ -274,7 +274,7 @@ impl<'a> Summary<'a> {
             ));
         }
         if is_doubtful {
-            let text = "look for these pets; `--unknown retry` sends the rows again";
+            let text = "`--unknown-file FILE` lists these rows; look for their pets, or `--unknown retry` sends the rows again";
             return Some(text.to_owned());
         }
         let command = typed(context.args(), Change::Check);
@@ -345,7 +345,8 @@ pub(super) fn read_journal(context: &Context, path: Option<&Path>) -> Result<Sta
     }
 }
 
-/// Shows what a run would do. Needs no key and no network, because the quotas come from earlier responses.
+/// Shows what a run would do. Sends nothing to the service: the quotas come from the shared limits of the
+/// key, if there is one.
 pub(super) async fn plan(
     context: &Context,
     client: Option<&Client>,
@@ -403,6 +404,7 @@ fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
         Quota::Hour => "`--max-wait 1h` waits for the next hour",
         _ => "`--max-wait 24h` waits for the next day; or run the command again then",
     };
-    let text = format!("at this --max-wait the run ends at {end}, with the {name}");
+    let text =
+        format!("at this --max-wait the run ends at {end}: the wait for the {name} is longer");
     context.ui().note_with_hint(&text, Some(hint));
 }

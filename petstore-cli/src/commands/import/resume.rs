@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::time::plural;
 
-/// What to do with rows whose response was lost.
+/// What to do with rows that may have been created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum UnknownAction {
     /// Leave them
@@ -24,10 +24,11 @@ pub(super) enum UnknownAction {
     Retry,
 }
 
-/// What to do with rows whose response was lost.
+/// What to do with rows that may have been created.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct UnknownArgs {
-    /// rows without a response: skip, check (list the pets) or retry (may duplicate)
+    /// rows that may have been created: skip, check (list the pets) or retry (may
+    /// duplicate)
     #[arg(
         long,
         value_name = "ACTION",

@@ -19,7 +19,7 @@ pub(crate) struct RowFiles {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     rejects: Option<PathBuf>,
 
-    /// write rows without a response
+    /// write rows that may have been created
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     unknown_file: Option<PathBuf>,
 
@@ -153,7 +153,7 @@ fn rejected(state: &RowState) -> Option<Value> {
 
 fn unknown(state: &RowState) -> Option<Value> {
     match state {
-        RowState::Unknown => Some(json!("response lost")),
+        RowState::Unknown => Some(json!("may have been created")),
         RowState::Uncertain(pets) => {
             let pets: Vec<_> = pets.iter().map(ToString::to_string).collect();
             Some(json!(format!("may be pet {}", pets.join(" or "))))

@@ -22,7 +22,7 @@ const MIN_IN_FLIGHT_CAP: u64 = 32;
 const MAX_IN_FLIGHT_CAP: u64 = 4096;
 /// When little is left, a process, or all members of a record together, have at most a fifth of that
 /// in flight, or eight requests. A burst of other clients may use up the rest in the meantime, and
-/// a ban takes eleven refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11
+/// a ban takes twelve refusals. Tuned on bursts of 10 to 40 requests, in `simulator::bursts`: 11
 /// bans in 54 runs of one process without it, and none with it; with 2 to 16 members, 12 bans in
 /// 216 runs without it, and 5 in 2,700 with it.
 const BURST_PARTS: f64 = 5.0;
@@ -30,8 +30,8 @@ const BURST_CAP: u64 = 8;
 /// Beside other clients, several members of a record have at most half of their share of what is
 /// left in flight, because each has a round trip to the store between two requests.
 const PARTS_BESIDE_OTHERS: f64 = 2.0;
-/// The cap while the minute's quota is unknown. A ban takes 11 requests that were sent before the
-/// first 429 came (specification, section 8, rule 4, as the mock reads it).
+/// The cap while the minute's quota is unknown. The key is banned if 11 more requests
+/// arrive after the first refused one, and those in flight cannot be called back (specification, section 8, rule 4, as the mock reads it).
 const UNKNOWN_QUOTA_CAP: u64 = 5;
 /// The caps in the first and the second minute after the block of an unforeseen 429, which is one that
 /// describes no used-up quota.
@@ -283,7 +283,8 @@ impl Question<'_> {
     }
 
     fn add(&self, capacity: &mut Capacity, quota: &QuotaLeft) {
-        // Otherwise, the response to a request in flight may show that more is left.
+        // If only outstanding requests use it up, it does not block while one is in flight: its response
+        // may show that more is left.
         if quota.left == 0 && (quota.is_used_up || self.in_flight.all == 0) {
             capacity.block(Block {
                 until: self.ledger.local_time(quota.opens),
@@ -357,7 +358,7 @@ impl Question<'_> {
     }
 
     /// Returns the cap beside other clients. They see this client's requests one round trip late,
-    /// so the cap falls towards the end of the window. If the last reading is old, the others may
+    /// so the cap falls with what is left. If the last reading is old, the others may
     /// have used up the rest: one request checks.
     fn cap_beside_others(&self, capacity: &Capacity) -> u64 {
         let parts = match self.in_flight.processes {

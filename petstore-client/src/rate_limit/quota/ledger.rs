@@ -3,7 +3,8 @@
 //!
 //! The service counts requests for each quota, and describes one quota with every response. Within
 //! a window its reading only falls, so the lowest reading seen includes every answered request. The
-//! ledger therefore keeps that reading and does not count by itself. Requests in flight and lost
+//! ledger therefore keeps that reading. It counts only where no response describes a quota, and to measure
+//! the own share. Requests in flight and lost
 //! requests are outstanding: the service may have counted them, and the reading does not show it.
 
 use std::cmp::Ordering;
@@ -27,7 +28,7 @@ const RESET_MARGIN_STEP: Duration = Duration::from_secs(1);
 const MAX_RESET_MARGIN: Duration = Duration::from_secs(2);
 /// A response changes the mean latency by one part in this many.
 const LATENCY_WEIGHT: u32 = 16;
-/// The maximum number of windows that are kept. A service has two quotas, whose limits may change.
+/// The maximum number of windows that are kept. A service has two or three quotas, whose limits may change.
 const MAX_WINDOWS: usize = 4;
 /// While more than this is left, and more than half of the quota, other clients cannot use it up
 /// between two readings.
@@ -127,7 +128,7 @@ impl Ledger {
         } else {
             let knows_minute = self.knows_minute();
             self.refusals
-                .record_success(&answer, outcome.is_probe(), knows_minute);
+                .record_not_refused(&answer, outcome.is_probe(), knows_minute);
             None
         };
         Recorded {

@@ -1,4 +1,4 @@
-//! Counts this client's requests in the service's current minute and day. Clients with a configured
+//! Counts the own requests with the key in the service's current minute and day. Clients with a configured
 //! plan need that, because the service may not show every quota.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::rate_limit::view::{Plan, Quota};
 
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// This client's requests that the service has counted, per minute and day.
+/// The own requests that the service has counted, per minute and day.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PlanUsage {
     minute: Usage,

@@ -63,7 +63,7 @@ pub(crate) struct Answer {
     pub(crate) outstanding: u64,
 }
 
-/// A block: no request may be sent before an instant.
+/// A block, after a 429 or by a used-up quota: no request may be sent before an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) until: LocalTime,

@@ -9,7 +9,7 @@ use super::clock::LocalTime;
 use super::reading::{Answer, Block, Reading, ResponseHead};
 use crate::rate_limit::view::BlockReason;
 
-/// The block of a 429 with neither `Retry-After` nor a reset. Quotas are counted by the minute
+/// The block of a 429 without `Retry-After` that describes no used-up quota. Quotas are counted by the minute
 /// (specification, section 8).
 const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
 const MIN_BLOCK: Duration = Duration::from_secs(1);
@@ -61,7 +61,12 @@ impl Refusals {
     }
 
     /// Records a response that is not a 429.
-    pub(super) fn record_success(&mut self, answer: &Answer, is_probe: bool, knows_minute: bool) {
+    pub(super) fn record_not_refused(
+        &mut self,
+        answer: &Answer,
+        is_probe: bool,
+        knows_minute: bool,
+    ) {
         self.remembers_minute = knows_minute;
         let sent = answer.sent;
         let is_later = self
@@ -95,7 +100,7 @@ impl Refusals {
         self.blocked = block;
     }
 
-    /// Returns whether what is known does not say how much may be sent: before the first response,
+    /// Returns whether it is unknown how much may be sent: before the first response,
     /// after a 429, and after a call of [`doubt`](Self::doubt).
     pub(crate) fn is_in_doubt(&self) -> bool {
         !self.is_up_to_date || self.blocked.is_some()

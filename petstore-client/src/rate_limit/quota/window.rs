@@ -32,7 +32,7 @@ pub(crate) struct Window {
     /// What the first reading would have shown if, of the own requests, only the one that it
     /// answered had been counted.
     opened_with: u64,
-    /// Own answered requests in this window, without the one that opened it.
+    /// Own requests that were answered or settled in this window, without the one that opened it.
     own: u64,
     /// Requests of other clients in this window, before its first reading came.
     others_before: u64,
@@ -174,7 +174,7 @@ impl Window {
         (self.reset.since(service_now).as_secs_f64() / 60.0).min(1.0)
     }
 
-    /// Returns the number of own answered requests in this window, without the one that opened it.
+    /// Returns the number of own requests that were answered or settled in this window, without the one that opened it.
     pub(crate) fn own(&self) -> u64 {
         self.own
     }

@@ -8,7 +8,7 @@
 //! - Rows with equal content and overlapping windows are interchangeable, so their number decides.
 //! - A row is created if no more pets match than rows, and no stranger's pet is in the window or among those
 //!   of the run that sent the row.
-//! - A row is not created if no pet matches in a list that is complete.
+//! - A row is not created if the list is complete, no pet matches, and no pet without a row may be its own.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

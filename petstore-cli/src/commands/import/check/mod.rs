@@ -1,4 +1,4 @@
-//! `--unknown check`: lists the pets to find out which rows without a response were created.
+//! `--unknown check`: lists the pets to find out which unknown rows were created.
 
 mod cluster;
 mod matching;

@@ -95,6 +95,18 @@ fn names_the_quota_that_decides() {
     assert_eq!(text, "1 row within the quotas: complete in a moment");
     assert_eq!(minute.forecast(0).unwrap().text(&clock), "nothing to send");
 
+    let day = Quotas {
+        minute: None,
+        hour: None,
+        day: DAYS,
+    };
+    assert_eq!(
+        day.text(),
+        "940 of 1,000 left today; minute quota not reported yet"
+    );
+    let text = day.forecast(900).unwrap().text(&clock);
+    assert_eq!(text, "900 rows within the known quotas");
+
     let unknown = Quotas {
         minute: None,
         hour: None,

@@ -5,7 +5,7 @@
 //! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, its record
 //! is written without `fsync`. A kill loses no written records, so a row without a record was not
 //! sent. A power failure may lose records, so announced rows without an outcome count as unknown:
-//! at most [`BLOCK`] rows, which `--unknown check` checks.
+//! at most [`BLOCK`] rows and those in flight, which `--unknown check` checks.
 
 mod history;
 mod lines;
@@ -274,7 +274,7 @@ pub(crate) fn unusable(error: io::Error) -> CliError {
         io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
         _ => "`--journal FILE` names another file for it",
     };
-    let problem = format!("cannot write the journal: {}", os_text(&error));
+    let problem = format!("cannot use the journal: {}", os_text(&error));
     CliError::new(Kind::Internal, problem).hint(hint)
 }
 

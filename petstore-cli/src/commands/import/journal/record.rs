@@ -24,7 +24,7 @@ pub(crate) enum Record {
         at: u64,
         rows: Vec<usize>,
     },
-    /// The responses to these rows were lost.
+    /// These rows may have been created: no response came, or an error of the service.
     Lost {
         at: u64,
         rows: Vec<usize>,
@@ -78,7 +78,7 @@ pub(crate) enum RowState {
     Left,
     /// Will be sent in this run.
     Announced,
-    /// About to be sent, or sent without a response yet.
+    /// May have been sent, and the outcome is not known.
     Unknown,
     /// Unknown, and one of these pets may be its own.
     Uncertain(Vec<i64>),
