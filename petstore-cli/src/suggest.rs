@@ -23,7 +23,7 @@ const OTHER_NAMES: [(&str, &str); 10] = [
 ];
 
 /// Extensions of files that are also names of output formats.
-const FILE_FORMATS: [&str; 4] = ["csv", "json", "ndjson", "tsv"];
+pub(crate) const FILE_FORMATS: [&str; 4] = ["csv", "json", "ndjson", "tsv"];
 
 /// What the service cannot do, and the verbs for it that users may try on pets. They count until
 /// one of them is a command.

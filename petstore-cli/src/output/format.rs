@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anstyle::Style;
 use clap::ValueEnum;
@@ -46,6 +47,24 @@ impl OutputFormat {
             Self::Ndjson | Self::Csv | Self::Tsv | Self::Id => true,
             Self::Table | Self::Json => false,
         }
+    }
+
+    /// Returns the extension of its files, if they usually have one.
+    fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::Json => Some("json"),
+            Self::Ndjson => Some("ndjson"),
+            Self::Csv => Some("csv"),
+            Self::Tsv => Some("tsv"),
+            Self::Table | Self::Id => None,
+        }
+    }
+
+    /// Returns the format that the extension of a file names, if any.
+    pub(crate) fn of_file(file: &Path) -> Option<Self> {
+        let extension = file.extension()?.to_str()?;
+        let mut formats = Self::value_variants().iter().copied();
+        formats.find(|format| format.extension() == Some(extension))
     }
 
     /// Returns the name, as in `-o NAME`.
@@ -161,6 +180,7 @@ pub(super) fn csv<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suggest::FILE_FORMATS;
 
     fn written(document: &Value, depth: Option<usize>) -> String {
         let screen = Screen::file();
@@ -192,5 +212,21 @@ mod tests {
         let document = serde_json::json!([{ "a": [1, {}], "b": {} }, []]);
         let pretty = serde_json::to_string_pretty(&document).unwrap();
         assert_eq!(written(&document, Some(0)), pretty);
+    }
+
+    #[test]
+    fn each_format_with_an_extension_is_suggested_for_its_files() {
+        let mut extensions = Vec::new();
+        for format in OutputFormat::value_variants() {
+            extensions.extend(format.extension());
+        }
+        extensions.sort_unstable();
+        assert_eq!(extensions, FILE_FORMATS);
+        for extension in FILE_FORMATS {
+            let path = Path::new("pets").with_extension(extension);
+            let format = OutputFormat::of_file(&path).unwrap();
+            assert_eq!(format.name(), extension);
+        }
+        assert_eq!(OutputFormat::of_file(Path::new("csv")), None);
     }
 }

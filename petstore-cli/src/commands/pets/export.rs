@@ -80,13 +80,10 @@ fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
         return Err(CliError::usage(problem)
             .hint("redirect the output: `petstore pets export --jq EXPRESSION > FILE`"));
     }
-    let extension = file.extension().and_then(|extension| extension.to_str());
-    let format = printer.requested_format().unwrap_or(match extension {
-        Some("csv") => OutputFormat::Csv,
-        Some("tsv") => OutputFormat::Tsv,
-        Some("json") => OutputFormat::Json,
-        _ => OutputFormat::Ndjson,
-    });
+    let format = match printer.requested_format() {
+        Some(format) => format,
+        None => OutputFormat::of_file(file).unwrap_or(OutputFormat::Ndjson),
+    };
     if format.can_continue() {
         return Ok(format);
     }
