@@ -115,7 +115,7 @@ async fn a_row_that_may_be_anothers_is_named_and_can_be_accepted() {
     3	2	0	1	0	0	0	0	0	false	1
     --- stderr
     note: checking 1 unknown row: listing all pets, about 1 request
-    note: the unknown row stays unknown
+    note: the unknown row is uncertain
     note: nothing to send
     note: 2 of 3 rows created, 1 uncertain
     error: 1 row is uncertain

@@ -198,7 +198,7 @@ fn summary(verdict: &Verdict, unknown: usize) -> String {
         uncertain,
     } = checked;
     let all = plural(unknown, "unknown row", "unknown rows");
-    match (found.len(), not_found.len(), uncertain.len() + undecided) {
+    match (found.len(), not_found.len(), uncertain.len()) {
         (found, 0, 0) if found == unknown => match unknown {
             1 => "the unknown row was created".to_owned(),
             _ => format!("all {all} were created"),
@@ -207,11 +207,15 @@ fn summary(verdict: &Verdict, unknown: usize) -> String {
             1 => "the unknown row was not created; sending it".to_owned(),
             _ => format!("none of the {all} was created; sending them"),
         },
-        (0, 0, _) => match unknown {
+        (0, 0, 0) => match unknown {
             1 => "the unknown row stays unknown".to_owned(),
             _ => format!("all {all} stay unknown"),
         },
-        (created, missing, unsure) => {
+        (0, 0, uncertain) if uncertain == unknown => match unknown {
+            1 => "the unknown row is uncertain".to_owned(),
+            _ => format!("all {all} are uncertain"),
+        },
+        (created, missing, uncertain) => {
             let mut parts = Vec::new();
             if created > 0 {
                 parts.push(format!("{} created", was(created)));
@@ -219,8 +223,13 @@ fn summary(verdict: &Verdict, unknown: usize) -> String {
             if missing > 0 {
                 parts.push(format!("{} not, and will be sent", was(missing)));
             }
-            if unsure > 0 {
-                parts.push(format!("{} unknown", stays(unsure)));
+            if uncertain > 0 {
+                let are = plural(uncertain, "is", "are");
+                parts.push(format!("{are} uncertain"));
+            }
+            if *undecided > 0 {
+                let stay = plural(*undecided, "stays", "stay");
+                parts.push(format!("{stay} unknown"));
             }
             format!("of {all}, {}", parts.join("; "))
         }
@@ -229,8 +238,4 @@ fn summary(verdict: &Verdict, unknown: usize) -> String {
 
 fn was(rows: usize) -> String {
     plural(rows, "was", "were")
-}
-
-fn stays(rows: usize) -> String {
-    plural(rows, "stays", "stay")
 }

@@ -395,8 +395,14 @@ fn a_check_says_how_many_rows_have_which_outcome() {
             say(0, 3, 0, 0),
             "none of the 3 unknown rows was created; sending them",
         ),
-        (say(0, 0, 1, 0), "the unknown row stays unknown"),
-        (say(0, 0, 1, 1), "all 2 unknown rows stay unknown"),
+        (say(0, 0, 0, 1), "the unknown row stays unknown"),
+        (say(0, 0, 0, 2), "all 2 unknown rows stay unknown"),
+        (say(0, 0, 1, 0), "the unknown row is uncertain"),
+        (say(0, 0, 2, 0), "all 2 unknown rows are uncertain"),
+        (
+            say(0, 0, 1, 1),
+            "of 2 unknown rows, 1 is uncertain; 1 stays unknown",
+        ),
         (
             say(1, 2, 0, 0),
             "of 3 unknown rows, 1 was created; 2 were not, and will be sent",
@@ -407,7 +413,7 @@ fn a_check_says_how_many_rows_have_which_outcome() {
         ),
         (
             say(0, 1, 2, 0),
-            "of 3 unknown rows, 1 was not, and will be sent; 2 stay unknown",
+            "of 3 unknown rows, 1 was not, and will be sent; 2 are uncertain",
         ),
     ];
     for (said, expected) in all {
