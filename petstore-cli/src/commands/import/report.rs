@@ -274,8 +274,9 @@ impl<'a> Summary<'a> {
             ));
         }
         if is_doubtful {
-            let text = "`--unknown-file FILE` lists these rows; look for their pets, or `--unknown retry` sends the rows again";
-            return Some(text.to_owned());
+            let list = "`--unknown-file FILE` lists these rows";
+            let retry = "look for their pets before `--unknown retry` sends them again";
+            return Some(format!("{list}; {retry}"));
         }
         let command = typed(context.args(), Change::Check);
         Some(format!("`{command}` checks the unknown rows"))
