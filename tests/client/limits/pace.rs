@@ -73,3 +73,27 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
         "{done} of {possible} requests in half a second"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_overloaded_server_that_shows_another_quota_stops_nobody() {
+    let quota = [
+        ("X-RateLimit-Limit", "1000000"),
+        ("X-RateLimit-Remaining", "900000"),
+        ("X-RateLimit-Reset", "60"),
+    ];
+    let quota_of_all = [
+        ("X-RateLimit-Limit", "60"),
+        ("X-RateLimit-Remaining", "60"),
+        ("X-RateLimit-Reset", "60"),
+    ];
+    let server = Wire::start(move |number| match number % 5 {
+        4 => Act::Later(millis(100), http(503, &quota_of_all, "")),
+        _ => Act::Later(millis(100), http(200, &quota, "[]")),
+    });
+    let client = patient(&server.base()).build().unwrap();
+    timeout(MINUTE, keep_busy(&client, 16, MINUTE / 2))
+        .await
+        .unwrap();
+    // Each of 16 tasks could send 300 requests, without the delay before a retry.
+    assert!(server.count() > 2_000, "{} requests", server.count());
+}

@@ -39,6 +39,8 @@ const PLENTY: u64 = 2_048;
 pub(crate) struct Ledger {
     clock: ServiceClock,
     windows: Vec<Window>,
+    /// Whether a response has shown a quota that is certainly the key's.
+    is_keys_quota: bool,
     refusals: Refusals,
     lost: LostRequests,
     usage: PlanUsage,
@@ -96,8 +98,9 @@ impl Ledger {
         let expected = self.service_time(outcome.ended());
         self.observe_clock(outcome, head);
         self.observe_latency(outcome);
+        let reading = self.reading_of_key(outcome, head);
         // The failure may be that of a proxy, so the service may not have counted the request.
-        if head.status >= 500 && head.reading.is_none() {
+        if head.status >= 500 && reading.is_none() {
             self.add_lost(outcome);
             return Recorded::default();
         }
@@ -108,14 +111,18 @@ impl Ledger {
         if head.status == 401 {
             return Recorded::default();
         }
-        let reading = head
-            .reading
-            .map(|reading| reading.with_reset_by(answer.service_now.plus(MAX_BLOCK)));
+        let reading =
+            reading.map(|reading| reading.with_reset_by(answer.service_now.plus(MAX_BLOCK)));
         if outcome.is_probe() {
             self.observe_late_opening(reading, answer.service_now.max(expected));
         }
         // A reading of a window that has ended says nothing about the current one.
         let current = reading.filter(|reading| reading.reset >= answer.service_now);
+        if let Some(current) = current
+            && head.is_after_lookup()
+        {
+            self.forget_foreign_quotas(current, answer.service_now);
+        }
         let opened_window = self.learn(current, &answer);
         if current.is_some() {
             self.seen_at = self.seen_at.max(Some(outcome.ended()));
@@ -296,6 +303,28 @@ impl Ledger {
         };
     }
 
+    /// Returns the reading of a response, unless it may describe the quota of requests without a
+    /// key: it differs from what is known, and the service may not have looked up the key.
+    fn reading_of_key(&self, outcome: &RequestOutcome, head: &ResponseHead) -> Option<Reading> {
+        let reading = head.reading?;
+        let service_now = self.service_time(outcome.ended());
+        let is_known = |window: &Window| window.describes(&reading, service_now);
+        if head.is_after_lookup() || !self.is_keys_quota || self.windows.iter().any(is_known) {
+            Some(reading)
+        } else {
+            None
+        }
+    }
+
+    /// Forgets, at the first reading that is certainly the key's, what errors have shown before.
+    fn forget_foreign_quotas(&mut self, reading: Reading, service_now: ServiceTime) {
+        if !self.is_keys_quota {
+            self.is_keys_quota = true;
+            self.windows
+                .retain(|window| window.describes(&reading, service_now));
+        }
+    }
+
     fn answer(&self, outcome: &RequestOutcome, head: &ResponseHead, reserved: u64) -> Answer {
         // A refused request uses no quota.
         let counted = if head.status == 429 {
@@ -388,6 +417,7 @@ impl Ledger {
     pub(crate) fn with_window(now: LocalTime, service: ServiceTime, window: Window) -> Self {
         let mut ledger = Self {
             windows: vec![window],
+            is_keys_quota: true,
             seen_at: Some(now),
             ..Self::new(now, service)
         };

@@ -106,6 +106,12 @@ pub(crate) struct RequestOutcome {
 }
 
 impl ResponseHead {
+    /// Returns whether the service has certainly looked up the request's key. It may answer with
+    /// these statuses before it does. Then the quota in the headers is not that of the key.
+    pub(crate) fn is_after_lookup(&self) -> bool {
+        self.status < 500 && !matches!(self.status, 401 | 408 | 414 | 431)
+    }
+
     /// Reads a response's head. `believed` is the estimated time of the service, for a response
     /// without `Date`.
     pub(crate) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {

@@ -14,7 +14,7 @@ use crate::rate_limit::quota::reading::{Block, RequestOutcome};
 use crate::rate_limit::view::BlockReason;
 
 /// The version of the format. A record of another version is replaced.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 /// The maximum size of a record. It fits in a page of 4 KiB with the store's own data.
 const MAX_RECORD: usize = 4_000;
 

@@ -298,6 +298,30 @@ fn a_401_does_not_change_the_limits() {
 }
 
 #[test]
+fn an_unknown_quota_in_a_server_error_is_not_the_keys() {
+    for status in [408, 414, 431, 500, 503] {
+        let mut local = with_window(1_000, 999);
+        let failed = send(&mut local, 1);
+        respond(&mut local, failed, 1, status, reading(60, 60, 60), None);
+        let limits = local.ledger().windows().iter().map(Window::limit);
+        assert_eq!(limits.collect::<Vec<_>>(), [1_000], "{status}");
+        let failed = send(&mut local, 2);
+        respond(&mut local, failed, 2, status, reading(1_000, 50, 60), None);
+        assert_eq!(local.ledger().windows()[0].remaining(), 50, "{status}");
+    }
+    // It counts until a response shows the key's quota.
+    let mut local = new();
+    let first = send(&mut local, 0);
+    respond(&mut local, first, 0, 503, reading(60, 0, 60), None);
+    let reset = until(&local, 0).unwrap();
+    assert!(reset >= 60);
+    let next = send(&mut local, reset);
+    answer(&mut local, next, reset, reading(1_000, 999, 120));
+    let limits = local.ledger().windows().iter().map(Window::limit);
+    assert_eq!(limits.collect::<Vec<_>>(), [1_000]);
+}
+
+#[test]
 fn a_figure_of_a_window_that_is_over_opens_nothing() {
     let mut local = new();
     let slow = send(&mut local, 0);

@@ -16,7 +16,7 @@ use crate::rate_limit::quota::decision::{Decision, Processes};
 use crate::rate_limit::quota::ledger::Ledger;
 use crate::rate_limit::quota::local::Local;
 use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::quota::reading::{Block, RequestOutcome};
+use crate::rate_limit::quota::reading::{Block, RequestOutcome, ResponseHead};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::BlockReason;
 
@@ -98,9 +98,13 @@ impl Alone {
 
     /// Corrects the pace by what a response has shown.
     pub(crate) fn observe(&mut self, local: &Local, outcome: &RequestOutcome) {
-        let (Some(window), Some(_)) = (tightest(local.ledger()), outcome.reading()) else {
+        let is_measured = |head: &ResponseHead| head.is_after_lookup() && head.reading.is_some();
+        let Some(window) = tightest(local.ledger()) else {
             return;
         };
+        if !outcome.head().is_some_and(is_measured) {
+            return;
+        }
         let outstanding = local.in_flight() + local.ledger().lost();
         let others = window.others(outstanding);
         let seen = Observation {
