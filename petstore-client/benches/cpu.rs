@@ -1,9 +1,10 @@
 //! Compares the CPU time of calls with that of reqwest alone, with several tasks, on both kinds of
-//! runtime. The mock runs in another process. The two clients take turns, so that the machine's
-//! speed cancels out. The ratio is the median of all rounds.
+//! runtime. Then compares the time of many calls at once, at a service that answers after 100 ms.
+//! The mock runs in another process. The two clients take turns, so that the machine's speed
+//! cancels out. The ratio is the median of all rounds.
 //!
 //! `cargo bench -p petstore-client --features file-store --bench cpu`; `-- --test` runs each once,
-//! briefly, and `-- shared` only those with a shared file.
+//! briefly, `-- shared` only those with a shared file, and `-- many` only those of many calls.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +20,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use petstore_client::Client;
@@ -32,6 +33,9 @@ const KEY: &str = "bench-key";
 /// A separate key for the benchmark with shared limits, because clients that do not share them
 /// would count as other users of the key.
 const SHARED_KEY: &str = "shared-key";
+/// A key whose responses are late.
+const LATE_KEY: &str = "late-key";
+const LATENCY: Duration = Duration::from_millis(100);
 
 /// The mock, in another process.
 struct Server {
@@ -69,8 +73,13 @@ fn serve() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let plan = Plan::enterprise(1_000_000_000, 1_000_000_000);
-        let builder = MockServer::builder().key(KEY, plan).key(SHARED_KEY, plan);
+        let late = Plan::enterprise(1_000_000, 1_000_000_000);
+        let builder = MockServer::builder()
+            .key(KEY, plan)
+            .key(SHARED_KEY, plan)
+            .key(LATE_KEY, late);
         let server = builder.start().await.unwrap();
+        let _late = server.faults().on_all().key(LATE_KEY).delay(LATENCY);
         println!("{}", server.url());
         std::future::pending::<()>().await;
     });
@@ -85,15 +94,23 @@ fn cpu() -> Duration {
     )
 }
 
-/// Runs this many calls from this many tasks. Returns the CPU time of one call in microseconds.
+/// What a call cost, in microseconds.
+#[derive(Clone, Copy)]
+struct Cost {
+    cpu: f64,
+    time: f64,
+}
+
+/// Runs this many calls from this many tasks. Returns the cost of one call.
 fn measure<F: Future<Output = ()> + Send + 'static>(
     runtime: &Runtime,
     tasks: usize,
     calls: usize,
     call: impl Fn() -> F + Clone + Send + Sync + 'static,
-) -> f64 {
+) -> Cost {
     let left = Arc::new(AtomicUsize::new(calls));
     let before = cpu();
+    let start = Instant::now();
     runtime.block_on(async {
         let tasks = (0..tasks).map(|_| {
             let (left, call) = (Arc::clone(&left), call.clone());
@@ -113,14 +130,25 @@ fn measure<F: Future<Output = ()> + Send + 'static>(
     });
     #[expect(clippy::cast_precision_loss, reason = "a number of calls")]
     let calls = calls as f64;
-    (cpu() - before).as_secs_f64() * 1e6 / calls
+    Cost {
+        cpu: (cpu() - before).as_secs_f64() * 1e6 / calls,
+        time: start.elapsed().as_secs_f64() * 1e6 / calls,
+    }
 }
 
 type Size = (usize, usize);
 
+/// What is compared.
+#[derive(Clone, Copy)]
+enum Of {
+    Cpu,
+    Time,
+}
+
 /// Runs two kinds of calls in turns, and prints the medians.
 fn compare<A, B>(
     name: &str,
+    of: Of,
     runtime: &Runtime,
     (tasks, (rounds, calls)): (usize, Size),
     (first, ours): (&str, impl Fn() -> A + Clone + Send + Sync + 'static),
@@ -129,19 +157,23 @@ fn compare<A, B>(
     A: Future<Output = ()> + Send + 'static,
     B: Future<Output = ()> + Send + 'static,
 {
+    let (what, of): (_, fn(Cost) -> f64) = match of {
+        Of::Cpu => ("CPU", |cost| cost.cpu),
+        Of::Time => ("time", |cost| cost.time),
+    };
     measure(runtime, tasks, calls / 4 + 1, ours.clone());
     measure(runtime, tasks, calls / 4 + 1, other.clone());
     let mut rounds: Vec<_> = (0..rounds)
         .map(|_| {
-            let ours = measure(runtime, tasks, calls, ours.clone());
-            let other = measure(runtime, tasks, calls, other.clone());
+            let ours = of(measure(runtime, tasks, calls, ours.clone()));
+            let other = of(measure(runtime, tasks, calls, other.clone()));
             (ours / other, ours, other)
         })
         .collect();
     rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (ratio, ours, other) = rounds[rounds.len() / 2];
     println!(
-        "{name:14} {tasks:4} tasks: {first} {ours:6.1} us of CPU a call, {second} {other:6.1}: {ratio:.3}"
+        "{name:14} {tasks:4} tasks: {first} {ours:6.1} us of {what} a call, {second} {other:6.1}: {ratio:.3}"
     );
 }
 
@@ -153,14 +185,23 @@ fn call(client: Client) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + 
     }
 }
 
-/// The same request with reqwest alone.
-fn bare(server: &Server) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync + use<> {
+/// The same request with reqwest alone, sent again if the connection fails: too many new ones at
+/// once overflow the server's queue.
+fn bare(
+    server: &Server,
+    key: &'static str,
+) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync + use<> {
     let http = reqwest::Client::new();
     let url = format!("{}/store/orders", server.url);
     move || {
-        let call = http.get(&url).bearer_auth(KEY).send();
+        let (http, url) = (http.clone(), url.clone());
         Box::pin(async move {
-            let body = call.await.unwrap().bytes().await.unwrap();
+            let response = loop {
+                if let Ok(response) = http.get(&url).bearer_auth(key).send().await {
+                    break response;
+                }
+            };
+            let body = response.bytes().await.unwrap();
             drop(serde_json::from_slice::<serde_json::Value>(&body).unwrap());
         })
     }
@@ -171,9 +212,9 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--serve") {
         return serve();
     }
-    // Run only the benchmark with shared limits.
-    let shared_only = arguments.iter().any(|argument| argument == "shared");
-    let briefly = arguments.iter().any(|argument| argument == "--test");
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    let is_all = !has("shared") && !has("many");
+    let briefly = has("--test");
     let size = if briefly { (1, 100) } else { (15, 10_000) };
     let server = Server::start();
     let current = Builder::new_current_thread().enable_all().build().unwrap();
@@ -182,30 +223,36 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
-    let builder = |key| Client::builder(&server.url).api_key(key);
-    for tasks in if shared_only { &[][..] } else { &[1, 64] } {
-        for (name, runtime) in [("current thread", &current), ("multi thread", &multi)] {
-            let alone = call(builder(KEY).build().unwrap());
+    let builder = |key: &'static str| Client::builder(&server.url).api_key(key);
+    let runtimes = [("current thread", &current), ("multi thread", &multi)];
+    let against_reqwest = |of, key, tasks, size| {
+        for (name, runtime) in runtimes {
+            let ours = ("client", call(builder(key).build().unwrap()));
             compare(
                 name,
+                of,
                 runtime,
-                (*tasks, size),
-                ("client", alone),
-                ("reqwest", bare(&server)),
+                (tasks, size),
+                ours,
+                ("reqwest", bare(&server, key)),
             );
         }
+    };
+    if is_all {
+        against_reqwest(Of::Cpu, KEY, 1, size);
+        against_reqwest(Of::Cpu, KEY, 64, size);
     }
-    let folder = tempfile::tempdir().unwrap();
-    for tasks in [1, 64, 256] {
-        let store = FileStore::new(folder.path());
-        let shared = call(builder(SHARED_KEY).shared_limits(store).build().unwrap());
-        let alone = call(builder(KEY).build().unwrap());
-        compare(
-            "shared",
-            &current,
-            (tasks, size),
-            ("by a file", shared),
-            ("alone", alone),
-        );
+    if is_all || has("many") {
+        against_reqwest(Of::Time, LATE_KEY, 1024, size);
+    }
+    if is_all || has("shared") {
+        let folder = tempfile::tempdir().unwrap();
+        for tasks in [1, 64, 256] {
+            let store = FileStore::new(folder.path());
+            let shared = builder(SHARED_KEY).shared_limits(store).build().unwrap();
+            let shared = ("by a file", call(shared));
+            let alone = ("alone", call(builder(KEY).build().unwrap()));
+            compare("shared", Of::Cpu, &current, (tasks, size), shared, alone);
+        }
     }
 }
