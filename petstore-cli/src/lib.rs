@@ -112,6 +112,10 @@ fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
         DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,
     };
 
+    if matches!(mistake.kind(), DisplayHelp | DisplayVersion) {
+        let printer = context.printer();
+        return printer.print_help(&mistake.render().to_string());
+    }
     let mut tree = args::tree();
     tree.build();
     let args: Vec<_> = context
@@ -120,10 +124,6 @@ fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     match mistake.kind() {
-        DisplayHelp | DisplayVersion => {
-            let printer = context.printer();
-            printer.print_help(&mistake.render().to_string())
-        }
         DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand if !context.ui().is_json() => {
             let screen = context.ui().screen();
             let text = match suggest::command_of(&tree, &args, "") {

@@ -2,6 +2,8 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+#[cfg(feature = "mock")]
+use super::mock::Mock;
 use super::pets::Pets;
 use super::store::Store;
 use super::{api, auth, completions, config, doctor, help, limits, man};
@@ -41,7 +43,7 @@ pub(crate) enum Cmd {
     /// Check configuration, key, service, clock and rate limits.
     Doctor,
     #[cfg(feature = "mock")]
-    Mock(Box<crate::commands::mock::Mock>),
+    Mock(Box<Mock>),
     #[command(alias = "completion")]
     Completions(completions::Completions),
     Man(man::Man),
@@ -72,7 +74,7 @@ fn lay_out(command: Command) -> Command {
     let path = command.get_bin_name().unwrap_or_default().to_owned();
     let help = Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::HelpShort).help("print this help");
-    let command = command
+    let command = with_options(command, &path)
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .arg(help);
@@ -92,6 +94,15 @@ fn lay_out(command: Command) -> Command {
         let path = format!("{path} {}", inner.get_name());
         inner.bin_name(path).defer(lay_out)
     })
+}
+
+/// Adds the options of a command that has none until it is used.
+fn with_options(command: Command, path: &str) -> Command {
+    match path {
+        #[cfg(feature = "mock")]
+        "petstore mock" => Mock::with_options(command),
+        _ => command,
+    }
 }
 
 fn usage(command: &Command, path: &str) -> String {

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use futures_util::StreamExt as _;
 use petstore_mock::cli::{Io, MockArgs};
 
@@ -10,14 +11,41 @@ use crate::error::{CliError, Result};
 use crate::output::Printer;
 use crate::ui::Ui;
 
-/// Run a mock server, like `petstore-mock`.
-#[derive(Debug, clap::Args)]
+/// The mock's arguments.
+#[derive(Debug)]
 pub(crate) struct Mock {
-    #[command(flatten)]
     args: MockArgs,
 }
 
+impl Args for Mock {
+    /// Adds no options. The mock has nearly as many as all other commands together, so they are
+    /// added when the command is used.
+    fn augment_args(command: Command) -> Command {
+        command.about("Run a mock server, like `petstore-mock`")
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Mock {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let args = MockArgs::from_arg_matches(matches)?;
+        Ok(Self { args })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.args.update_from_arg_matches(matches)
+    }
+}
+
 impl Mock {
+    /// Adds the options to the command.
+    pub(crate) fn with_options(command: Command) -> Command {
+        Self::augment_args(MockArgs::augment_args(command))
+    }
+
     pub(crate) async fn run(
         self,
         system: &System,
