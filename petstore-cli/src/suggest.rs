@@ -8,6 +8,11 @@ use clap::{Arg, Command};
 use crate::error::{CliError, Invalid, either};
 use crate::escape;
 
+/// The methods that people type before the path of `petstore api`.
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+/// The names under which people look for the API key among the settings.
+const KEY_NAMES: [&str; 5] = ["key", "api_key", "api-key", "apikey", "token"];
+
 /// Options of other programs, and their names here.
 const OTHER_NAMES: [(&str, &str); 10] = [
     ("json", "-o json"),
@@ -275,10 +280,12 @@ impl Mistake<'_> {
             return Advice::new(problem).hint(self.help());
         }
         let values = texts(self.error, ContextKind::ValidValue);
-        Advice {
-            problem: format!("`{}` is not {}", self.given(), either(&values)),
-            hint: did_you_mean(&self.value, values.iter().map(String::as_str)),
+        let problem = format!("`{}` is not {}", self.given(), either(&values));
+        if self.command.get_name() == "set" && KEY_NAMES.contains(&self.value.as_str()) {
+            return Advice::new(problem).hint("`petstore auth login` stores the key");
         }
+        let hint = did_you_mean(&self.value, values.iter().map(String::as_str));
+        Advice { problem, hint }
     }
 
     fn invalid_value(&self) -> Advice {
@@ -393,10 +400,17 @@ fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> 
             return Some(format!("did you mean `--{name} {word}`?"));
         }
     }
+    let before = args.iter().take_while(|arg| *arg != word).last()?;
+    let method = before.to_uppercase();
+    if command.get_name() == "api" && METHODS.contains(&method.as_str()) {
+        let path = escape::shell(word);
+        return Some(format!(
+            "the method is an option: `petstore api -X {method} {path}`"
+        ));
+    }
     if !command.get_positionals().any(|arg| arg.get_id() == "name") {
         return None;
     }
-    let before = args.iter().take_while(|arg| *arg != word).last()?;
     if command.find_subcommand(before).is_some() {
         return None;
     }

@@ -101,6 +101,8 @@ async fn mistakes_in_typing() {
         "pets list --all=yes",
         "pets list -- --all",
         "pets get 1 2",
+        "api get /pets/7",
+        "config set api_key k3y",
         "pets delete 1",
         "config get tiemout",
         "--verison",
