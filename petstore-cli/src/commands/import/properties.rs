@@ -1,12 +1,13 @@
 //! Property tests of the code that reads input files and the program's own files. It must read a
 //! value in every form in which it can be written, and detect changes.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::{Duration, SystemTime};
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
-use petstore_client::{NewPet, PetStatus};
+use petstore_client::{NewPet, Pet, PetStatus};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -60,6 +61,20 @@ fn pets() -> impl Strategy<Value = Vec<NewPet>> {
         pet
     });
     vec(pet, 1..6)
+}
+
+#[test]
+fn random_pets_have_all_fields_that_can_be_sent() {
+    let seen = RefCell::new(BTreeSet::new());
+    check(pets(), 40, |pets| {
+        let pets = pets.iter().map(|pet| serde_json::to_value(pet).unwrap());
+        let fields = pets.flat_map(|pet| pet.as_object().unwrap().clone());
+        seen.borrow_mut().extend(fields.map(|(name, _)| name));
+        Ok(())
+    });
+    let fields = Pet::FIELDS.iter().copied().filter(|name| *name != "id");
+    let fields: BTreeSet<_> = fields.map(str::to_owned).collect();
+    assert_eq!(seen.into_inner(), fields);
 }
 
 fn read(bytes: impl Into<Vec<u8>>) -> Result<Input> {
