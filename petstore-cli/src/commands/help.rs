@@ -148,8 +148,13 @@ fn hint(tree: &Command, name: &str, parent: &Command, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use clap::ValueEnum as _;
+
     use super::*;
     use crate::error::Kind;
+    use crate::output::OutputFormat;
     use crate::settings::flag;
 
     fn topic(name: &str) -> String {
@@ -164,6 +169,20 @@ mod tests {
                 "{name}"
             );
             assert!(topic("options").contains(&flag(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_output_format_is_named_where_it_can_be_used() {
+        let export = text("petstore pets export").unwrap();
+        for format in OutputFormat::value_variants() {
+            let name = format.name();
+            let line = format!("\n  {name} ");
+            assert!(topic("output").contains(&line), "{name}");
+            let is_file = OutputFormat::of_file(Path::new(&format!("pets.{name}"))).is_some();
+            if is_file && format.can_continue() {
+                assert!(export.contains(&format!(".{name}")), "{name}");
+            }
         }
     }
 

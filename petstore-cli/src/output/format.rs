@@ -40,6 +40,14 @@ impl OutputFormat {
         }
     }
 
+    /// Returns whether the first line contains the names of the columns.
+    pub(super) fn has_header(self) -> bool {
+        match self {
+            Self::Csv => true,
+            Self::Table | Self::Json | Self::Ndjson | Self::Tsv | Self::Id => false,
+        }
+    }
+
     /// Returns whether an interrupted file can be continued: each record stands alone, whatever
     /// comes before it.
     pub(crate) fn can_continue(self) -> bool {

@@ -264,17 +264,10 @@ impl Output {
     /// has such a line.
     fn write_header(&mut self) -> io::Result<()> {
         let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
-        match self.format {
-            OutputFormat::Csv if !self.columns.is_empty() => {
-                format::csv(names, self.options.screen(), &mut self.out)
-            }
-            OutputFormat::Csv
-            | OutputFormat::Table
-            | OutputFormat::Json
-            | OutputFormat::Ndjson
-            | OutputFormat::Tsv
-            | OutputFormat::Id => Ok(()),
+        if self.format.has_header() && !self.columns.is_empty() {
+            return format::csv(names, self.options.screen(), &mut self.out);
         }
+        Ok(())
     }
 
     /// Writes a record in a streamed format.

@@ -123,10 +123,7 @@ pub(super) fn check(
     // Two bodies are not checked: that of a 5xx, which may come from a gateway, and that of HEAD,
     // which is empty.
     if !status.is_server_error() && sent.method != Method::HEAD {
-        check_content_type(response.headers(), &mut breaches);
-        if let Some(body) = body {
-            check_body(sent, status, body, &mut breaches);
-        }
+        check_body(sent, response, body, &mut breaches);
     }
     breaches
 }
@@ -175,19 +172,31 @@ fn check_content_type(headers: &HeaderMap, breaches: &mut Vec<BrokenTerm>) {
     }
 }
 
-fn check_body(sent: &Sent<'_>, status: StatusCode, body: &[u8], breaches: &mut Vec<BrokenTerm>) {
+fn check_body(
+    sent: &Sent<'_>,
+    response: &Response<()>,
+    body: Option<&[u8]>,
+    breaches: &mut Vec<BrokenTerm>,
+) {
+    let status = response.status();
+    // A success without a body would return here.
+    let check_value: fn(&Sent<'_>, &Value, &mut Vec<BrokenTerm>) = match sent.operation.content() {
+        Content::Pets => check_pets,
+        Content::Pet => check_one_pet,
+        Content::Unspecified => |_, _, _| {},
+    };
+    check_content_type(response.headers(), breaches);
+    let Some(body) = body else {
+        return;
+    };
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         breaches.push((Term::Json, "the body is not JSON".to_owned()));
         return;
     };
-    if !status.is_success() {
+    if status.is_success() {
+        check_value(sent, &value, breaches);
+    } else {
         check_error(status, &value, breaches);
-        return;
-    }
-    match sent.operation.content() {
-        Content::Pets => check_pets(sent, &value, breaches),
-        Content::Pet => check_one_pet(sent, &value, breaches),
-        Content::Unspecified => {}
     }
 }
 

@@ -36,7 +36,8 @@ impl Recorder {
         if !response.status().is_success() {
             return;
         }
-        // Ignore what is not a pet. It is reported as a breach of the contract.
+        // Ignore what is not a pet. It is reported as a breach of the contract. An operation that
+        // removes a pet would remove it from `self.pets`.
         let found = match operation.content() {
             Content::Pets => {
                 serde_json::from_slice::<Vec<Map<String, Value>>>(body).unwrap_or_default()

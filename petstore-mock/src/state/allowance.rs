@@ -53,12 +53,15 @@ pub(crate) struct PerPeriod<T> {
 
 impl<T> PerPeriod<T> {
     /// Returns the values, that of the shortest period first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        let Self { minute, hour, day } = self;
+        [minute].into_iter().chain(hour).chain([day])
+    }
+
+    /// Returns the values, that of the shortest period first.
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let hour = self.hour.as_mut();
-        [&mut self.minute]
-            .into_iter()
-            .chain(hour)
-            .chain([&mut self.day])
+        let Self { minute, hour, day } = self;
+        [minute].into_iter().chain(hour).chain([day])
     }
 }
 
@@ -105,15 +108,12 @@ impl Allowance {
     /// starts unused.
     pub(crate) fn set_plan(&mut self, plan: Plan) {
         let mut next = Self::new(plan, self.window).quotas;
-        for (quota, old) in [
-            (Some(&mut next.minute), Some(&self.quotas.minute)),
-            (next.hour.as_mut(), self.quotas.hour.as_ref()),
-            (Some(&mut next.day), Some(&self.quotas.day)),
-        ] {
-            if let (Some(quota), Some(old)) = (quota, old) {
-                quota.take_over(old);
-            }
+        let PerPeriod { minute, hour, day } = &self.quotas;
+        next.minute.take_over(minute);
+        if let (Some(next), Some(hour)) = (&mut next.hour, hour) {
+            next.take_over(hour);
         }
+        next.day.take_over(day);
         self.quotas = next;
     }
 
@@ -130,14 +130,13 @@ impl Allowance {
     /// Sets the counted requests of each quota. Returns false if they are invalid for the windows or
     /// the plan.
     pub(crate) fn set_used(&mut self, used: PerPeriod<Used>) -> bool {
-        let is_hour_possible = match (&mut self.quotas.hour, used.hour) {
+        let PerPeriod { minute, hour, day } = used;
+        let is_hour_possible = match (&mut self.quotas.hour, hour) {
             (Some(quota), Some(used)) => quota.set_used(used),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        let are_possible =
-            self.quotas.minute.set_used(used.minute) && self.quotas.day.set_used(used.day);
-        is_hour_possible && are_possible
+        self.quotas.minute.set_used(minute) && is_hour_possible && self.quotas.day.set_used(day)
     }
 
     /// Counts a request in all quotas, or refuses it without counting.

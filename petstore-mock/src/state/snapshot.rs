@@ -143,8 +143,13 @@ impl Snapshot {
             record,
         } in &self.keys
         {
-            let mut used = [minute, day].into_iter().chain(hour).flatten();
-            let is_possible = used.all(|(at, count)| at.max(count) <= &clock::END.as_secs());
+            let used = PerPeriod {
+                minute: minute.clone(),
+                hour: hour.clone(),
+                day: day.clone(),
+            };
+            let is_in_time = |(at, count): &(u64, u64)| at.max(count) <= &clock::END.as_secs();
+            let is_possible = used.iter().flatten().all(is_in_time);
             if !(is_possible && record.is_possible()) {
                 return Err(ChangeError::Snapshot("a key's record is out of order"));
             }
@@ -152,11 +157,6 @@ impl Snapshot {
                 continue;
             };
             account.set_plan(*plan);
-            let used = PerPeriod {
-                minute: minute.clone(),
-                hour: hour.clone(),
-                day: day.clone(),
-            };
             if !account.allowance.set_used(used) {
                 let message =
                     "its keys use another kind of window than this server, or are out of order";
