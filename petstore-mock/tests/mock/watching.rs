@@ -121,12 +121,13 @@ async fn events_include_changes_by_the_test() {
     let mock = start().await;
     let server = &mock.server;
     let key = server.key(petstore_mock::Plan::Free);
-    let changes: [(&str, &dyn Fn()); 6] = [
+    let changes: [(&str, &dyn Fn()); 7] = [
         ("clock", &|| server.clock().advance(Duration::from_secs(1))),
         ("pets", &|| {
             drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)));
         }),
         ("keys", &|| key.ban(Duration::from_secs(1))),
+        ("pets", &|| key.reset()),
         ("faults", &|| {
             assert_ne!(server.faults().on_all().reset().detach(), 0);
         }),

@@ -12,7 +12,7 @@ use crate::report::{
 /// The number of early requests that are kept. With the default policy, 11 cause a ban.
 const MAX_EARLY: usize = 12;
 
-/// The early requests of one key since its first refusal.
+/// The last early requests of one key. [`Strikes::into_ban`] keeps those that count.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Strikes {
     /// The refusal that asked the clients to wait.
@@ -33,7 +33,6 @@ impl Strikes {
         if request.strikes() == 0 {
             if request.is_refused() {
                 self.refusal = Some(Arc::clone(request));
-                self.early.clear();
             }
             return None;
         }

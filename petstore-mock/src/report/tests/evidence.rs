@@ -167,6 +167,38 @@ fn an_unforeseeable_ban_is_a_notice_with_its_requests() {
 }
 
 #[test]
+fn a_ban_after_many_requests_counts_all_and_names_the_last() {
+    let line = |n: u32| {
+        let met = match n {
+            0 => "429 wait=50 remaining=0 reset=60".to_owned(),
+            20 => "429 banned wait=300 strikes=20".to_owned(),
+            _ => format!("429 wait=50 remaining=0 reset=60 strikes={n}"),
+        };
+        let at = 10.0 + f64::from(n) * 0.001;
+        format!("{at}+0.030 {n}<0.001 GET /v1/pets?limit={n} {met}")
+    };
+    let report = judge(
+        (0..=20)
+            .map(line)
+            .collect::<Vec<_>>()
+            .iter()
+            .map(String::as_str),
+    );
+    let mut evidence = report.findings().flat_map(|it| &it.evidence);
+    let ban = evidence.find(|it| it.text.contains("banned")).unwrap();
+    let numbers: Vec<_> = (10..=21).map(|number| format!("#{number}")).collect();
+    assert_eq!(
+        ban.text,
+        format!(
+            "the key is banned until 00:05:10.020: 20 requests arrived before Retry-After had elapsed \
+             (the last ones: {})",
+            numbers.join(", ")
+        )
+    );
+    assert_eq!((ban.offences, ban.omitted), (20, 8), "{report}");
+}
+
+#[test]
 fn a_ban_is_named_by_the_breach_that_caused_it() {
     let line = |n: u32| match n {
         0 => "1+0.001 1 GET /v1/pets 429 wait=59 remaining=0 reset=60".to_owned(),
