@@ -318,6 +318,32 @@ mod tests {
     }
 
     #[test]
+    fn the_lowest_id_of_a_second_bounds_the_rows_before_it() {
+        let mut history = history(&[(0, None)]);
+        history.send(1, 4_000);
+        history.send(2, 4_001);
+        history.create(2, 8);
+        history.create(1, 9);
+        assert_eq!(history.windows().of(0).last(), 7);
+    }
+
+    #[test]
+    fn around_a_row_are_the_ids_of_its_own_run() {
+        let mut history = history(&[(0, Some(5))]);
+        history.start(5_000, Duration::from_secs(2));
+        history.send(1, 6_000);
+        history.lose(1, 6_500);
+        history.send(2, 9_000);
+        history.create(2, 9);
+        history.send(3, 9_100);
+        history.create(3, 30);
+        let windows = history.windows();
+        let (window, around) = (windows.of(1), windows.around(1));
+        assert_eq!((window.first(), window.last()), (6, 8));
+        assert_eq!((around.first(), around.last()), (6, 30));
+    }
+
+    #[test]
     fn few_ids_do_not_show_that_ids_rise() {
         let sent = |rows: i64| (0..rows).map(|id| (0, Some(id))).collect::<Vec<_>>();
         assert!(!history(&sent(15)).shows_rising());
