@@ -129,7 +129,109 @@ impl Rule {
     /// Returns the description of the rule.
     #[must_use]
     pub const fn about(self) -> &'static About {
-        &ABOUT[self as usize]
+        match self {
+            Self::ToldToWait => &About {
+                title: "sent before Retry-After elapsed",
+                severity: Severity::Violation,
+                source: "specification, section 8, rules 3 and 4",
+                reason: "After a 429, the client must wait for the time in Retry-After. Repeated \
+                         requests may lead to a ban of the key, which stops every program that \
+                         uses it.",
+                advice: "After a 429, send nothing with that key until Retry-After has elapsed.",
+            },
+            Self::BackOff => &About {
+                title: "retries without back-off",
+                severity: Severity::Violation,
+                source: "specification, section 8, rule 4; RFC 9110, section 9.2.2",
+                reason: "Retries without exponential backoff multiply the load on a service that \
+                         is failing.",
+                advice: "Wait before each retry, twice as long as before the last one, with \
+                         jitter and a limit.",
+            },
+            Self::RepeatedPost => &About {
+                title: "a POST sent again after an unknown outcome",
+                severity: Severity::Violation,
+                source: "RFC 9110, section 9.2.2",
+                reason: "The first POST may have been applied. The specification has no \
+                         idempotency key, and no way to remove a duplicate pet.",
+                advice: "Check with GET /pets whether the pet was created, or don't repeat the \
+                         POST.",
+            },
+            Self::KeyInUrl => &About {
+                title: "a key in the URL",
+                severity: Severity::Violation,
+                source: "specification, section 5; RFC 6750, section 2.3",
+                reason: "URLs are written to the logs of servers and proxies, where others can \
+                         read the key.",
+                advice: "Send the key as `Authorization: Bearer KEY`, and nowhere else.",
+            },
+            Self::RetryAfter => &About {
+                title: "repeated before the Retry-After of a 503",
+                severity: Severity::Warning,
+                source: "RFC 9110, section 10.2.3",
+                reason: "Retry-After says how long the client ought to wait before it repeats the \
+                         request.",
+                advice: "After a 503 with Retry-After, wait that long before the same request is \
+                         sent again.",
+            },
+            Self::RepeatedError => &About {
+                title: "a refused request sent again unchanged",
+                severity: Severity::Warning,
+                source: "RFC 9110, section 15.5",
+                reason: "A 4xx means that the request is wrong, so the same request fails again.",
+                advice: "Don't retry a 4xx other than 408, 425 and 429; report it.",
+            },
+            Self::KeyScheme => &About {
+                title: "a key that is not sent as a bearer token",
+                severity: Severity::Warning,
+                source: "specification, section 5",
+                reason: "A valid key is answered 401 unless it is sent as a bearer token.",
+                advice: "Send `Authorization: Bearer KEY`.",
+            },
+            Self::SteadyRetry => &About {
+                title: "retries at a steady pace",
+                severity: Severity::Notice,
+                source: "specification, section 8, rule 4",
+                reason: "Waits that don't grow keep the load on a failing service as high as it \
+                         was. Pollers and the users of a gateway look the same, so this is a \
+                         notice.",
+                advice: "Double the wait before each further retry, up to a limit. To make it \
+                         fail the tests of a single client that retries, set `--rule \
+                         steady-retry=warning`.",
+            },
+            Self::QuotaIgnored => &About {
+                title: "sent beyond the known quota",
+                severity: Severity::Notice,
+                source: "specification, section 8, rules 1 and 2",
+                reason: "After X-RateLimit-Remaining: 0 the next request is refused until \
+                         X-RateLimit-Reset, and refused requests can lead to a ban of the key.",
+                advice: "Send no more requests at once than Remaining, and none when it is 0.",
+            },
+            Self::Deprecated => &About {
+                title: "the deprecated operation",
+                severity: Severity::Notice,
+                source: "specification, section 9",
+                reason: "GET /pets/{petId} will be removed on 5 December 2030. Until then it may \
+                         be used.",
+                advice: "Use GET /pets with its status filter.",
+            },
+            Self::KeepAlive => &About {
+                title: "a new connection for every request",
+                severity: Severity::Notice,
+                source: "RFC 9112, section 9.3",
+                reason: "Opening a connection costs more time than most requests. The rule counts \
+                         10 consecutive requests on new connections, at most 5 s apart.",
+                advice: "Create one client and use it for all requests.",
+            },
+            Self::UserAgent => &About {
+                title: "no User-Agent",
+                severity: Severity::Notice,
+                source: "RFC 9110, section 10.1.5",
+                reason: "Operators need it to find the author of a harmful client. It is not \
+                         required.",
+                advice: "Send a User-Agent that names the program and its version.",
+            },
+        }
     }
 
     /// Returns the severity of the rule; `None` if it is off.
@@ -142,100 +244,6 @@ impl Rule {
 
 /// The severities that differ from the defaults; `None` for the rules that are off.
 pub(crate) type Severities = BTreeMap<Rule, Option<Severity>>;
-
-/// The descriptions, in the order of [`Rule`].
-static ABOUT: [About; Rule::ALL.len()] = [
-    About {
-        title: "sent before Retry-After elapsed",
-        severity: Severity::Violation,
-        source: "specification, section 8, rules 3 and 4",
-        reason: "After a 429, the client must wait for the time in Retry-After. Repeated requests may \
-                 lead to a ban of the key, which stops every program that uses it.",
-        advice: "After a 429, send nothing with that key until Retry-After has elapsed.",
-    },
-    About {
-        title: "retries without back-off",
-        severity: Severity::Violation,
-        source: "specification, section 8, rule 4; RFC 9110, section 9.2.2",
-        reason: "Retries without exponential backoff multiply the load on a service that is failing.",
-        advice: "Wait before each retry, twice as long as before the last one, with jitter and a limit.",
-    },
-    About {
-        title: "a POST sent again after an unknown outcome",
-        severity: Severity::Violation,
-        source: "RFC 9110, section 9.2.2",
-        reason: "The first POST may have been applied. The specification has no idempotency key, and no \
-                 way to remove a duplicate pet.",
-        advice: "Check with GET /pets whether the pet was created, or don't repeat the POST.",
-    },
-    About {
-        title: "a key in the URL",
-        severity: Severity::Violation,
-        source: "specification, section 5; RFC 6750, section 2.3",
-        reason: "URLs are written to the logs of servers and proxies, where others can read the key.",
-        advice: "Send the key as `Authorization: Bearer KEY`, and nowhere else.",
-    },
-    About {
-        title: "repeated before the Retry-After of a 503",
-        severity: Severity::Warning,
-        source: "RFC 9110, section 10.2.3",
-        reason: "Retry-After says how long the client ought to wait before it repeats the request.",
-        advice: "After a 503 with Retry-After, wait that long before the same request is sent again.",
-    },
-    About {
-        title: "a refused request sent again unchanged",
-        severity: Severity::Warning,
-        source: "RFC 9110, section 15.5",
-        reason: "A 4xx means that the request is wrong, so the same request fails again.",
-        advice: "Don't retry a 4xx other than 408, 425 and 429; report it.",
-    },
-    About {
-        title: "a key that is not sent as a bearer token",
-        severity: Severity::Warning,
-        source: "specification, section 5",
-        reason: "A valid key is answered 401 unless it is sent as a bearer token.",
-        advice: "Send `Authorization: Bearer KEY`.",
-    },
-    About {
-        title: "retries at a steady pace",
-        severity: Severity::Notice,
-        source: "specification, section 8, rule 4",
-        reason: "Waits that don't grow keep the load on a failing service as high as it was. Pollers \
-                 and the users of a gateway look the same, so this is a notice.",
-        advice: "Double the wait before each further retry, up to a limit. To make it fail the tests \
-                 of a single client that retries, set `--rule steady-retry=warning`.",
-    },
-    About {
-        title: "sent beyond the known quota",
-        severity: Severity::Notice,
-        source: "specification, section 8, rules 1 and 2",
-        reason: "After X-RateLimit-Remaining: 0 the next request is refused until X-RateLimit-Reset, \
-                 and refused requests can lead to a ban of the key.",
-        advice: "Send no more requests at once than Remaining, and none when it is 0.",
-    },
-    About {
-        title: "the deprecated operation",
-        severity: Severity::Notice,
-        source: "specification, section 9",
-        reason: "GET /pets/{petId} will be removed on 5 December 2030. Until then it may be used.",
-        advice: "Use GET /pets with its status filter.",
-    },
-    About {
-        title: "a new connection for every request",
-        severity: Severity::Notice,
-        source: "RFC 9112, section 9.3",
-        reason: "Opening a connection costs more time than most requests. The rule counts 10 \
-                 consecutive requests on new connections, at most 5 s apart.",
-        advice: "Create one client and use it for all requests.",
-    },
-    About {
-        title: "no User-Agent",
-        severity: Severity::Notice,
-        source: "RFC 9110, section 10.1.5",
-        reason: "Operators need it to find the author of a harmful client. It is not required.",
-        advice: "Send a User-Agent that names the program and its version.",
-    },
-];
 
 #[cfg(test)]
 mod tests {
