@@ -128,6 +128,7 @@ impl Rule {
 
     /// Returns the description of the rule.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "each rule has a description")]
     pub const fn about(self) -> &'static About {
         match self {
             Self::ToldToWait => &About {
