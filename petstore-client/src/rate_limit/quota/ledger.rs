@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     clock: ServiceClock,
     windows: Vec<Window>,
     /// Whether a response has shown a quota that is certainly the key's.
-    is_keys_quota: bool,
+    knows_keys_quota: bool,
     refusals: Refusals,
     lost: LostRequests,
     usage: PlanUsage,
@@ -309,7 +309,7 @@ impl Ledger {
         let reading = head.reading?;
         let service_now = self.service_time(outcome.ended());
         let is_known = |window: &Window| window.describes(&reading, service_now);
-        if head.is_after_lookup() || !self.is_keys_quota || self.windows.iter().any(is_known) {
+        if head.is_after_lookup() || !self.knows_keys_quota || self.windows.iter().any(is_known) {
             Some(reading)
         } else {
             None
@@ -318,8 +318,8 @@ impl Ledger {
 
     /// Forgets, at the first reading that is certainly the key's, what errors have shown before.
     fn forget_foreign_quotas(&mut self, reading: Reading, service_now: ServiceTime) {
-        if !self.is_keys_quota {
-            self.is_keys_quota = true;
+        if !self.knows_keys_quota {
+            self.knows_keys_quota = true;
             self.windows
                 .retain(|window| window.describes(&reading, service_now));
         }
@@ -417,7 +417,7 @@ impl Ledger {
     pub(crate) fn with_window(now: LocalTime, service: ServiceTime, window: Window) -> Self {
         let mut ledger = Self {
             windows: vec![window],
-            is_keys_quota: true,
+            knows_keys_quota: true,
             seen_at: Some(now),
             ..Self::new(now, service)
         };

@@ -106,8 +106,8 @@ pub(crate) struct RequestOutcome {
 }
 
 impl ResponseHead {
-    /// Returns whether the service has certainly looked up the request's key. It may answer with
-    /// these statuses before it does. Then the quota in the headers is not that of the key.
+    /// Returns whether the service has certainly looked up the request's key. Before that, it may
+    /// answer 401, 408, 414, 431 or 5xx, with the quota of requests without a key.
     pub(crate) fn is_after_lookup(&self) -> bool {
         self.status < 500 && !matches!(self.status, 401 | 408 | 414 | 431)
     }
