@@ -150,6 +150,15 @@ impl Ledger {
         self.lost.count()
     }
 
+    /// Takes over what another copy of this ledger knows of the same windows.
+    pub(crate) fn merge_windows(&mut self, other: &Self) {
+        for window in &mut self.windows {
+            for known in &other.windows {
+                window.merge(known);
+            }
+        }
+    }
+
     /// Counts the reservations of a member that is gone as lost requests.
     pub(crate) fn lose(&mut self, requests: u64, now: LocalTime) {
         if requests > 0 {

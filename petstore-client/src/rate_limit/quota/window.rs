@@ -158,6 +158,19 @@ impl Window {
         self.remaining = self.remaining.min(reading.remaining);
     }
 
+    /// Takes over what another copy of the same window knows.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let apart = self.anchor.0.abs_diff(other.anchor.0);
+        if self.quota != other.quota
+            || self.limit != other.limit
+            || apart > SAME_WINDOW.unsigned_abs()
+        {
+            return;
+        }
+        self.remaining = self.remaining.min(other.remaining);
+        self.own = self.own.max(other.own);
+    }
+
     /// Records own requests that the service counted, or may have counted.
     pub(crate) fn count_own(&mut self, requests: u32) {
         self.own += u64::from(requests);

@@ -82,17 +82,19 @@ impl Record {
         }
     }
 
-    /// Merges another record of the same key. Later knowledge and later reports win.
+    /// Merges another record of the same key. Later knowledge and later reports win. Of a window that
+    /// both know, the lowest reading counts: responses that come at the same time, or in another
+    /// order than they were sent, do not say which is the later one.
     pub(crate) fn merge(&mut self, other: Self, now: LocalTime) {
-        let Self { ledger, members } = other;
-        let other_block = if self.ledger.seen_at() < ledger.seen_at() {
-            std::mem::replace(&mut self.ledger, ledger)
-                .refusals()
-                .last_block()
-        } else {
-            ledger.refusals().last_block()
-        };
-        self.record_block(other_block, now);
+        let Self {
+            mut ledger,
+            members,
+        } = other;
+        if self.ledger.seen_at() < ledger.seen_at() {
+            std::mem::swap(&mut self.ledger, &mut ledger);
+        }
+        self.ledger.merge_windows(&ledger);
+        self.record_block(ledger.refusals().last_block(), now);
         self.members.merge(members);
     }
 
@@ -271,6 +273,31 @@ mod tests {
             assert_eq!(merged.ledger.seen_at(), Some(LocalTime(2 * HOUR)));
             let block = merged.ledger.refusals().last_block().unwrap();
             assert_eq!(block.until, LocalTime(5 * HOUR));
+        }
+    }
+
+    #[test]
+    fn a_merge_keeps_the_lowest_reading_of_a_window() {
+        let seen = |at: i64, remaining: u64, reset: i64| {
+            let (now, service) = (LocalTime(at), ServiceTime(at));
+            let answer = Answer::at(now, service);
+            let window = Window::open(reading(100, remaining, reset).unwrap(), &answer, None);
+            Record::new(
+                Ledger::with_window(now, service, window),
+                Members::default(),
+            )
+        };
+        for (at, other_at, reset, expected) in [
+            (5, 5, 60, 7),
+            (5, 6, 60, 7),
+            (6, 5, 60, 7),
+            // Another window.
+            (6, 5, 120, 9),
+        ] {
+            let mut merged = seen(at, 9, reset);
+            merged.merge(seen(other_at, 7, 60), LocalTime(9));
+            let remaining = merged.ledger.windows()[0].remaining();
+            assert_eq!(remaining, expected, "{at} {other_at} {reset}");
         }
     }
 
