@@ -15,7 +15,7 @@ const DEFAULT_BLOCK: Duration = Duration::from_secs(60);
 const MIN_BLOCK: Duration = Duration::from_secs(1);
 /// The longest block: a day's quota and an hour of slack. A longer one ends after this time, with a
 /// probe.
-pub(super) const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
+pub(crate) const MAX_BLOCK: Duration = Duration::from_secs(25 * 3600);
 /// How much the wait of a 429 may differ from the time to the reset of its quota, because services
 /// round both.
 const MAX_ROUNDING: Duration = Duration::from_secs(2);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock;
+use crate::rate_limit::quota::refusals::MAX_BLOCK;
 use crate::rate_limit::shared::slot::MemberId;
 use crate::rate_limit::shared::store::RecordKey;
 
@@ -18,8 +19,8 @@ const SECRET_LENGTH: usize = 64;
 const MEMBER_LENGTH: usize = 16;
 /// The ending of a record's name.
 const RECORD: &str = "limits";
-/// A file that nobody has written for this long is useless: the longest block lasts 25 hours.
-const MAX_AGE: Duration = Duration::from_secs(26 * 3600);
+/// A file that nobody has written for this long is useless: the longest block is over.
+const MAX_AGE: Duration = MAX_BLOCK.saturating_add(Duration::from_secs(3600));
 
 /// An open file, and the path at which other processes look for it.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ use url::Url;
 
 use crate::backoff::jitter;
 use crate::clock;
+use crate::rate_limit::quota::refusals::MAX_BLOCK;
 use crate::rate_limit::shared::store::{Change, LimitStore, RecordKey, StoreError, StoreTime};
 
 /// Sets a record if it has not changed since it was read. Returns whether it was set, the server's
@@ -36,7 +37,7 @@ return {1, now, false}";
 /// A record begins with this many bytes, which are unique.
 const TAG: usize = 16;
 /// A record expires if nobody updates it for the duration of the longest block.
-const TTL: Duration = Duration::from_secs(25 * 3600);
+const TTL: Duration = MAX_BLOCK;
 /// The time limit for connecting. It suffices for a server with a latency of 250 ms, and for many
 /// processes that start at the same time on a busy machine.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
