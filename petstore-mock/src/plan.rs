@@ -195,13 +195,12 @@ mod tests {
 
     #[test]
     fn reads_every_plan() {
-        assert_eq!("free".parse(), Ok(Plan::Free));
-        assert_eq!("pro".parse(), Ok(Plan::Pro));
-        assert_eq!("business".parse(), Ok(Plan::Business));
-        assert_eq!(
-            "enterprise".parse(),
-            Ok(Plan::enterprise(1_000_000, 100_000_000))
-        );
+        for name in PlanName::VARIANTS {
+            let text: &str = name.into();
+            assert_eq!(text.parse(), Ok(Plan::from(*name)));
+        }
+        let default = Plan::enterprise(1_000_000, 100_000_000);
+        assert_eq!("enterprise".parse(), Ok(default));
         assert_eq!("enterprise:7/9".parse(), Ok(Plan::enterprise(7, 9)));
         let hourly = Plan::enterprise(7, 9).with_per_hour(8);
         assert_eq!("enterprise:7/8/9".parse(), Ok(hourly));
@@ -231,13 +230,9 @@ mod tests {
 
     #[test]
     fn writes_what_it_reads() {
-        for plan in [
-            Plan::Free,
-            Plan::Pro,
-            Plan::Business,
-            Plan::enterprise(3, 4),
-            Plan::enterprise(3, 4).with_per_hour(0),
-        ] {
+        let hourly = Plan::enterprise(3, 4).with_per_hour(0);
+        let named = PlanName::VARIANTS.iter().copied().map(Plan::from);
+        for plan in named.chain([Plan::enterprise(3, 4), hourly]) {
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }
     }

@@ -183,7 +183,7 @@ impl Builder {
         self
     }
 
-    /// Adds a key with a plan. The first call replaces the four default keys. If a key is added
+    /// Adds a key with a plan. The first call replaces the default keys. If a key is added
     /// twice, the last plan counts.
     pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
         self.add_key(InitialKey::new(key, plan));

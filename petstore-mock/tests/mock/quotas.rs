@@ -16,15 +16,27 @@ async fn use_up(mock: &Mock, key: &str, times: u32) {
 #[tokio::test]
 async fn every_plan_has_the_quota_the_specification_states() {
     let mock = start().await;
-    for (key, limit) in [
-        ("free-key", 60),
-        ("pro-key", 300),
-        ("business-key", 1_000),
-        ("enterprise-key", 1_000_000),
-    ] {
-        let rate = mock.get_as(key, "/v1/pets").await.rate();
-        assert_eq!(rate, (limit, limit - 1, MINUTE_ENDS));
+    let guide = include_str!("../../guide/specification.md");
+    let mut lines = guide
+        .lines()
+        .skip_while(|line| !line.starts_with("| plan |"));
+    let rows = lines
+        .by_ref()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let mut plans = 0;
+    for row in rows {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let limit = match cells[2] {
+            "custom" => 1_000_000,
+            number => number.replace(',', "").parse().unwrap(),
+        };
+        let key = format!("{}-key", cells[1].to_lowercase());
+        let rate = mock.get_as(&key, "/v1/pets").await.rate();
+        assert_eq!(rate, (limit, limit - 1, MINUTE_ENDS), "{key}");
+        plans += 1;
     }
+    assert!(plans >= 4, "{plans} plans");
 }
 
 #[tokio::test]
