@@ -14,7 +14,7 @@ use super::{
     body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body, to_json},
     error::{ApiError, ErrorCode},
     new_pet,
-    params::{ListQuery, cursor, pet_id, pet_not_found},
+    params::{ListQuery, cursor, pet_id},
 };
 use crate::{
     journal::AddedPet,
@@ -146,10 +146,8 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
         ));
     }
     let id = pet_id(uri.path())?;
-    let found = app
-        .pet_json(key, id)
-        .map(|json| json_response(StatusCode::OK, json));
-    found.ok_or_else(|| pet_not_found(&id.to_string()))
+    let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
+    Ok(json_response(StatusCode::OK, json))
 }
 
 /// `GET /store/orders`: returns the seeded objects, because the specification only names the

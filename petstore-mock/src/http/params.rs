@@ -162,16 +162,12 @@ pub(crate) fn pet_id(path: &str) -> Result<i64, ApiError> {
             .decode_utf8()
             .unwrap_or(sent.into());
         let text = printable(&text);
-        pet_not_found(&format!(
-            "\"{text}\": an id is a whole number that fits into 64 bits"
-        ))
+        let message = format!(
+            "no pet has the id \"{text}\": an id is a whole number that fits into 64 bits; GET /v1/pets \
+             lists all pets"
+        );
+        ApiError::new(ErrorCode::PetNotFound, message)
     })
-}
-
-/// No pet has this id.
-pub(crate) fn pet_not_found(id: &str) -> ApiError {
-    let message = format!("no pet has the id {id}; GET /v1/pets lists all pets");
-    ApiError::new(ErrorCode::PetNotFound, message)
 }
 
 /// Parses an optional minus sign and digits, but not a plus sign, which Rust would accept.
