@@ -90,7 +90,7 @@ impl<'a> Sent<'a> {
     }
 
     /// Returns the id at the end of the path.
-    fn pet_id(&self) -> Option<i64> {
+    pub(super) fn pet_id(&self) -> Option<i64> {
         self.uri.path().rsplit('/').next()?.parse().ok()
     }
 }

@@ -36,7 +36,7 @@ impl ServiceObserver {
         let mut observed = self.lock();
         observed.responses += 1;
         if let Some(body) = body {
-            observed.recorder.record(sent.operation(), response, body);
+            observed.recorder.record(sent, response, body);
         }
         for (term, text) in found {
             let breach = observed

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::Response;
 use serde_json::{Map, Value, json};
 
+use super::contract::Sent;
 use crate::{
     model::Pet,
     operation::{Content, Operation},
@@ -23,7 +24,8 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Records the pets of a response or, if it is a 5xx, a fault that repeats it.
-    pub(super) fn record(&mut self, operation: Operation, response: &Response<()>, body: &[u8]) {
+    pub(super) fn record(&mut self, sent: &Sent<'_>, response: &Response<()>, body: &[u8]) {
+        let operation = sent.operation();
         let number = self.requests.entry(operation.name()).or_default();
         *number += 1;
         let number = *number;
@@ -37,7 +39,7 @@ impl Recorder {
             return;
         }
         // Ignore what is not a pet. It is reported as a breach of the contract. An operation that
-        // removes a pet would remove it from `self.pets`.
+        // removes a pet would remove `sent.pet_id()` from `self.pets`.
         let found = match operation.content() {
             Content::Pets => {
                 serde_json::from_slice::<Vec<Map<String, Value>>>(body).unwrap_or_default()
