@@ -330,6 +330,34 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_takes_the_lowest_reading_and_the_most_own_requests() {
+        let known = open(12, 5, None);
+        let merged = |other: Window| {
+            let mut window = open(10, 7, None);
+            window.merge(&other);
+            (window.remaining, window.own)
+        };
+        assert_eq!(merged(known.clone()), (88, 6));
+        assert_eq!(merged(open(8, 9, None)), (90, 8));
+        let at = |by| Window {
+            anchor: ServiceTime(known.anchor.0 + by),
+            ..known.clone()
+        };
+        assert_eq!(merged(at(2 * SECOND)), (88, 6));
+        assert_eq!(merged(at(-2 * SECOND)), (88, 6));
+        assert_eq!(merged(at(2 * SECOND + 1)), (90, 6), "a later window");
+        assert_eq!(merged(at(-2 * SECOND - 1)), (90, 6), "an earlier window");
+        let (limit, quota) = (99, Quota::Day);
+        let of_limit = Window {
+            limit,
+            ..known.clone()
+        };
+        assert_eq!(merged(of_limit), (90, 6), "another limit");
+        let of_day = Window { quota, ..known };
+        assert_eq!(merged(of_day), (90, 6), "another quota");
+    }
+
+    #[test]
     fn resets_two_seconds_apart_are_of_one_window() {
         let mut window = open(1, 1, None);
         let reading = |by| Reading {
