@@ -270,7 +270,11 @@ impl From<ChangeError> for ApiError {
                 ErrorCode::Conflict
             }
         };
-        Self::new(code, error.to_string())
+        let mut message = error.to_string();
+        if code == ErrorCode::PetNotFound {
+            message += "; GET /v1/pets lists all pets";
+        }
+        Self::new(code, message)
     }
 }
 

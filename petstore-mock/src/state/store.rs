@@ -73,7 +73,7 @@ pub enum ChangeError {
     #[error("all ids are used: start with pets of lower ids")]
     OutOfIds,
     /// The pet does not exist.
-    #[error("no pet has the id {0}; GET /v1/pets lists all pets")]
+    #[error("no pet has the id {0}")]
     NoSuchPet(i64),
     /// An order must be a JSON object.
     #[error("an order must be a JSON object")]

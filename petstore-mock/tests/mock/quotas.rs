@@ -17,13 +17,10 @@ async fn use_up(mock: &Mock, key: &str, times: u32) {
 async fn every_plan_has_the_quota_the_specification_states() {
     let mock = start().await;
     let guide = include_str!("../../guide/specification.md");
-    let mut lines = guide
+    let table = guide
         .lines()
         .skip_while(|line| !line.starts_with("| plan |"));
-    let rows = lines
-        .by_ref()
-        .skip(2)
-        .take_while(|line| line.starts_with('|'));
+    let rows = table.skip(2).take_while(|line| line.starts_with('|'));
     let mut plans = 0;
     for row in rows {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
