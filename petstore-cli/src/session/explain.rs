@@ -222,12 +222,7 @@ impl Explainer {
             404 => self.not_found(error, &answer),
             410 => self.gone(&answer),
             429 => refusal(Kind::RateLimited, "request", &answer),
-            400..=499 => match self.purpose {
-                Purpose::CreatePet => refusal(Kind::Refused, "pet", &answer),
-                Purpose::Read | Purpose::GetPet(_) | Purpose::Delete | Purpose::Change => {
-                    refusal(Kind::Refused, "request", &answer)
-                }
-            },
+            400..=499 => refusal(Kind::Refused, self.purpose.noun(), &answer),
             _ => self.failed(error),
         }
     }
@@ -238,32 +233,23 @@ impl Explainer {
             let hint = "check the path; the base URL must end with the version: /v1";
             return Failure::new(Kind::NotFound, message).hint(hint);
         }
-        match self.purpose {
-            Purpose::GetPet(id) => {
-                let message = format!("no pet {id}");
-                let hint = "`petstore pets list --all` lists all pets";
-                Failure::new(Kind::NotFound, message).hint(hint)
-            }
-            Purpose::Delete if error.may_have_been_processed() => perhaps_deleted(answer),
-            Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                let message = format!("not found {answer}");
-                Failure::new(Kind::NotFound, message)
-            }
+        if let Some((message, hint)) = self.purpose.missing() {
+            return Failure::new(Kind::NotFound, message).hint(hint);
         }
+        if self.purpose.deletes() && error.may_have_been_processed() {
+            return perhaps_deleted(answer);
+        }
+        Failure::new(Kind::NotFound, format!("not found {answer}"))
     }
 
     fn gone(&self, answer: &str) -> Failure {
-        match self.purpose {
-            Purpose::GetPet(id) => {
-                let message = format!("the service has removed `pets get` {answer}");
-                let hint = format!("`petstore pets list --id {id}` searches for the pet");
-                Failure::new(Kind::NotFound, message).hint(hint)
-            }
-            Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                let message = format!("the service has removed this operation {answer}");
-                Failure::new(Kind::NotFound, message)
-            }
+        if let Some(retiring) = self.purpose.retiring() {
+            let command = retiring.command;
+            let message = format!("the service has removed `{command}` {answer}");
+            return Failure::new(Kind::NotFound, message).hint(retiring.hint);
         }
+        let message = format!("the service has removed this operation {answer}");
+        Failure::new(Kind::NotFound, message)
     }
 
     fn failed(&self, error: &Error) -> Failure {

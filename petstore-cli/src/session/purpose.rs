@@ -7,6 +7,16 @@ pub(super) struct Loss {
     pub(super) advice: &'static str,
 }
 
+/// A command whose operation the service will remove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Retiring {
+    pub(super) command: &'static str,
+    /// What to use from now on.
+    pub(super) replacement: &'static str,
+    /// What does the same after the removal.
+    pub(super) hint: String,
+}
+
 /// The purpose of a command's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -26,6 +36,45 @@ impl Purpose {
         match self {
             Self::Read | Self::GetPet(_) => true,
             Self::CreatePet | Self::Delete | Self::Change => false,
+        }
+    }
+
+    /// Returns whether a request deletes something, so that nothing is found if it is sent again.
+    pub(super) fn deletes(self) -> bool {
+        match self {
+            Self::Delete => true,
+            Self::Read | Self::GetPet(_) | Self::CreatePet | Self::Change => false,
+        }
+    }
+
+    /// Returns what the service refuses with a 4xx.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::CreatePet => "pet",
+            Self::Read | Self::GetPet(_) | Self::Delete | Self::Change => "request",
+        }
+    }
+
+    /// Returns what a 404 means, with a hint, if the command knows what is missing.
+    pub(super) fn missing(self) -> Option<(String, &'static str)> {
+        match self {
+            Self::GetPet(id) => Some((
+                format!("no pet {id}"),
+                "`petstore pets list --all` lists all pets",
+            )),
+            Self::Read | Self::CreatePet | Self::Delete | Self::Change => None,
+        }
+    }
+
+    /// Returns the command, if it uses an operation that the service will remove.
+    pub(super) fn retiring(self) -> Option<Retiring> {
+        match self {
+            Self::GetPet(id) => Some(Retiring {
+                command: "pets get",
+                replacement: "`petstore pets list`",
+                hint: format!("`petstore pets list --id {id}` searches for the pet"),
+            }),
+            Self::Read | Self::CreatePet | Self::Delete | Self::Change => None,
         }
     }
 

@@ -149,11 +149,9 @@ impl Tracer {
 
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
         self.deprecated.store(true, Ordering::Relaxed);
-        let (name, replacement) = match self.purpose {
-            Purpose::GetPet(_) => ("pets get", Some("`petstore pets list`")),
-            Purpose::Read | Purpose::CreatePet | Purpose::Delete | Purpose::Change => {
-                (operation, deprecation.replacement())
-            }
+        let (name, replacement) = match self.purpose.retiring() {
+            Some(retiring) => (retiring.command, Some(retiring.replacement)),
+            None => (operation, deprecation.replacement()),
         };
         let end = match deprecation.sunset() {
             Some(sunset) => format!("stops working on {}", time::day(sunset)),
