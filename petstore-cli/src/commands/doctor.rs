@@ -244,7 +244,7 @@ fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> C
 
     let left = quota.reset.duration_since(now).unwrap_or_default();
     let resets = connector.clock().until(quota.reset, left);
-    let rest = quota_left(quota);
+    let rest = quota_left(quota.quota, quota.remaining, quota.limit);
     let found = format!("{rest}, resets {resets}");
     if quota.remaining > 0 {
         return Check::ok(NAME, found);

@@ -10,7 +10,7 @@ use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
 use crate::screen::{Screen, YELLOW};
-use crate::session::words::limit_name;
+use crate::session::words::{QUOTAS, limit_name};
 use crate::session::{Connector, Purpose};
 use crate::time::{self, Clock, count};
 use crate::ui::Ui;
@@ -45,15 +45,6 @@ const LIMITS: Shape = Shape {
     fields: &["quota", "limit", "remaining", "reset", "secondsToReset"],
     ..ANY
 };
-
-/// The quotas in order, their names, and whether they are shown before a response has described
-/// them. That is so for the quotas of the specification.
-const NAMES: [(Quota, &str, bool); 4] = [
-    (Quota::Minute, "minute", true),
-    (Quota::Hour, "hour", false),
-    (Quota::Day, "day", true),
-    (Quota::Unknown, "other", false),
-];
 
 impl Limits {
     pub(crate) async fn run(
@@ -219,7 +210,10 @@ fn amounts(name: &str, window: &QuotaWindow, resets: &str, screen: &Screen) -> V
 fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) -> String {
     let is_narrow = screen.width().is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
-    for (quota, name, is_specified) in NAMES {
+    let known = QUOTAS
+        .iter()
+        .map(|it| (it.quota(), it.name(), it.is_specified()));
+    for (quota, name, is_specified) in known.chain([(Quota::Unknown, "other", false)]) {
         let before = rows.len();
         for window in limits.windows.iter().filter(|it| it.quota == quota) {
             let left = window.reset.duration_since(now).unwrap_or_default();

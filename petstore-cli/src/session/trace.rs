@@ -228,9 +228,12 @@ fn summary(finished: &Finished<'_>) -> String {
         Ok(response) => response,
         Err(error) => return format!("{request}  {} after {elapsed}", cause(error)),
     };
-    let quota = response
-        .quota()
-        .map(|window| format!("; {}", quota_left(&window)));
+    let quota = response.quota().map(|window| {
+        format!(
+            "; {}",
+            quota_left(window.quota, window.remaining, window.limit)
+        )
+    });
     format!(
         "{request}  {} in {elapsed}{}",
         response.status.as_u16(),

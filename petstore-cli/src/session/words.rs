@@ -4,7 +4,7 @@
 use std::error::Error as StdError;
 
 use petstore_client::Error;
-use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow};
+use petstore_client::rate_limit::{BlockReason, Quota};
 
 use crate::escape;
 use crate::time::count;
@@ -14,6 +14,71 @@ const MAX_MESSAGE: usize = 300;
 
 /// An error among the causes of another one.
 pub(super) type Cause = dyn StdError + 'static;
+
+/// What the command line says of a quota.
+#[derive(Debug)]
+pub(crate) struct QuotaWords {
+    quota: Quota,
+    name: &'static str,
+    full_name: &'static str,
+    now: &'static str,
+    period: &'static str,
+    is_specified: bool,
+}
+
+/// The quotas, in the order of [`Quota::ALL`].
+pub(crate) const QUOTAS: [QuotaWords; Quota::ALL.len()] = [
+    QuotaWords {
+        quota: Quota::Minute,
+        name: "minute",
+        full_name: "minute quota",
+        now: "this minute",
+        period: "a minute",
+        is_specified: true,
+    },
+    QuotaWords {
+        quota: Quota::Hour,
+        name: "hour",
+        full_name: "hour quota",
+        now: "this hour",
+        period: "an hour",
+        is_specified: false,
+    },
+    QuotaWords {
+        quota: Quota::Day,
+        name: "day",
+        full_name: "day quota",
+        now: "today",
+        period: "a day",
+        is_specified: true,
+    },
+];
+
+impl QuotaWords {
+    /// Returns the words for a quota with a period.
+    pub(crate) fn of(quota: Quota) -> Option<&'static Self> {
+        QUOTAS.iter().find(|words| words.quota == quota)
+    }
+
+    pub(crate) fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// Returns `minute`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns `a minute`.
+    pub(crate) fn period(&self) -> &'static str {
+        self.period
+    }
+
+    /// Returns whether each key has this quota by the specification.
+    pub(crate) fn is_specified(&self) -> bool {
+        self.is_specified
+    }
+}
 
 /// Describes an exhausted limit: `minute quota used up`.
 pub(crate) fn exhausted(reason: BlockReason) -> String {
@@ -26,25 +91,24 @@ pub(crate) fn exhausted(reason: BlockReason) -> String {
 /// Describes a limit: `minute quota`.
 pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
     match reason {
-        BlockReason::Quota(Quota::Minute) => "minute quota",
-        BlockReason::Quota(Quota::Hour) => "hour quota",
-        BlockReason::Quota(Quota::Day) => "day quota",
+        BlockReason::Quota(quota) => quota_name(quota),
         BlockReason::Ban => "end of the ban",
         _ => "rate limit",
     }
 }
 
+/// Describes a quota: `minute quota`.
+pub(crate) fn quota_name(quota: Quota) -> &'static str {
+    QuotaWords::of(quota).map_or("rate limit", |words| words.full_name)
+}
+
 /// Returns the remaining requests: `56 of 60 left this minute`.
-pub(crate) fn quota_left(window: &QuotaWindow) -> String {
-    let period = match window.quota {
-        Quota::Minute => " this minute",
-        Quota::Hour => " this hour",
-        Quota::Day => " today",
-        _ => "",
-    };
-    let left = count(window.remaining);
-    let limit = count(window.limit);
-    format!("{left} of {limit} left{period}")
+pub(crate) fn quota_left(quota: Quota, remaining: u64, limit: u64) -> String {
+    let (left, limit) = (count(remaining), count(limit));
+    match QuotaWords::of(quota) {
+        Some(words) => format!("{left} of {limit} left {}", words.now),
+        None => format!("{left} of {limit} left"),
+    }
 }
 
 /// Returns an error and its causes, the outermost first.
@@ -74,4 +138,20 @@ fn inner(cause: &Cause) -> Option<&Cause> {
     let outer = cause.downcast_ref::<std::io::Error>()?;
     let inner = outer.get_ref()?;
     Some(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_quota_has_words() {
+        for (quota, words) in Quota::ALL.iter().zip(&QUOTAS) {
+            assert_eq!(words.quota, *quota);
+            for text in [words.full_name, words.now, words.period] {
+                assert!(text.contains(words.name) || text == "today", "{text}");
+            }
+        }
+        assert!(QuotaWords::of(Quota::Unknown).is_none());
+    }
 }

@@ -35,6 +35,27 @@ pub enum Quota {
 }
 
 impl Quota {
+    /// The quotas with a period, that of the shortest first. [`Unknown`](Self::Unknown) has none.
+    ///
+    /// ```
+    /// use petstore_client::rate_limit::Quota;
+    ///
+    /// let seconds = Quota::ALL.iter().filter_map(|quota| quota.period());
+    /// assert!(seconds.map(|period| period.as_secs()).eq([60, 3_600, 86_400]));
+    /// ```
+    pub const ALL: &'static [Self] = &[Self::Minute, Self::Hour, Self::Day];
+
+    /// Returns the period, unless the quota is unknown.
+    #[must_use]
+    pub const fn period(self) -> Option<Duration> {
+        match self {
+            Self::Minute => Some(Duration::from_secs(60)),
+            Self::Hour => Some(Duration::from_secs(3_600)),
+            Self::Day => Some(Duration::from_secs(86_400)),
+            Self::Unknown => None,
+        }
+    }
+
     /// Determines the quota by its reset and the time until then, because the service does not name
     /// it. In its last hour, a day's quota differs from an hour's only by its reset, which is at
     /// midnight (UTC).

@@ -1,19 +1,17 @@
-//! Estimates the duration of an import from the quotas per minute, hour and day.
+//! Estimates the duration of an import from the quotas.
 
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{BlockReason, Quota, QuotaWindow, RateLimits};
+use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use crate::session::words::limit_name;
+use crate::session::words::{QUOTAS, QuotaWords, quota_left, quota_name};
 use crate::time::{Clock, count, duration, instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(3_600);
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// What is left of a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +26,8 @@ struct Window {
 
 impl Window {
     /// Returns what is left of a quota, if it is known.
-    fn of(quota: Quota, period: Duration, limits: &RateLimits, now: SystemTime) -> Option<Self> {
+    fn of(quota: Quota, limits: &RateLimits, now: SystemTime) -> Option<Self> {
+        let period = quota.period()?;
         if let Some(window) = find(&limits.windows, quota) {
             let reset = window.reset.duration_since(now);
             return Some(Self {
@@ -87,47 +86,52 @@ fn find(windows: &[QuotaWindow], quota: Quota) -> Option<&QuotaWindow> {
     windows.find(|window| window.quota == quota)
 }
 
-/// The known quotas of a key.
+/// The quotas of a key, in the order of [`Quota::ALL`]. Some may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Quotas {
-    minute: Option<Window>,
-    hour: Option<Window>,
-    day: Option<Window>,
-}
+pub(super) struct Quotas([Option<Window>; Quota::ALL.len()]);
 
 impl Quotas {
     pub(super) fn new(limits: &RateLimits, now: SystemTime) -> Self {
-        let window = |quota, period| Window::of(quota, period, limits, now);
-        Self {
-            minute: window(Quota::Minute, MINUTE),
-            hour: window(Quota::Hour, HOUR),
-            day: window(Quota::Day, DAY),
-        }
+        Self(std::array::from_fn(|place| {
+            Window::of(Quota::ALL[place], limits, now)
+        }))
+    }
+
+    fn known(&self) -> impl Iterator<Item = Window> {
+        self.0.into_iter().flatten()
+    }
+
+    fn get(&self, quota: Quota) -> Option<Window> {
+        self.known().find(|window| window.quota == quota)
+    }
+
+    fn minute(&self) -> Option<Window> {
+        self.get(Quota::Minute)
+    }
+
+    /// Returns the known quotas other than the minute's.
+    fn longer(&self) -> impl Iterator<Item = Window> {
+        self.known().filter(|window| window.quota != Quota::Minute)
     }
 
     /// Returns what is left: `57 of 60 left this minute, 940 of 1,000 left today`.
     pub(super) fn text(&self) -> String {
-        let windows = [
-            (self.minute, "this minute"),
-            (self.hour, "this hour"),
-            (self.day, "today"),
-        ];
-        let mut parts = Vec::new();
-        for (window, period) in windows {
-            let Some(window) = window else {
-                continue;
-            };
-            let remaining = count(window.remaining);
-            let limit = count(window.limit);
-            parts.push(format!("{remaining} of {limit} left {period}"));
+        let left = |window: Window| quota_left(window.quota, window.remaining, window.limit);
+        let parts: Vec<_> = self.known().map(left).collect();
+        if parts.is_empty() {
+            return "not known".to_owned();
         }
         let text = parts.join(", ");
-        match (self.minute, self.day) {
-            (None, None) if parts.is_empty() => "not known".to_owned(),
-            (None, None) => text + "; minute and day quota not reported yet",
-            (None, Some(_)) => text + "; minute quota not reported yet",
-            (Some(_), None) => text + "; day quota not reported yet",
-            (Some(_), Some(_)) => text,
+        let is_missing =
+            |words: &&QuotaWords| words.is_specified() && self.get(words.quota()).is_none();
+        let missing: Vec<_> = QUOTAS
+            .iter()
+            .filter(is_missing)
+            .map(QuotaWords::name)
+            .collect();
+        match missing.is_empty() {
+            true => text,
+            false => format!("{text}; {} quota not reported yet", missing.join(" and ")),
         }
     }
 
@@ -136,7 +140,7 @@ impl Quotas {
     fn slowest(&self, requests: u64) -> Option<Window> {
         let mut slowest = None;
         let mut longest = Duration::ZERO;
-        for window in [self.hour, self.day].into_iter().flatten() {
+        for window in self.longer() {
             let wait = window.wait(requests);
             if !wait.is_zero() && wait >= longest {
                 slowest = Some(window);
@@ -148,7 +152,7 @@ impl Quotas {
 
     /// Returns how long this number of requests waits for the minute's quota.
     fn minutes(&self, requests: u64) -> Duration {
-        match self.minute {
+        match self.minute() {
             Some(window) => window.wait(requests),
             None => Duration::ZERO,
         }
@@ -157,14 +161,14 @@ impl Quotas {
     /// Estimates how long the rows take, if a quota is known.
     pub(super) fn forecast(self, rows: usize) -> Option<Forecast> {
         let rows = rows as u64;
-        self.minute.or(self.hour).or(self.day)?;
+        self.known().next()?;
         let slow = self.slowest(rows);
         let first = slow.map_or(rows, |window| window.remaining.min(rows));
         let (length, limited_by) = match slow {
             Some(slow) => {
-                // The rows of the last hour or day are also limited by the minute's quota.
+                // The rows of the last period are also limited by the minute's quota.
                 let last = (rows - first).saturating_sub(1) % slow.limit.max(1);
-                let limit = self.minute.map_or(u64::MAX, |window| window.limit.max(1));
+                let limit = self.minute().map_or(u64::MAX, |window| window.limit.max(1));
                 let minutes = u32::try_from(last / limit).unwrap_or(0);
                 let wait = slow.wait(rows);
                 (wait.saturating_add(MINUTE * minutes), Some(slow.quota))
@@ -174,7 +178,8 @@ impl Quotas {
                 length => (length, Some(Quota::Minute)),
             },
         };
-        let today = self.day.map_or(rows, |day| day.remaining.min(rows));
+        let today = self.get(Quota::Day);
+        let today = today.map_or(rows, |day| day.remaining.min(rows));
         Some(Forecast {
             quotas: self,
             rows,
@@ -205,13 +210,13 @@ pub(super) struct Forecast {
 impl Forecast {
     /// Returns the quota whose wait exceeds `--max-wait`, and when the run ends because of it.
     pub(super) fn early_end(&self, max_wait: Duration) -> Option<(Quota, Duration)> {
-        let Quotas { minute, hour, day } = self.quotas;
+        let minute = self.quotas.minute();
         let (first, length) = self.first;
         let by_minute = minute.and_then(|minute| minute.end(first, [Duration::ZERO; 2], max_wait));
         if let Some(end) = by_minute {
             return Some((Quota::Minute, end));
         }
-        let ends = [hour, day].into_iter().flatten().filter_map(|window| {
+        let ends = self.quotas.longer().filter_map(|window| {
             let minutes = minute.map_or(0, |minute| {
                 window.limit.saturating_sub(1) / minute.limit.max(1)
             });
@@ -227,20 +232,17 @@ impl Forecast {
         let at = |length| clock.minute(clock.now() + length);
         let complete = at(self.length);
         match self.limited_by {
-            Some(quota @ (Quota::Hour | Quota::Day)) => {
-                let (rows, length) = self.first;
-                let (window, period) = match quota {
-                    Quota::Hour => (self.quotas.hour, "an hour"),
-                    _ => (self.quotas.day, "a day"),
-                };
-                let limit = count(window.map_or(0, |window| window.limit));
-                let first = format!("{} rows by {}", count(rows), at(length));
-                format!("{first}, the rest {limit} {period}: complete {complete}")
-            }
-            Some(_) => {
+            Some(Quota::Minute) => {
                 let minutes = u32::try_from(self.length.as_secs().div_ceil(60)).unwrap_or(u32::MAX);
                 let length = duration(MINUTE * minutes);
                 format!("{length} by the minute quota, complete at {complete}")
+            }
+            Some(quota) => {
+                let (rows, length) = self.first;
+                let limit = count(self.quotas.get(quota).map_or(0, |window| window.limit));
+                let period = QuotaWords::of(quota).map_or("", QuotaWords::period);
+                let first = format!("{} rows by {}", count(rows), at(length));
+                format!("{first}, the rest {limit} {period}: complete {complete}")
             }
             None if self.rows == 0 => "nothing to send".to_owned(),
             None => {
@@ -248,7 +250,7 @@ impl Forecast {
                     1 => "1 row".to_owned(),
                     rows => format!("{} rows", count(rows)),
                 };
-                match self.quotas.minute {
+                match self.quotas.minute() {
                     Some(_) => format!("{rows} within the quotas: complete in a moment"),
                     None => format!("{rows} within the known quotas"),
                 }
@@ -258,13 +260,13 @@ impl Forecast {
 
     /// Returns the estimate for the progress bar.
     pub(super) fn short(&self, clock: &Clock, max_wait: Duration) -> String {
-        let (Some(minute), Some(_)) = (self.quotas.minute, self.limited_by) else {
+        let (Some(minute), Some(_)) = (self.quotas.minute(), self.limited_by) else {
             return String::new();
         };
         let at = |length| clock.minute(clock.now() + length);
         let end = match self.early_end(max_wait) {
             Some((quota, end)) => {
-                let name = limit_name(BlockReason::Quota(quota));
+                let name = quota_name(quota);
                 let end = at(end);
                 format!("{name} ends {end}")
             }

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use anstyle::Style;
 use petstore_client::Client;
-use petstore_client::rate_limit::{BlockReason, Quota, RateLimits};
+use petstore_client::rate_limit::RateLimits;
 use serde_json::{Value, json};
 
 use super::command::{Change, typed};
@@ -17,11 +18,15 @@ use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::output::{ANY, Cell, Head, Output, Table};
 use crate::screen::{BOLD, GREEN, RED, YELLOW};
-use crate::session::words::limit_name;
+use crate::session::words::{QuotaWords, quota_name};
+use crate::settings::Seconds;
 use crate::time::{Clock, count, plural};
 
 /// The maximum number of listed rejected rows, and of uncertain ones.
 const MAX_LISTED: usize = 3;
+
+/// A longer wait is not only for `--max-wait`: the command can be run again after it.
+const MAX_PATIENCE: Duration = Duration::from_secs(6 * 3_600);
 
 /// The columns of a summary in CSV and TSV.
 const COLUMNS: [&str; 11] = [
@@ -386,6 +391,17 @@ pub(super) async fn plan(
     context.printer().print(&text)
 }
 
+/// Returns a hint that names a `--max-wait` after which a quota has reset.
+fn wait_hint(words: &QuotaWords) -> Option<String> {
+    let (period, name) = (words.quota().period()?, words.name());
+    let longest = Seconds::<0>(period);
+    let hint = format!("`--max-wait {longest}` waits for the next {name}");
+    Some(match period > MAX_PATIENCE {
+        true => format!("{hint}; or run the command again then"),
+        false => hint,
+    })
+}
+
 /// Describes when a short `--max-wait` ends the run, or says that no forecast exists.
 fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
     let Some(forecast) = forecast else {
@@ -396,16 +412,9 @@ fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
     let Some((quota, end)) = forecast.early_end(context.settings().values().max_wait()) else {
         return;
     };
-    let (end, name) = (
-        clock.minute(clock.now() + end),
-        limit_name(BlockReason::Quota(quota)),
-    );
-    let hint = match quota {
-        Quota::Minute => "`--max-wait 1m` waits for the next minute",
-        Quota::Hour => "`--max-wait 1h` waits for the next hour",
-        _ => "`--max-wait 24h` waits for the next day; or run the command again then",
-    };
+    let (end, name) = (clock.minute(clock.now() + end), quota_name(quota));
+    let hint = QuotaWords::of(quota).and_then(wait_hint);
     let text =
         format!("at this --max-wait the run ends at {end}: the wait for the {name} is longer");
-    context.ui().note_with_hint(&text, Some(hint));
+    context.ui().note_with_hint(&text, hint.as_deref());
 }

@@ -9,6 +9,8 @@ fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_329_859)
 }
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 const MINUTES: Option<Window> = Some(Window {
     quota: Quota::Minute,
     limit: 60,
@@ -21,7 +23,7 @@ const HOURS: Option<Window> = Some(Window {
     limit: 300,
     remaining: 240,
     reset: Duration::from_secs(941),
-    period: HOUR,
+    period: Duration::from_secs(3_600),
 });
 const DAYS: Option<Window> = Some(Window {
     quota: Quota::Day,
@@ -35,13 +37,7 @@ const DAYS: Option<Window> = Some(Window {
 fn names_the_quota_that_decides() {
     let clock = Clock::new(now).local(TimeZone::fixed(jiff::tz::offset(1)));
     let (impatient, patient) = (Duration::from_secs(120), DAY);
-    let day = Quotas {
-        minute: MINUTES,
-        hour: None,
-        day: DAYS,
-    }
-    .forecast(2_980)
-    .unwrap();
+    let day = Quotas([MINUTES, None, DAYS]).forecast(2_980).unwrap();
     let text = "940 rows by 07:59, the rest 1,000 a day: complete Wed 25 Nov, 01:00";
     assert_eq!(day.text(&clock), text);
     assert_eq!(
@@ -53,13 +49,7 @@ fn names_the_quota_that_decides() {
         "60 a minute, until Wed 25 Nov, 01:00"
     );
     let end = |rows, max_wait| {
-        let forecast = Quotas {
-            minute: MINUTES,
-            hour: None,
-            day: DAYS,
-        }
-        .forecast(rows)
-        .unwrap();
+        let forecast = Quotas([MINUTES, None, DAYS]).forecast(rows).unwrap();
         forecast
             .early_end(Duration::from_secs(max_wait))
             .map(|(quota, end)| (quota, end.as_secs()))
@@ -78,11 +68,7 @@ fn names_the_quota_that_decides() {
     );
     assert_eq!(end(1_941, 62_141), Some((Quota::Day, 62_141 + 16 * 60)));
 
-    let minute = Quotas {
-        minute: MINUTES,
-        hour: None,
-        day: None,
-    };
+    let minute = Quotas([MINUTES, None, None]);
     assert_eq!(
         minute.text(),
         "57 of 60 left this minute; day quota not reported yet"
@@ -95,11 +81,7 @@ fn names_the_quota_that_decides() {
     assert_eq!(text, "1 row within the quotas: complete in a moment");
     assert_eq!(minute.forecast(0).unwrap().text(&clock), "nothing to send");
 
-    let day = Quotas {
-        minute: None,
-        hour: None,
-        day: DAYS,
-    };
+    let day = Quotas([None, None, DAYS]);
     assert_eq!(
         day.text(),
         "940 of 1,000 left today; minute quota not reported yet"
@@ -107,11 +89,7 @@ fn names_the_quota_that_decides() {
     let text = day.forecast(900).unwrap().text(&clock);
     assert_eq!(text, "900 rows within the known quotas");
 
-    let unknown = Quotas {
-        minute: None,
-        hour: None,
-        day: None,
-    };
+    let unknown = Quotas([None, None, None]);
     assert_eq!(
         (unknown.forecast(10), unknown.text().as_str()),
         (None, "not known")
@@ -121,11 +99,7 @@ fn names_the_quota_that_decides() {
 #[test]
 fn an_hours_quota_decides_where_it_lasts_longest() {
     let clock = Clock::new(now).local(TimeZone::fixed(jiff::tz::offset(1)));
-    let quotas = Quotas {
-        minute: MINUTES,
-        hour: HOURS,
-        day: DAYS,
-    };
+    let quotas = Quotas([MINUTES, HOURS, DAYS]);
     assert_eq!(
         quotas.text(),
         "57 of 60 left this minute, 240 of 300 left this hour, 940 of 1,000 left today"
@@ -140,7 +114,10 @@ fn an_hours_quota_decides_where_it_lasts_longest() {
         hour.short(&clock, max_wait),
         "60 a minute, hour quota ends 07:48"
     );
-    assert_eq!(hour.short(&clock, HOUR), "60 a minute, until 09:02");
+    assert_eq!(
+        hour.short(&clock, Duration::from_secs(3_600)),
+        "60 a minute, until 09:02"
+    );
     let json = hour.json(now(), max_wait);
     assert_eq!(
         (&json["limitedBy"], &json["runEndsBy"]),
