@@ -9,10 +9,10 @@ use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
 use petstore_client::events::Event;
 use petstore_client::rate_limit::Quota;
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
-use petstore_mock::MockServer;
+use petstore_mock::{Clock, MockServer};
 use tokio::time::timeout;
 
-use super::kit::{REX, answer, builder, http, key, millis, no_pets, secs};
+use super::kit::{REX, START, answer, at, builder, http, key, millis, no_pets, secs};
 use super::service::{get, impatient, patient};
 use super::wire::{Act, Seen, Wire};
 
@@ -98,7 +98,9 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
 
 #[tokio::test]
 async fn clients_of_several_keys_share_a_connection_but_no_limits() {
-    let server = MockServer::start().await;
+    // All requests are in one minute, however long they take.
+    let frozen = Clock::frozen(at(START));
+    let server = MockServer::builder().clock(frozen).start().await.unwrap();
     let seen = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&seen);
     let free = builder(server.url())
