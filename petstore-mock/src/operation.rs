@@ -55,6 +55,17 @@ pub(crate) enum Content {
     Unspecified,
 }
 
+#[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
+impl Content {
+    /// Returns whether it consists of pets: one, or an array.
+    pub(crate) const fn has_pets(self) -> bool {
+        match self {
+            Self::Pets | Self::Pet => true,
+            Self::Unspecified => false,
+        }
+    }
+}
+
 impl Operation {
     /// All operations, in the order of the specification.
     pub const ALL: &'static [Self] = &[

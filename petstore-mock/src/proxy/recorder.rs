@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use http::Response;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::contract::Sent;
-use crate::{
-    model::Pet,
-    operation::{Content, Operation},
-};
+use crate::{model::Pet, operation::Operation};
 
 /// The maximum number of recorded pets, and of faults.
 const MAX_RECORDED: usize = 100_000;
@@ -38,16 +35,20 @@ impl Recorder {
         if !response.status().is_success() {
             return;
         }
-        // Ignore what is not a pet. It is reported as a breach of the contract. An operation that
-        // removes a pet would remove `sent.pet_id()` from `self.pets`.
-        let found = match operation.content() {
-            Content::Pets => {
-                serde_json::from_slice::<Vec<Map<String, Value>>>(body).unwrap_or_default()
-            }
-            Content::Pet => serde_json::from_slice(body).into_iter().collect(),
-            Content::Unspecified => Vec::new(),
+        // An operation that removes a pet would remove `sent.pet_id()` from `self.pets`.
+        if !operation.content().has_pets() {
+            return;
+        }
+        // Ignore what is not a pet. It is reported as a breach of the contract.
+        let found = match serde_json::from_slice(body) {
+            Ok(Value::Array(found)) => found,
+            Ok(one) => vec![one],
+            Err(_) => Vec::new(),
         };
         for pet in found {
+            let Value::Object(pet) = pet else {
+                continue;
+            };
             let Ok(pet) = Pet::from_other(pet) else {
                 continue;
             };
