@@ -150,13 +150,18 @@ impl Ledger {
         self.lost.count()
     }
 
-    /// Takes over what another copy of this ledger knows of the same windows.
-    pub(crate) fn merge_windows(&mut self, other: &Self) {
-        for window in &mut self.windows {
-            for known in &other.windows {
+    /// Takes over what another copy of this ledger knows of the same windows and of other quotas.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for known in &other.windows {
+            for window in &mut self.windows {
                 window.merge(known);
             }
+            let is_known = |window: &Window| window.quota() == known.quota();
+            if !self.windows.iter().any(is_known) {
+                self.add_window(known.clone());
+            }
         }
+        self.usage.merge(&other.usage);
     }
 
     /// Counts the reservations of a member that is gone as lost requests.

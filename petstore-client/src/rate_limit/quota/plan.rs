@@ -63,6 +63,12 @@ impl PlanUsage {
         self.day.count(requests.into(), service_now, DAY);
     }
 
+    /// Takes over the requests that another copy has counted, if it has counted more.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.minute.merge(&other.minute);
+        self.day.merge(&other.day);
+    }
+
     pub(crate) fn is_plausible(&self) -> bool {
         [&self.minute, &self.day].iter().all(|usage| {
             let counts = [usage.used, usage.late, usage.window.unsigned_abs()];
@@ -122,6 +128,15 @@ impl Usage {
         }
     }
 
+    fn merge(&mut self, other: &Self) {
+        if other.window > self.window {
+            self.clone_from(other);
+        } else if other.window == self.window {
+            self.used = self.used.max(other.used);
+            self.late = self.late.max(other.late);
+        }
+    }
+
     fn used_in(&self, service_now: ServiceTime, length: i64) -> u64 {
         match service_now.0.div_euclid(length) - self.window {
             0 => self.used,
@@ -168,6 +183,35 @@ mod tests {
         assert_eq!(left(&usage, plan, at(121)), [(2, at(180))]);
         usage.count(1, at(60));
         assert_eq!(left(&usage, plan, at(61)), [(0, at(120))]);
+    }
+
+    #[test]
+    fn of_two_copies_the_one_that_counted_more_decides() {
+        let plan = Plan::custom().per_minute(9).per_day(99);
+        let counted = |requests, seconds| {
+            let mut usage = PlanUsage::default();
+            usage.count(requests, at(seconds));
+            usage
+        };
+        for (requests, seconds, minute, day) in [
+            (3, 1, 6, 96),
+            (1, 1, 7, 97),
+            (1, 61, 8, 97),
+            (5, -59, 7, 94),
+        ] {
+            let mut merged = counted(2, 1);
+            merged.merge(&counted(requests, seconds));
+            let left: Vec<_> = left(&merged, plan, at(seconds.max(1)));
+            assert_eq!(
+                [left[0].0, left[1].0],
+                [minute, day],
+                "{requests} {seconds}"
+            );
+        }
+        // The last second may count in the next minute.
+        let mut merged = counted(1, 59);
+        merged.merge(&counted(4, 59));
+        assert_eq!(left(&merged, plan, at(60))[0].0, 5);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Record {
         if self.ledger.seen_at() < ledger.seen_at() {
             std::mem::swap(&mut self.ledger, &mut ledger);
         }
-        self.ledger.merge_windows(&ledger);
+        self.ledger.merge(&ledger);
         self.record_block(ledger.refusals().last_block(), now);
         self.members.merge(members);
     }
@@ -191,11 +191,12 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rate_limit::quota::policy::Policy;
     use crate::rate_limit::quota::reading::Answer;
     use crate::rate_limit::quota::window::Window;
     use crate::rate_limit::shared::members::MAX_MEMBERS;
-    use crate::rate_limit::tests::rules::{reading, with_window};
-    use crate::rate_limit::view::BlockReason;
+    use crate::rate_limit::tests::rules::{answer, reading, send, service, with_window};
+    use crate::rate_limit::view::{BlockReason, Plan};
 
     const HOUR: i64 = 3_600 * SECOND;
 
@@ -298,6 +299,44 @@ mod tests {
             merged.merge(seen(other_at, 7, 60), LocalTime(9));
             let remaining = merged.ledger.windows()[0].remaining();
             assert_eq!(remaining, expected, "{at} {other_at} {reset}");
+        }
+    }
+
+    #[test]
+    fn a_merge_keeps_a_quota_that_only_the_earlier_copy_knows() {
+        let seen = |at: i64, window: Window| {
+            let ledger = Ledger::with_window(LocalTime(at), service(0), window);
+            Record::new(ledger, Members::default())
+        };
+        let answer = Answer::at(LocalTime(5), service(0));
+        let [minute, day] = [60, 40_000].map(|reset| {
+            let reading = reading(100, 9, reset).unwrap();
+            Window::open(reading, &answer, None)
+        });
+        for (at, other_at) in [(5, 6), (6, 5)] {
+            let mut merged = seen(at, minute.clone());
+            merged.merge(seen(other_at, day.clone()), LocalTime(9));
+            assert_eq!(merged.ledger.windows().len(), 2, "{at} {other_at}");
+        }
+    }
+
+    #[test]
+    fn a_merge_keeps_the_most_requests_of_a_configured_plan() {
+        let counted = |requests| {
+            let mut local = with_window(60, 59);
+            for _ in 1..requests {
+                let request = send(&mut local, 0);
+                answer(&mut local, request, 0, None);
+            }
+            Record::new(local.ledger().clone(), Members::default())
+        };
+        let plan = Plan::custom().per_minute(10);
+        for [first, second] in [[1, 3], [3, 1]] {
+            let mut merged = counted(first);
+            merged.merge(counted(second), LocalTime(9));
+            let policy = Policy::default();
+            let mut left = merged.ledger.plan_left(plan, LocalTime(SECOND), &policy);
+            assert_eq!(left.next().unwrap().left(), 7, "{first} {second}");
         }
     }
 
