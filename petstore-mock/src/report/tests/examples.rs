@@ -554,6 +554,14 @@ fn repeated_post() {
     ] {
         expect(name, "repeated-post", &again(first, between, wait));
     }
+    for (between, said) in [
+        (shows_it, "although GET /pets had listed the pet (#2)"),
+        ("", "without checking GET /pets first"),
+    ] {
+        let lines = again("500 added=7", between, 1.0);
+        let report = judge(lines.iter().map(String::as_str)).to_string();
+        assert!(report.contains(said), "{report}");
+    }
     let workers = |n: u32| {
         let status = if n < 3 { "500" } else { "201" };
         format!(
