@@ -352,3 +352,22 @@ fn wait_after(last: &Facts, request: &Facts) -> Duration {
     };
     request.arrived().gap_since(since)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_waits_below_the_bound_count_as_none() {
+        let moment = Duration::from_nanos(1);
+        for (longest, is_steady) in [(NO_WAIT - moment, true), (NO_WAIT, false)] {
+            let shortest = Duration::ZERO;
+            let spread = Spread { shortest, longest };
+            assert_eq!(
+                spread.are_steady(MIN_WITHOUT_WAIT),
+                is_steady,
+                "{longest:?}"
+            );
+        }
+    }
+}
