@@ -147,6 +147,8 @@ async fn a_better_plan_takes_effect_immediately_and_causes_no_ban() {
     mock.get_as(&key, "/v1/pets").await;
     assert_eq!(mock.get_as(&key, "/v1/pets").await.status, 429);
     key.set_plan(Plan::enterprise(50, 100));
+    let label = key.usage().unwrap().label;
+    assert_eq!(label.plan(), Plan::enterprise(50, 100), "{label}");
     for left in (20..49).rev() {
         assert_eq!(mock.get_as(&key, "/v1/pets").await.rate().1, left);
     }
