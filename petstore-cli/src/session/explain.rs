@@ -233,11 +233,11 @@ impl Explainer {
             let hint = "check the path; the base URL must end with the version: /v1";
             return Failure::new(Kind::NotFound, message).hint(hint);
         }
-        if let Some((message, hint)) = self.purpose.missing() {
-            return Failure::new(Kind::NotFound, message).hint(hint);
-        }
         if self.purpose.deletes() && error.may_have_been_processed() {
             return perhaps_deleted(answer);
+        }
+        if let Some((message, hint)) = self.purpose.missing() {
+            return Failure::new(Kind::NotFound, message).hint(hint);
         }
         Failure::new(Kind::NotFound, format!("not found {answer}"))
     }
