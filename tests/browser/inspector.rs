@@ -144,6 +144,9 @@ async fn sets_a_fault_shows_its_hits_and_clears_it() {
 async fn shows_the_pets_and_resets_them() {
     let browser = open().await;
     browser.sees("#pet-count", "25 of 25").await;
+    for field in ["id", "name", "categoryId", "status"] {
+        browser.sees("#pet-fields", field).await;
+    }
     let rex = json!({"name": "Rex", "categoryId": 7});
     assert_eq!(browser.request("POST", "/pets", Some(rex)).await, 201);
     browser.sees("#pet-rows", "Rex").await;
