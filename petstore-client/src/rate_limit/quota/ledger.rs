@@ -150,7 +150,8 @@ impl Ledger {
         self.lost.count()
     }
 
-    /// Takes over what another copy of this ledger knows of the same windows and of other quotas.
+    /// Takes over what another copy of this ledger knows of the same windows, of other quotas and of
+    /// lost requests.
     pub(crate) fn merge(&mut self, other: &Self) {
         for known in &other.windows {
             for window in &mut self.windows {
@@ -162,6 +163,7 @@ impl Ledger {
             }
         }
         self.usage.merge(&other.usage);
+        self.lost.merge(&other.lost);
     }
 
     /// Counts the reservations of a member that is gone as lost requests.

@@ -233,9 +233,27 @@ struct LostGroup {
 
 impl LostRequests {
     pub(crate) fn add(&mut self, count: u32, sent: LocalTime, now: LocalTime) {
-        let settled_from = now.max(sent.plus(MAX_TRANSIT));
+        let new = LostGroup {
+            count,
+            sent,
+            settled_from: now.max(sent.plus(MAX_TRANSIT)),
+        };
+        self.join(new, u32::saturating_add);
+    }
+
+    /// Takes over the requests that another copy has lost, if it has lost more. If this copy has
+    /// settled them, the next response settles them again.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for group in &other.0 {
+            self.join(*group, u32::max);
+        }
+    }
+
+    /// Adds a group to the one of the same time, if there is one. `total` returns the number of
+    /// their requests.
+    fn join(&mut self, new: LostGroup, total: fn(u32, u32) -> u32) {
         let near =
-            |lost: &&mut LostGroup| lost.settled_from.0.abs_diff(settled_from.0) <= LOST_GROUP;
+            |lost: &&mut LostGroup| lost.settled_from.0.abs_diff(new.settled_from.0) <= LOST_GROUP;
         let group = if self.0.len() < MAX_LOST_GROUPS {
             self.0.iter_mut().find(near)
         } else {
@@ -243,15 +261,11 @@ impl LostRequests {
         };
         match group {
             Some(lost) => {
-                lost.count = lost.count.saturating_add(count);
-                lost.sent = lost.sent.max(sent);
-                lost.settled_from = lost.settled_from.max(settled_from);
+                lost.count = total(lost.count, new.count);
+                lost.sent = lost.sent.max(new.sent);
+                lost.settled_from = lost.settled_from.max(new.settled_from);
             }
-            None => self.0.push(LostGroup {
-                count,
-                sent,
-                settled_from,
-            }),
+            None => self.0.push(new),
         }
     }
 
@@ -351,6 +365,30 @@ mod tests {
         assert_eq!(settle(38_999).len(), 14);
         assert_eq!(settle(39_499), []);
         assert_eq!(settle(39_500), [(25, at(38_500))]);
+    }
+
+    #[test]
+    fn of_two_copies_the_one_that_lost_more_decides() {
+        let lost = |groups: &[(u32, i64)]| {
+            let mut lost = LostRequests::default();
+            for (count, now) in groups {
+                lost.add(*count, at(now - 1_000), at(*now));
+            }
+            lost
+        };
+        for (one, other, count) in [
+            (&[][..], &[(2, 1_000)][..], 2),
+            (&[(3, 1_000)], &[(2, 1_000)], 3),
+            (&[(2, 1_000)], &[(3, 1_200)], 3),
+            (&[(2, 1_000)], &[(3, 1_300)], 5),
+        ] {
+            for [one, other] in [[one, other], [other, one]] {
+                let mut merged = lost(one);
+                merged.merge(&lost(other));
+                merged.merge(&lost(other));
+                assert_eq!(merged.count(), count, "{one:?} {other:?}");
+            }
+        }
     }
 
     #[test]

@@ -341,6 +341,20 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_keeps_the_requests_that_only_the_earlier_copy_has_lost() {
+        let copy = |at: i64, lost: u64| {
+            let mut ledger = with_window(60, 59).ledger().clone();
+            ledger.lose(lost, LocalTime(at));
+            Record::new(ledger, Members::default())
+        };
+        for [first, second] in [[0, 3], [3, 0], [3, 2]] {
+            let mut merged = copy(5, first);
+            merged.merge(copy(6, second), LocalTime(9));
+            assert_eq!(merged.ledger.lost(), 3, "{first} {second}");
+        }
+    }
+
+    #[test]
     fn a_truncated_record_or_one_of_another_format_is_ignored() {
         let record = record();
         let now = at(1, 11);
