@@ -68,8 +68,8 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
     Args::from_arg_matches(&matches)
 }
 
-/// Sets the layout of the help of a command: examples, options, notes. A
-/// subcommand is laid out when it is built, for all of them together take longer than a request.
+/// Sets the layout of the help of a command: examples, options, notes. A subcommand is laid out
+/// only when it is used, because laying out all of them takes longer than a request.
 fn lay_out(command: Command) -> Command {
     let path = command.get_bin_name().unwrap_or_default().to_owned();
     let help = Arg::new("help").short('h').long("help");
@@ -96,7 +96,7 @@ fn lay_out(command: Command) -> Command {
     })
 }
 
-/// Adds the options of a command that has none until it is used.
+/// Adds the options of `petstore mock`, which are added only when it is used, because they are many.
 fn with_options(command: Command, path: &str) -> Command {
     match path {
         #[cfg(feature = "mock")]

@@ -130,8 +130,8 @@ impl Body for Tee {
     }
 }
 
-/// A response's body: bytes, or a stream of the administration. The rules judge the exchange when
-/// the body is read or dropped.
+/// A response's body: bytes, or a stream of the administration or of a proxied service. The rules
+/// judge the exchange when the body is read or dropped.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) whole: Bytes,

@@ -1,5 +1,5 @@
-//! Reads pets: CSV with a header, or JSON objects, one per line or in an array. Checks all rows,
-//! and reports all errors together. Writes selected rows with one more column.
+//! Reads pets: CSV with a header, or JSON objects, one per line or in an array. `checker` checks
+//! the rows. Writes selected rows with one more column.
 
 #[cfg(test)]
 mod tests;

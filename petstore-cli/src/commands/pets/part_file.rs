@@ -187,7 +187,7 @@ impl PartFile {
         std::fs::rename(&self.part, &self.target).map_err(failed)
     }
 
-    /// Removes the file if it contains no row.
+    /// Removes the file and its mark. Call it only if the file contains no row.
     pub(super) fn discard(self) {
         let _ = self.remove_marks();
         let _ = files::remove(&self.part);

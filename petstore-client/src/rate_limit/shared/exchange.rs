@@ -36,7 +36,8 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 pub(crate) trait Host: Send + Sync + 'static {
     fn clock(&self) -> &Clock;
 
-    /// Gives access to the member at a time, under the limiter's lock.
+    /// Calls `access` with the member, the state of the exchange and the current time, under the
+    /// limiter's lock.
     fn access<T>(&self, access: impl FnOnce(&mut Member, &mut ExchangeState, LocalTime) -> T) -> T;
 
     /// Returns how many calls wait for reservations, and the policy of the last call.
@@ -49,7 +50,7 @@ pub(crate) trait Host: Send + Sync + 'static {
     fn wake(&self);
 }
 
-/// The record of a key in a store.
+/// The exchange of a process with its store: which store, and which of its records.
 pub(crate) struct Exchange {
     store: SharedStore,
     key: RecordKey,
