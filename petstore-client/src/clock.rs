@@ -27,7 +27,7 @@ pub(crate) fn on_runtime(machine_time: Duration) -> Duration {
     let machine = std::time::Instant::now();
     let runtime = now().into_std();
     match runtime.checked_duration_since(machine) {
-        // So little is only the time between the two readings.
+        // A smaller difference is only the time between the two readings of the clocks.
         Some(ahead) if ahead < MIN_ADVANCE => machine_time,
         Some(ahead) => machine_time.saturating_add(ahead),
         None => machine_time.saturating_sub(machine.saturating_duration_since(runtime)),

@@ -215,7 +215,7 @@ async fn a_list_that_never_ends_or_ends_too_early_proves_nothing() {
         assert_eq!(ran.code, 8, "{what}");
         assert!(ran.stderr.contains(why), "{what}");
         assert_eq!(scene.shop.count("Three"), 0, "{what}");
-        // Once the list is whole, the same command finds out all.
+        // Once the list is complete, the same command settles every row.
         scene.shop.state().paging = Paging::Linked;
         let names = ["One", "Two", "Three", "Four", "Five"];
         let ran = scene.import("a.csv", &names, "--unknown check").await;

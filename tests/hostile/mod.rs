@@ -65,7 +65,8 @@ struct Exchange {
     request: Seen,
     reply: Reply,
     bytes: Vec<u8>,
-    /// The arrival on the machine's clock. The file of shared limits uses it until paused time is ahead.
+    /// The arrival on the machine's clock. A client that shares its limits in a file follows this
+    /// clock, unless the paused time is ahead of it.
     at: std::time::Instant,
 }
 

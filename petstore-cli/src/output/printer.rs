@@ -160,7 +160,8 @@ impl Printer {
         Output::new(Stdout::new(Box::new(file)), &options, shape)
     }
 
-    /// Like `start`, but flat formats get these columns, for nested fields.
+    /// Like `start`, but a flat format gets these columns unless the user chose others. A column can
+    /// name a nested field, such as `total.created`.
     pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output> {
         let mut options = self.options.clone();
         let is_flat = options.format().is_flat() && options.jq.is_none();

@@ -64,12 +64,12 @@ impl QuotaWords {
         self.quota
     }
 
-    /// Returns `minute`.
+    /// Returns the name of the quota, such as `minute`.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns `a minute`.
+    /// Returns the period of the quota, such as `a minute`.
     pub(crate) fn period(&self) -> &'static str {
         self.period
     }

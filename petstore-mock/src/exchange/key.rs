@@ -70,7 +70,7 @@ impl KeyLabel {
         }
     }
 
-    /// Returns the label of a key from elsewhere.
+    /// Returns this label with another origin of the key.
     pub(crate) fn from(self, origin: KeyOrigin) -> Self {
         Self { origin, ..self }
     }

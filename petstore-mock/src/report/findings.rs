@@ -95,7 +95,7 @@ impl Findings {
 
     /// Adds what the rules found in the requests of a client. Empties `found`.
     pub(super) fn add(&mut self, id: u64, client: &Client, scope: &Arc<str>, found: &mut Ruling) {
-        // So it is for nearly every request.
+        // Nearly every request ends here.
         if found.is_empty() {
             return;
         }

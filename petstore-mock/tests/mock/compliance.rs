@@ -188,7 +188,7 @@ async fn a_repeated_post_is_found_unless_the_client_looked() {
         );
         assert_eq!(found(&mock), [], "another animal is no repeat");
         if looks {
-            // None of these pages contains the created pet.
+            // The first page does not contain the pet, so the client may send the POST again.
             list(&mock, "free-key").await;
         }
         mock.advance(2);

@@ -13,8 +13,8 @@ use tokio::net::TcpSocket;
 use crate::client::kit::{KEY, millis, secs};
 use crate::client::service::{self, keep_busy, refused};
 
-/// How long the processes send. In a quarter of the first minute, the remaining requests fall by a
-/// factor of e.
+/// How long the processes send. That is longer than the quarter of a minute in which they aim to let
+/// the remaining requests of their first window fall by a factor of e.
 const LENGTH: Duration = secs(20);
 const INPUT: [&str; 3] = ["FLEET_SERVICE", "FLEET_STORE", "FLEET_TASKS"];
 

@@ -142,7 +142,7 @@ fn every_type_may_cross_threads_and_none_borrows() {
         NewPet,
         Response<Pet>,
     )>();
-    // Also of a provider that is not `Clone`.
+    // A `CachingProvider` is `Clone` even if its provider is not.
     cloned::<(
         CachingProvider<NotClone>,
         FileStore,

@@ -67,7 +67,7 @@ fn other_separator(first: &str) -> Option<char> {
     others.find(|other| separates(first, *other))
 }
 
-/// Returns whether a separator leads to a name that is like that of a column.
+/// Returns whether the header, split at this separator, has a name like that of a known column.
 fn separates(first: &str, other: char) -> bool {
     first.contains(other) && first.split(other).any(is_like_field)
 }

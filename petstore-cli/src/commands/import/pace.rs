@@ -52,7 +52,7 @@ struct Outage {
     reason: PauseReason,
 }
 
-/// What failed last, and the same beside a bar.
+/// The last failure: as a sentence, and in a few words for a place beside the progress bar.
 #[derive(Debug)]
 pub(super) struct PauseReason {
     pub(super) text: String,

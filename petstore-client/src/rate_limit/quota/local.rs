@@ -38,7 +38,7 @@ impl Local {
         self.decide_among(Processes::One, now, policy)
     }
 
-    /// Reserves a request that may be sent.
+    /// Reserves a request. Call it only after [`decide`](Self::decide) has allowed one.
     pub(crate) fn reserve(
         &mut self,
         now: LocalTime,

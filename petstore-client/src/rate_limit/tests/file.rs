@@ -402,7 +402,8 @@ async fn a_pipe_in_the_place_of_a_file_is_an_error() {
             false => record_in(folder.path()),
         };
         fs::remove_file(&path).unwrap();
-        // Not by a program: until it runs, it would hold the locks of the tests beside this one.
+        // The program `mkfifo` would be a child process. Until it runs, it would hold copies of the
+        // locks of the tests beside this one.
         mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
         let problem = problem(&FileStore::new(folder.path())).await;
         assert!(problem.ends_with("is a pipe, and not a file"), "{problem}");

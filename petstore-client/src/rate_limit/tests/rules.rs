@@ -309,7 +309,7 @@ fn an_unknown_quota_in_a_server_error_is_not_the_keys() {
         respond(&mut local, failed, 2, status, reading(1_000, 50, 60), None);
         assert_eq!(local.ledger().windows()[0].remaining(), 50, "{status}");
     }
-    // It counts until a response shows the key's quota.
+    // While nothing else is known, the quota of a server error is obeyed.
     let mut local = new();
     let first = send(&mut local, 0);
     respond(&mut local, first, 0, 503, reading(60, 0, 60), None);

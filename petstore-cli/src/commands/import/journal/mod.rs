@@ -122,7 +122,8 @@ impl Journal {
         &self.state
     }
 
-    /// Takes over the number of rows of the input.
+    /// Fits the states to the rows of the input. Adds those that the journal does not contain, and
+    /// drops those that the input no longer contains.
     pub(crate) fn resize(&mut self, rows: usize) {
         self.state.resize(rows);
     }

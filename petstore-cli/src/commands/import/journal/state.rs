@@ -126,7 +126,8 @@ impl State {
         Some(state)
     }
 
-    /// Takes over the number of rows of the input.
+    /// Fits the states to the rows of the input. Adds those that the journal does not contain, and
+    /// drops those that the input no longer contains.
     pub(crate) fn resize(&mut self, rows: usize) {
         let unannounced = if self.is_truncated {
             RowState::Unknown

@@ -63,8 +63,8 @@ const ENOUGH_AFTER_LOSS: u64 = 8;
 /// Other members are assumed to run for two windows after they were last seen.
 const OTHERS_REMEMBERED: Duration = Duration::from_secs(120);
 
-/// The bounds of the factor by which one measurement changes the pace. With 1.5, no more is used,
-/// and the use is less fair.
+/// The bounds of the factor by which one measurement changes the pace. With a maximum of 1.5, the
+/// quota is not used better, and less fairly.
 const MIN_CHANGE: f64 = 0.25;
 const MAX_CHANGE: f64 = 1.25;
 /// Each measurement adds to the pace this part of what all members may have in flight. So the paces
