@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -226,9 +226,14 @@ fn a_blocked_runtime_at_the_head_delays_others_for_its_lease() {
 #[test]
 fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
     for (in_flight, may_have_been_processed) in [(false, false), (true, true)] {
-        let server = Elsewhere::start(move |_| match in_flight {
-            true => Act::Stall(Vec::new()),
-            false => answer(429, &[("Retry-After", "60")], ""),
+        let has_arrived = Arc::new(AtomicBool::new(false));
+        let arrives = has_arrived.clone();
+        let server = Elsewhere::start(move |_| {
+            arrives.store(true, Ordering::Relaxed);
+            match in_flight {
+                true => Act::Stall(Vec::new()),
+                false => answer(429, &[("Retry-After", "60")], ""),
+            }
         });
         let client = client(&server.base, &format!("{}-{in_flight}", key()));
         let mut call = client
@@ -239,10 +244,10 @@ fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
         let ended = runtime();
         ended.block_on(async {
             assert!(!poll_once(&mut call).await);
-            while client.rate_limits().in_flight == 0 && client.rate_limits().blocked.is_none() {
+            let is_refused = || client.rate_limits().blocked.is_some();
+            while !has_arrived.load(Ordering::Relaxed) || is_refused() == in_flight {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
         });
         drop(ended);
         let error = runtime().block_on(call).unwrap_err();
@@ -289,7 +294,7 @@ const STALE_UPDATE: Duration = Duration::from_secs(2);
 
 /// A store whose first update takes very long.
 #[derive(Default)]
-struct SlowAtFirst(AtomicBool);
+struct SlowAtFirst(Arc<AtomicBool>);
 
 impl LimitStore for SlowAtFirst {
     async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
@@ -313,15 +318,17 @@ impl LimitStore for SlowAtFirst {
 fn an_ended_runtimes_update_does_not_delay_the_next() {
     for (ends, most) in [(true, SLACK), (false, STALE_UPDATE + SLACK)] {
         let server = Elsewhere::start(|_| no_pets());
-        let client = builder(&server.base)
-            .api_key("shared")
-            .shared_limits(SlowAtFirst::default());
+        let store = SlowAtFirst::default();
+        let has_begun = store.0.clone();
+        let client = builder(&server.base).api_key("shared").shared_limits(store);
         let client = client.build().unwrap();
         let other = runtime();
         other.block_on(async {
             let mut call = client.pets().list().send();
             assert!(!poll_once(&mut call).await);
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            while !has_begun.load(Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
         });
         let other = Some(other).filter(|_| !ends);
         let page = runtime().block_on(async { client.pets().list().await.unwrap() });
