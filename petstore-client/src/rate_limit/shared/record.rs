@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_keeps_the_requests_that_only_the_earlier_copy_has_lost() {
+    fn a_merge_keeps_what_only_the_earlier_copy_has_lost() {
         let copy = |at: i64, lost: u64| {
             let mut ledger = with_window(60, 59).ledger().clone();
             ledger.lose(lost, LocalTime(at));
