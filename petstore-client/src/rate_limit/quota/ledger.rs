@@ -104,7 +104,7 @@ impl Ledger {
             self.add_lost(outcome);
             return Recorded::default();
         }
-        self.settle(outcome.sent());
+        self.settle(outcome, reading.filter(|_| head.status != 401));
         let answer = self.answer(outcome, head, reserved);
         self.usage.count(answer.counted, answer.service_now);
         // The headers of a 401 describe no quota of this key (specification, section 8).
@@ -357,13 +357,19 @@ impl Ledger {
         }
     }
 
-    /// Settles lost requests by the response to a request that was sent at `sent`: those that had
-    /// arrived before it are no longer outstanding, and count as own.
-    fn settle(&mut self, sent: LocalTime) {
-        for (count, at) in self.lost.settle(sent) {
-            // The reading may include them. They must not look like requests of other clients.
+    /// Settles lost requests by the response to a later request: those that had arrived before it
+    /// are no longer outstanding, and count as own.
+    fn settle(&mut self, outcome: &RequestOutcome, reading: Option<Reading>) {
+        let service_now = self.service_time(outcome.ended());
+        for (count, at) in self.lost.settle(outcome.sent()) {
             for window in &mut self.windows {
-                window.count_own(count);
+                if reading.is_some_and(|reading| window.describes(&reading, service_now)) {
+                    // The reading may include them. They must not look like requests of other
+                    // clients.
+                    window.count_own(count);
+                } else {
+                    window.count_unreported(count);
+                }
             }
             self.usage.count(count, self.clock.earliest(at));
         }

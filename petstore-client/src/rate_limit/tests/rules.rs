@@ -124,6 +124,47 @@ fn a_quota_that_is_not_described_is_counted_down() {
 }
 
 #[test]
+fn lost_requests_count_where_the_next_response_shows_nothing() {
+    for (status, reading, left) in [
+        (401, reading(7, 3, 60), 27),
+        (401, None, 27),
+        (404, None, 26),
+        (200, reading(60, 25, 60), 25),
+    ] {
+        let mut local = with_window(60, 30);
+        for _ in 0..3 {
+            let lost = send(&mut local, 1);
+            local.record_lost(lost, at(1));
+        }
+        let next = send(&mut local, 2);
+        respond(&mut local, next, 2, status, reading, None);
+        assert_eq!(local.unresolved(), 0);
+        let window = &local.ledger().windows()[0];
+        assert_eq!((window.limit(), window.remaining()), (60, left), "{status}");
+    }
+}
+
+#[test]
+fn lost_requests_count_in_a_quota_that_is_not_described() {
+    let mut local = new();
+    let first = send(&mut local, 0);
+    answer(&mut local, first, 0, reading(1_000, 9, 12 * HOUR));
+    let second = send(&mut local, 1);
+    answer(&mut local, second, 1, reading(60, 59, 60));
+    let lost = send(&mut local, 2);
+    local.record_lost(lost, at(2));
+    let next = send(&mut local, 4);
+    answer(&mut local, next, 4, reading(60, 57, 60));
+    let left: Vec<_> = local
+        .ledger()
+        .windows()
+        .iter()
+        .map(Window::remaining)
+        .collect();
+    assert_eq!(left, [6, 57]);
+}
+
+#[test]
 fn a_shorter_wait_does_not_end_a_longer_one() {
     let mut local = new();
     let first = send(&mut local, 0);
