@@ -1,6 +1,6 @@
 //! The outcomes of a member's requests that the record lacks.
 
-use crate::rate_limit::quota::reading::{Reading, RequestOutcome};
+use crate::rate_limit::quota::reading::{Block, Reading, RequestOutcome};
 
 /// The maximum number of outcomes that are kept while the store is unreachable. The oldest are
 /// dropped.
@@ -13,6 +13,10 @@ pub(crate) struct Outcomes {
     new: Vec<RequestOutcome>,
     /// Those of the last report, until it is known that the record has them.
     in_report: Vec<RequestOutcome>,
+    /// The same for the block of the last 429: an outcome does not say that it is a ban, and may be
+    /// dropped.
+    new_block: Option<Block>,
+    block_in_report: Option<Block>,
 }
 
 impl Outcomes {
@@ -24,6 +28,15 @@ impl Outcomes {
         } else {
             self.new.push(*outcome);
         }
+    }
+
+    pub(crate) fn set_block(&mut self, block: Block) {
+        self.new_block = Some(block);
+    }
+
+    /// Forgets the block, because a response that is not a 429 has ended it.
+    pub(crate) fn end_block(&mut self) {
+        (self.new_block, self.block_in_report) = (None, None);
     }
 
     /// Returns the outcomes that were in no report yet.
@@ -49,15 +62,25 @@ impl Outcomes {
         self.in_report.clone()
     }
 
+    /// Returns the block for a report: also that of the last one, unless it has succeeded.
+    pub(crate) fn report_block(&mut self) -> Option<Block> {
+        self.block_in_report = self.new_block.take().or(self.block_in_report);
+        self.block_in_report
+    }
+
     /// Records that the last report has succeeded.
     pub(crate) fn reported(&mut self) {
         self.in_report.clear();
+        self.block_in_report = None;
     }
 
     /// Moves all times to a clock that is `by` microseconds ahead.
     pub(crate) fn shift(&mut self, by: i64) {
         for outcome in self.new.iter_mut().chain(&mut self.in_report) {
             *outcome = outcome.moved(by);
+        }
+        for block in [&mut self.new_block, &mut self.block_in_report] {
+            *block = block.map(|block| block.moved(by));
         }
     }
 }

@@ -17,6 +17,12 @@ use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
 const ME: MemberId = MemberId(9);
 const SECONDS_30: Duration = Duration::from_secs(30);
+const REFUSAL: ResponseHead = ResponseHead {
+    status: 429,
+    date: None,
+    reading: None,
+    retry_after: Some(SECONDS_30),
+};
 
 /// A member and its record, both with the same number of remaining requests.
 #[derive(Clone)]
@@ -199,13 +205,7 @@ fn a_report_has_all_that_the_record_lacks() {
             .member
             .start(refused, at(10), Duration::from_secs(30))
     );
-    let head = ResponseHead {
-        status: 429,
-        date: None,
-        reading: None,
-        retry_after: Some(Duration::from_secs(30)),
-    };
-    let block = shared.member.record_response(refused, at(10), &head);
+    let block = shared.member.record_response(refused, at(10), &REFUSAL);
     assert_eq!(block.map(|block| block.until), Some(at(40)));
     assert_eq!(shared.due(0), Some(0), "a block is reported at once");
     let Report {
@@ -230,11 +230,73 @@ fn a_report_has_all_that_the_record_lacks() {
     let next = shared.member.report(at(11), 0, 0.0);
     assert_eq!(next.outcomes.len(), 2);
     assert_eq!((next.reserved, next.given_back), (3, 14));
+    assert_eq!(next.blocked, block);
     assert_eq!(
         shared.due(0),
         Some(2_500),
         "the report is sent, so the next one may wait"
     );
+}
+
+impl Shared {
+    /// The member sends a request that the service refuses.
+    fn refuse(&mut self, now: LocalTime) {
+        self.update(now, 20, 0);
+        let request = self.member.reserve(now, false, &Policy::default());
+        assert!(self.member.start(request, now, SECONDS_30));
+        self.member.record_response(request, now, &REFUSAL);
+    }
+}
+
+#[test]
+fn a_block_that_another_member_has_ended_does_not_come_back() {
+    let mut shared = Shared::new(900);
+    shared.refuse(at(10));
+    shared.update(at(10), 1, 0);
+    assert!(shared.record.ledger().refusals().last_block().is_some());
+    // The other member's request was forced, and the service accepted it.
+    let head = ResponseHead {
+        status: 200,
+        reading: reading(1_000, 899, 60),
+        retry_after: None,
+        ..REFUSAL
+    };
+    let forced = RequestOutcome::answered(at(12), at(12), true, 1, head);
+    shared.record.record(MemberId(8), &forced);
+    shared.update(at(20), 1, 0);
+    assert_eq!(shared.record.ledger().refusals().last_block(), None);
+    assert!(matches!(shared.decide(at(20)), Decision::Send { .. }));
+}
+
+#[test]
+fn a_ban_is_told_although_its_refusal_was_told_before() {
+    let mut shared = Shared::new(900);
+    shared.refuse(at(10));
+    shared.update(at(10), 1, 0);
+    shared.member.record_ban();
+    for _ in 0..2 {
+        let told = shared.member.report(at(11), 1, 0.0).blocked;
+        assert_eq!(told.map(|block| block.reason), Some(BlockReason::Ban));
+    }
+    shared.update(at(11), 1, 0);
+    assert_eq!(shared.member.report(at(12), 1, 0.0).blocked, None);
+}
+
+#[test]
+fn a_block_that_its_own_member_has_ended_is_not_told() {
+    let mut shared = Shared::new(900);
+    shared.refuse(at(10));
+    let _lost = shared.member.report(at(11), 1, 0.0);
+    let probe = shared.member.reserve(at(12), true, &Policy::default());
+    assert!(shared.member.start(probe, at(12), SECONDS_30));
+    let head = ResponseHead {
+        status: 200,
+        reading: reading(1_000, 899, 60),
+        retry_after: None,
+        ..REFUSAL
+    };
+    shared.member.record_response(probe, at(12), &head);
+    assert_eq!(shared.member.report(at(13), 1, 0.0).blocked, None);
 }
 
 #[test]

@@ -229,6 +229,9 @@ impl Member {
     /// Records that the last 429 was a ban.
     pub(crate) fn record_ban(&mut self) {
         self.local.record_ban();
+        if let Some(block) = self.ledger().refusals().last_block() {
+            self.outcomes.set_block(block);
+        }
     }
 
     /// Records that the machine was suspended: a probe must show what has changed.
@@ -283,6 +286,11 @@ impl Member {
         let block = self.learn(outcome);
         self.is_urgent |= block.is_some() || outcome.is_probe();
         self.outcomes.add(outcome);
+        match block {
+            Some(block) => self.outcomes.set_block(block),
+            None if self.ledger().refusals().last_block().is_none() => self.outcomes.end_block(),
+            None => {}
+        }
         block
     }
 

@@ -116,7 +116,7 @@ impl Member {
             seen_updates: self.members.updates(),
             want: waiting,
             prefetch,
-            blocked: self.ledger().refusals().last_block(),
+            blocked: self.outcomes.report_block(),
             probe_until: self.probe_until(now),
             leaves: false,
             jitter,
