@@ -57,7 +57,7 @@ struct State {
     queue: Queue,
     /// The last block that waiters were woken for.
     announced: Option<Block>,
-    /// The policy of the last call.
+    /// The policy of the last call. Calls without limits need no grants.
     policy: Policy,
     /// What the exchange with the record is doing.
     progress: ExchangeState,

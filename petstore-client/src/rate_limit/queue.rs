@@ -76,6 +76,15 @@ impl Queue {
         self.0.iter().map(|line| line.wanted(engine)).sum()
     }
 
+    /// Returns the policy of the call with the earliest place, among those that quotas limit.
+    #[cfg(feature = "shared-limits")]
+    pub(super) fn first_policy(&self) -> Option<Policy> {
+        let limited = self.0.iter().filter(|line| line.policy.rate_limiting);
+        let places = limited.filter_map(|line| Some((line.calls.keys().next()?, line.policy)));
+        let first = places.min_by_key(|(place, _)| *place);
+        first.map(|(_, policy)| policy)
+    }
+
     /// Grants the requests that may be sent, the earliest place first. Returns what the first line
     /// then waits for, if anybody still waits.
     pub(super) fn grant(&mut self, engine: &mut Engine, now: LocalTime) -> Option<Decision> {
@@ -131,6 +140,29 @@ mod tests {
         assert_eq!(queue.grant(&mut engine, at(0)), None);
         assert_eq!((queue.waiting(), queue.is_empty()), (0, true));
         assert_eq!(engine.local().in_flight(), 0);
+    }
+
+    #[cfg(feature = "shared-limits")]
+    #[test]
+    fn the_policy_of_the_queue_is_that_of_its_first_limited_call() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.first_policy(), None);
+        let with = |rate_limiting, quota_part| Policy {
+            rate_limiting,
+            quota_part,
+            ..Policy::default()
+        };
+        let mut calls = Vec::new();
+        for (number, policy) in [
+            (1, with(false, 1.0)),
+            (3, with(true, 0.5)),
+            (2, with(true, 0.2)),
+        ] {
+            calls.push(queue.join(&policy, Place(Priority::default(), number)));
+        }
+        assert_eq!(queue.first_policy(), Some(with(true, 0.2)));
+        queue.leave(&with(true, 0.2), Place(Priority::default(), 2));
+        assert_eq!(queue.first_policy(), Some(with(true, 0.5)));
     }
 
     #[test]

@@ -132,6 +132,44 @@ async fn a_part_kept_for_another_process_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_without_limits_does_not_lift_those_of_another() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let limited = process(server.url(), &folder, 0).build().unwrap();
+    let unlimited = process(server.url(), &folder, 0).rate_limiting(false);
+    let unlimited = unlimited.build().unwrap();
+    let calls = join_all((0..100).map(|_| limited.pets().list().send()));
+    let beside = async {
+        for _ in 0..10 {
+            unlimited.pets().list().await.unwrap();
+            tokio::time::sleep(millis(10)).await;
+        }
+    };
+    let (results, ()) = tokio::join!(calls, beside);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(limited.rate_limits().throttled, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clients_share_holds_beside_one_with_the_whole_quota() {
+    let (server, folder) = (free().await, TempDir::new().unwrap());
+    let small = process(server.url(), &folder, 0).quota_share(0.1);
+    let (small, whole) = (small.build().unwrap(), process(server.url(), &folder, 0));
+    let whole = whole.build().unwrap();
+    let start = Instant::now();
+    let calls = join_all((0..20).map(|_| small.pets().list().send()));
+    let beside = async {
+        for _ in 0..10 {
+            whole.pets().list().await.unwrap();
+            tokio::time::sleep(millis(10)).await;
+        }
+    };
+    let (results, ()) = tokio::join!(calls, beside);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    // In each minute, it may send 6 of 60 requests.
+    assert!(start.elapsed() > secs(120), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], ""), no_pets()]);
     let folder = TempDir::new().unwrap();

@@ -120,7 +120,9 @@ impl Limiter {
     /// Acquires a permit at once, if one is free and nobody waits for it.
     fn try_acquire(&self, request: Acquire, place: Place) -> Option<Permit<'_>> {
         let (now, mut state) = self.lock_awake(false);
-        state.policy = request.policy;
+        if request.policy.rate_limiting {
+            state.policy = request.policy;
+        }
         let State { engine, queue, .. } = &mut *state;
         let probe = if request.forced && !engine.is_probing(now) {
             Some(true)

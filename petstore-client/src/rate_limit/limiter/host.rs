@@ -23,7 +23,8 @@ impl Host for Limiter {
 
     fn demand(&self) -> (u64, Policy) {
         let (_, state) = self.lock();
-        (state.queue.wanted(&state.engine), state.policy)
+        let policy = state.queue.first_policy().unwrap_or(state.policy);
+        (state.queue.wanted(&state.engine), policy)
     }
 
     fn updated(&self) {
