@@ -319,43 +319,48 @@ impl Exchange {
         if stored.is_ok() && result.is_ok() && report.leaves {
             self.store.has_left(&self.key, me);
         }
-        self.take_over(host, stored, result, (report.given_back, by));
+        host.access(|member, progress, now| {
+            // This update was abandoned, and another one has begun.
+            if progress.updating != Some(since) {
+                return;
+            }
+            progress.updating = None;
+            host.clock().shift(by);
+            member.shift(by);
+            let now = now.moved(by);
+            let problem = Self::take_over(member, now, stored, result, report.given_back);
+            self.note(progress, problem);
+        });
         host.updated();
     }
 
-    /// Takes over the result of an update. `stored` says whether the store has saved it.
-    fn take_over<H: Host>(
-        &self,
-        host: &H,
+    /// Takes over the result of an update. `stored` says whether the store has saved it. Returns the
+    /// store's problem, if there is one.
+    fn take_over(
+        member: &mut Member,
+        now: LocalTime,
         stored: Result<(), String>,
         result: Result<Updated, Rejected>,
-        (given_back, shift): (u64, i64),
-    ) {
-        host.access(|member, progress, now| {
-            host.clock().shift(shift);
-            member.shift(shift);
-            let now = now.moved(shift);
-            let problem = match (stored, result) {
-                (Ok(()), Ok(updated)) => {
-                    member.updated(now, updated.record, given_back, updated.granted);
-                    None
+        given_back: u64,
+    ) -> Option<Problem> {
+        match (stored, result) {
+            (Ok(()), Ok(updated)) => {
+                member.updated(now, updated.record, given_back, updated.granted);
+                None
+            }
+            (Ok(()), Err(rejected)) => {
+                let is_waiting = rejected.full.is_some();
+                match rejected.full {
+                    Some(record) => member.wait_for_room(now, *record),
+                    None => member.update_failed(now, None),
                 }
-                (Ok(()), Err(rejected)) => {
-                    let is_waiting = rejected.full.is_some();
-                    match rejected.full {
-                        Some(record) => member.wait_for_room(now, *record),
-                        None => member.update_failed(now, None),
-                    }
-                    Problem::new(rejected.problem, is_waiting)
-                }
-                (Err(problem), result) => {
-                    member.update_failed(now, result.ok().map(|updated| updated.record));
-                    Problem::new(problem, false)
-                }
-            };
-            self.note(progress, problem);
-            progress.updating = None;
-        });
+                Problem::new(rejected.problem, is_waiting)
+            }
+            (Err(problem), result) => {
+                member.update_failed(now, result.ok().map(|updated| updated.record));
+                Problem::new(problem, false)
+            }
+        }
     }
 
     /// Remembers the store's problem, and counts the changes.
