@@ -298,6 +298,38 @@ async fn pass_later(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Dura
     }
 }
 
+/// Starts a proxy that passes on what a connection sends only after a delay, as if the network had
+/// lost the first packet. Returns its port.
+async fn slow_to_open(port: u16, delay: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                let mut far = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+    });
+    proxy
+}
+
+#[tokio::test]
+async fn a_slow_connection_does_not_make_others_look_dead() {
+    let (redis, server) = (Redis::start(Security::Nothing).await, mock(100).await);
+    let (first, _) = member(&server, &redis.url(1));
+    first.pets().list().limit(1).await.unwrap();
+    let port = slow_to_open(redis.port, Duration::from_millis(1_500)).await;
+    let (second, problems) = member(&server, &format!("redis://127.0.0.1:{port}/0?member=2"));
+    let limits = second.synchronize_rate_limits().await;
+    assert_eq!(limits.shared.unwrap().members, 2);
+    let limits = first.synchronize_rate_limits().await;
+    assert_eq!(limits.shared.unwrap().members, 2);
+    assert!(problems.lock().unwrap().is_empty(), "{problems:?}");
+}
+
 /// Four members with 16 tasks each share 1,000 requests a minute through a server with this delay.
 async fn share_from(delay: Duration) {
     const LIMIT: u32 = 1_000;

@@ -225,6 +225,8 @@ impl LimitStore for RedisStore {
                 None => command.arg("none").arg(""),
             };
             command.arg(TTL.as_secs() * 1_000);
+            // The server reads its clock only once the connection is open.
+            self.connection().await?;
             let asked = clock::now();
             let answer = self.query::<(bool, u64, Option<Vec<u8>>)>(&command).await?;
             let (is_set, time, current) = answer;
