@@ -2,10 +2,13 @@
 
 use axum::{body::Body, extract::Request};
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, header::DATE};
 use serde_json::Value;
 
-use super::error::{ApiError, ErrorCode};
+use super::{
+    common_headers,
+    error::{ApiError, ErrorCode},
+};
 use crate::{
     exchange::Admission,
     journal::Recording,
@@ -47,7 +50,13 @@ pub(super) async fn forward(
         };
         app.service().observe(&sent, &head, whole);
     }
-    (Response::from_parts(parts, body), answer.stream)
+    let mut response = Response::from_parts(parts, body);
+    if !response.headers().contains_key(DATE) {
+        // RFC 9110, section 6.6.1: who forwards a response without a `Date` adds one.
+        let now = app.clock().since_epoch();
+        common_headers::add(response.headers_mut(), now, None, None);
+    }
+    (response, answer.stream)
 }
 
 /// Returns the id of the created pet, according to the response.

@@ -117,6 +117,23 @@ async fn forwards_requests_and_journals_them_with_masked_keys() {
 }
 
 #[tokio::test]
+async fn a_service_without_a_date_keeps_its_own_headers() {
+    let rates = RATES.replace("Remaining: 59", "Remaining: 7");
+    let fields = format!("{JSON}{rates}Deprecation: @1\r\n");
+    let (service, _) = service(vec![response("200 OK", &fields, REX)]).await;
+    let proxy = proxy(&service).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = client
+        .get(format!("{}/pets/7", proxy.url()))
+        .bearer_auth("k");
+    let answer = answer.send().await.unwrap();
+    let count = |name| answer.headers().get_all(name).iter().count();
+    assert_eq!(answer.headers()["x-ratelimit-remaining"], "7");
+    assert_eq!(answer.headers()["deprecation"], "@1");
+    assert_eq!((count("date"), count("sunset"), count("link")), (1, 0, 0));
+}
+
+#[tokio::test]
 async fn a_proxy_lists_only_the_keys_that_it_has_seen() {
     let real = MockServer::start().await;
     let proxy = proxy(real.url()).await;
