@@ -86,11 +86,21 @@ pub(crate) struct History {
     by_second: BTreeMap<u64, i64>,
     /// The longest time that a request of this import may take to arrive, in milliseconds.
     limit: u64,
+    /// The latest recorded time.
+    latest: u64,
 }
 
 impl History {
+    /// Returns the time of a record, but none before that of an earlier record: if the clock was set
+    /// back between two runs, rows of the first would count as sent after those of the second.
+    fn not_before(&mut self, at: u64) -> u64 {
+        self.latest = self.latest.max(at);
+        self.latest
+    }
+
     /// Records the start of a run. Its requests arrive within `limit`.
     pub(super) fn start(&mut self, at: u64, limit: Duration) {
+        let at = self.not_before(at);
         for sending in self.sendings.values_mut() {
             sending.lost_at.get_or_insert(at);
         }
@@ -108,6 +118,7 @@ impl History {
     }
 
     pub(super) fn send(&mut self, row: usize, at: u64) {
+        let at = self.not_before(at);
         let mut sending = Sending {
             above: self.highest,
             rising: self.rising,
@@ -123,6 +134,7 @@ impl History {
     }
 
     pub(super) fn lose(&mut self, row: usize, at: u64) {
+        let at = self.not_before(at);
         if let Some(sending) = self.sendings.get_mut(&row) {
             sending.lost_at = Some(at);
         }
@@ -315,6 +327,20 @@ mod tests {
         let window = history.windows().of(1);
         assert_eq!((window.first(), window.last()), (6, 8));
         assert_eq!(history.limit(), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_closes_no_window() {
+        let mut history = history(&[(100_000, Some(5)), (200_000, Some(6))]);
+        history.start(10_000, Duration::from_secs(2));
+        history.send(2, 11_000);
+        history.lose(2, 11_500);
+        let window = |history: &History| history.windows().of(2);
+        assert_eq!(window(&history), IdWindow::between(Some(6), None));
+        // Once the clock shows a later time than before, there are bounds again.
+        history.send(3, 203_000);
+        history.create(3, 9);
+        assert_eq!(window(&history), IdWindow::between(Some(6), Some(9)));
     }
 
     #[test]
