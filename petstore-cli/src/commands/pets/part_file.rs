@@ -119,7 +119,7 @@ impl PartFile {
     }
 
     /// Returns where an interrupted export continues, and removes what was written after that
-    /// place. If there is no mark, empties the file.
+    /// place. If there is no usable mark, empties the file.
     pub(super) fn resume(
         &mut self,
         selection: &Selection,
@@ -129,13 +129,17 @@ impl PartFile {
         let failed = |problem| unwritable(&self.part, system, &problem);
         let size = self.file.metadata().map_err(failed)?.len();
         let mark = self.usable_mark(size, base_url, system)?;
-        let mut end = 0;
-        if let Some(mark) = &mark {
-            if mark.selection != *selection {
+        let end = match &mark {
+            Some(mark) if mark.selection != *selection => {
                 return Err(self.of_another_export(system));
             }
-            end = mark.size;
-        }
+            Some(mark) => mark.size,
+            None => {
+                // Otherwise it could fit the new rows later.
+                self.remove_marks().map_err(failed)?;
+                0
+            }
+        };
         self.file.set_len(end).map_err(failed)?;
         let end = SeekFrom::Start(end);
         self.file.seek(end).map_err(failed)?;
@@ -150,7 +154,8 @@ impl PartFile {
             return Ok(None);
         };
         let has_next = mark.next_page(base_url).is_some();
-        match has_next && mark.size <= size {
+        // A mark beside an empty file may be left from an export that was completed.
+        match has_next && (1..=size).contains(&mark.size) {
             true => Ok(Some(mark)),
             false => Ok(None),
         }
@@ -183,8 +188,12 @@ impl PartFile {
     pub(super) fn complete(self, system: &System) -> Result<()> {
         let failed = |problem| unwritable(&self.target, system, &problem);
         self.file.sync_all().map_err(failed)?;
-        self.remove_marks().map_err(failed)?;
-        std::fs::rename(&self.part, &self.target).map_err(failed)
+        files::remove(&self.new_mark).map_err(failed)?;
+        std::fs::rename(&self.part, &self.target).map_err(failed)?;
+        // Until the file has its name, the mark must stay: without it, the next command would start
+        // over. If the mark cannot be removed, that command removes it.
+        let _ = files::remove(&self.mark);
+        Ok(())
     }
 
     /// Removes the file and its mark. Call it only if the file contains no row.
@@ -247,4 +256,86 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::env::Dirs;
+
+    fn mark(size: u64) -> Mark {
+        Mark {
+            selection: Selection {
+                base_url: "http://localhost/v1".to_owned(),
+                status: None,
+                format: "tsv".to_owned(),
+                fields: None,
+            },
+            next: "http://localhost/v1/pets?page=2".to_owned(),
+            columns: vec!["id".to_owned()],
+            pets: 1,
+            pages: 1,
+            size,
+        }
+    }
+
+    /// A folder for an export.
+    struct Scene {
+        folder: tempfile::TempDir,
+        system: System,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let now = || SystemTime::UNIX_EPOCH;
+            Self {
+                folder: tempfile::tempdir().unwrap(),
+                system: System::new(HashMap::new(), Dirs::default(), now, None),
+            }
+        }
+
+        fn target(&self) -> PathBuf {
+            self.folder.path().join("pets.tsv")
+        }
+
+        /// Opens the file. Returns it with the size up to which it continues.
+        fn resume(&self) -> (PartFile, Option<u64>) {
+            let mut part = PartFile::open(&self.target(), &self.system).unwrap();
+            let selection = mark(0).selection;
+            let base_url = Url::parse(&selection.base_url).unwrap();
+            let mark = part.resume(&selection, &base_url, &self.system).unwrap();
+            (part, mark.map(|mark| mark.size))
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_get_its_final_name_can_continue() {
+        let scene = Scene::new();
+        let (mut part, _) = scene.resume();
+        part.file.write_all(b"7\n").unwrap();
+        part.save(mark(0), &scene.system).unwrap();
+        // A file cannot get the name of a folder.
+        std::fs::create_dir(scene.target()).unwrap();
+        part.complete(&scene.system).unwrap_err();
+        std::fs::remove_dir(scene.target()).unwrap();
+        let (part, size) = scene.resume();
+        assert_eq!(size, Some(2));
+        part.complete(&scene.system).unwrap();
+        let left = std::fs::read_dir(scene.folder.path()).unwrap().count();
+        assert_eq!(left, 1, "only the file is left");
+    }
+
+    #[test]
+    fn a_mark_that_a_complete_export_left_is_removed() {
+        let scene = Scene::new();
+        for size in [0, 2] {
+            let left = beside(&scene.target(), "mark");
+            std::fs::write(&left, serde_json::to_string(&mark(size)).unwrap()).unwrap();
+            let (_, size) = scene.resume();
+            assert_eq!((size, left.exists()), (None, false));
+        }
+    }
 }
