@@ -91,7 +91,7 @@ impl<'a> Job<'a> {
             base_url,
             started: context.connector().clock().now(),
             limit: context.settings().values().timeout(),
-            files: self.files.paths(),
+            files: self.files.paths()?,
         })?;
         let corrected = Record::Rows(RowState::Announced, corrected);
         self.journal.write(vec![corrected])

@@ -53,8 +53,10 @@ impl RowFiles {
         })
     }
 
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
-        self.named().map(|(_, path)| path.to_owned()).collect()
+    /// Returns the paths for the journal. They are absolute, because a later run may be started in
+    /// another folder.
+    pub(super) fn paths(&self) -> Result<Vec<PathBuf>> {
+        self.named().map(|(_, path)| absolute(path)).collect()
     }
 
     /// Returns one of the options that name a file, if any is given.
@@ -90,7 +92,7 @@ impl RowFiles {
     /// Checks that the files do not exist yet, or were written by an earlier run of this import.
     pub(super) fn check_own(&self, state: &State) -> Result<()> {
         for (option, path) in self.named() {
-            if is_used(path) && !state.has_written(path) {
+            if is_used(path) && !state.has_written(&absolute(path)?) {
                 let shown = path.display();
                 let problem = format!("{shown} exists and is not from this import");
                 let hint = format!("name another file with `{option}`");
@@ -123,6 +125,10 @@ impl RowFiles {
         }
         errors
     }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(CliError::internal)
 }
 
 /// Returns the path without links, also if the file does not exist yet.

@@ -52,7 +52,7 @@ pub(crate) struct Run {
     pub(crate) limit: Duration,
     /// The number of rows of the input.
     pub(crate) rows: usize,
-    /// The files of rejected, unknown and created rows.
+    /// The absolute paths of the files of rejected, unknown and created rows.
     pub(crate) files: Vec<PathBuf>,
     /// The earlier damaged lines that have been handled.
     pub(crate) damaged: Vec<usize>,

@@ -62,7 +62,7 @@ pub(crate) struct State {
     run: RunTotals,
     /// The start of the last run that created a pet.
     imported: Option<SystemTime>,
-    /// The output files of earlier runs of this import.
+    /// The absolute paths of the output files of earlier runs of this import.
     files: Vec<PathBuf>,
     /// The damaged lines that no run has handled.
     damaged: Vec<usize>,
@@ -297,7 +297,7 @@ impl State {
         self.imported
     }
 
-    /// Returns whether an earlier run of this import wrote a file.
+    /// Returns whether an earlier run of this import wrote a file with this absolute path.
     pub(crate) fn has_written(&self, file: &Path) -> bool {
         self.files.iter().any(|written| written == file)
     }
