@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
+use petstore_mock::Operation;
+
 use super::harness::Petstore;
+use super::import::Scene;
 
 /// A stream that fails at the first write.
 struct Broken(io::ErrorKind);
@@ -34,6 +37,50 @@ async fn a_closed_pipe_ends_quietly() {
         let error = ran.stderr.lines().find(|line| !line.starts_with("note: "));
         assert_eq!((error, ran.code), (None, 0), "{line}");
     }
+}
+
+#[tokio::test]
+async fn an_import_whose_reader_has_gone_ends_with_its_result() {
+    let ran = Petstore::bare()
+        .stdin("id,name,categoryId,status\n1,Rex,7,lost\n")
+        .stdout(Broken(io::ErrorKind::BrokenPipe))
+        .run("--mock pets import - -o csv")
+        .await;
+    assert!(
+        ran.stderr.contains("error: 1 row was rejected\n"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.code, 8);
+}
+
+#[tokio::test]
+async fn all_files_are_imported_although_the_reader_has_gone() {
+    for (refused, code) in [(0, 0), (1, 8), (2, 8)] {
+        let scene = Scene::new().await;
+        scene.write("a.csv", "name,categoryId\nA,1\n");
+        scene.write("b.csv", "name,categoryId\nB,2\n");
+        let faults = scene.server.faults().on(Operation::CreatePet);
+        let _refusing = (refused > 0).then(|| faults.nth(refused).status(400));
+        let closed = |petstore: Petstore| petstore.stdout(Broken(io::ErrorKind::BrokenPipe));
+        let line = "pets import DIR/a.csv DIR/b.csv -o csv";
+        let ran = scene.run_with(closed, line).await;
+        assert_eq!((scene.sent(), ran.code), (2, code), "{}", ran.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_cannot_be_written_hides_no_rejected_row() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\nRex,7\n");
+    let _refusing = scene.server.faults().on(Operation::CreatePet).status(400);
+    let full = |petstore: Petstore| petstore.stdout(Broken(io::ErrorKind::StorageFull));
+    let ran = scene
+        .run_with(full, "pets import DIR/pets.csv -o csv")
+        .await;
+    let said = "error: cannot write the result: no space left on the disk\n  1 row was rejected\n";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(ran.code, 1);
 }
 
 #[tokio::test]

@@ -143,15 +143,22 @@ impl<'a> Job<'a> {
         let input = &self.input;
         let state = self.journal.state();
         let system = context.system();
-        let unwritten = self.files.write(input, state, system);
+        let mut unwritten = self.files.write(input, state, system);
         let path = self.journal_path.as_deref();
         let summary = Summary::new(input, state, path, self.files);
-        summary.print(context, output)?;
+        // The result of the run counts, also if nobody reads the summary.
+        let printed = match summary.print(context, output) {
+            Err(error @ CliError::Failure(_)) => {
+                unwritten.push(error);
+                Ok(())
+            }
+            printed => printed,
+        };
         let result = match sent {
             Ok(()) => summary.leftovers(context, self.doubt),
             Err(stop) => Err(self.stopped(stop)),
         };
-        combine(result, unwritten)
+        combine(result, unwritten).and(printed)
     }
 }
 

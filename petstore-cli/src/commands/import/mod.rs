@@ -124,7 +124,8 @@ impl Import {
     }
 
     /// Imports each input. The command ends with the last error. If rows of one input were rejected
-    /// or are unknown, the next input is imported all the same.
+    /// or are unknown, or the reader of the summaries has gone, the next input is imported all the
+    /// same.
     async fn run_all(
         &self,
         context: &mut Context,
@@ -133,6 +134,7 @@ impl Import {
         signals: &mut Signals,
     ) -> Result<()> {
         let mut partial = Ok(());
+        let mut printed = Ok(());
         for Task { input, journal } in tasks {
             if let Err(CliError::Failure(failure)) = &partial {
                 context.ui().error(failure);
@@ -146,9 +148,11 @@ impl Import {
                 Err(CliError::Failure(failure)) if failure.kind == Kind::Partial => {
                     partial = Err(CliError::Failure(failure));
                 }
+                // The rows are sent, and only the summary has no reader.
+                Err(CliError::Silent(0)) => printed = Err(CliError::Silent(0)),
                 Err(error) => return Err(error),
             }
         }
-        partial
+        partial.and(printed)
     }
 }
