@@ -1,12 +1,14 @@
 //! Tests of rows whose response was lost: skipped, found in the list of pets, or sent again.
 
-use std::time::UNIX_EPOCH;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
 
 use insta::assert_snapshot;
 use petstore_mock::{Effect, Operation};
 
 use super::harness::Petstore;
 use super::import::{Scene, rows};
+use crate::client::{Wire, answer};
 
 #[tokio::test]
 async fn an_unknown_row_is_sent_again_only_on_request() {
@@ -113,6 +115,36 @@ async fn an_interrupted_check_counts_no_unknown_row_as_done() {
     assert_eq!(ran.code, 130, "{}", ran.stderr);
     let error = "error: interrupted after 3 of 4 rows\nhint: `petstore pets import ";
     assert!(ran.stderr.contains(error), "{}", ran.stderr);
+}
+
+#[tokio::test]
+async fn a_journal_has_the_time_at_which_a_waiting_row_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pets.csv");
+    let journal = folder.path().join("pets.csv.petstore-journal");
+    std::fs::write(&file, "name,categoryId\nRex,7\n").unwrap();
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&changes);
+    let server = Wire::reading(move |_| {
+        let mut seen = seen.lock().unwrap();
+        seen.push(std::fs::metadata(&journal).unwrap().modified().unwrap());
+        match seen.len() {
+            1 => answer(429, &[("Retry-After", "1")], "{}"),
+            _ => answer(201, &[], r#"{"id":1,"name":"Rex","categoryId":7}"#),
+        }
+    });
+    let line = format!("pets import {}", file.display());
+    let ran = Petstore::with(&server.base(), "k").run(&line).await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([1, 1, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
+    // A check after a kill waits from the last change until the row must have arrived.
+    let changes = changes.lock().unwrap();
+    let waited = changes[1].duration_since(changes[0]).unwrap();
+    assert!(waited >= Duration::from_secs(1), "{waited:?}");
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use petstore_client::events::Event;
 use petstore_client::rate_limit::SharedStatus;
 use petstore_client::{Client, Error, RequestOptions, Url};
 
@@ -36,6 +37,9 @@ use crate::ui::Ui;
 /// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
 
+/// What to do just before a request is sent.
+type SendHook = Box<dyn Fn() + Send>;
+
 /// Builds the clients of a command, and explains their errors.
 pub(crate) struct Connector {
     settings: Arc<Settings>,
@@ -43,6 +47,7 @@ pub(crate) struct Connector {
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
+    before_sending: Arc<Mutex<Option<SendHook>>>,
     /// What the program needs of the last client when it ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
@@ -78,6 +83,7 @@ impl Connector {
             ui,
             clock,
             uses_deprecated: Arc::default(),
+            before_sending: Arc::default(),
             last: Mutex::new(last),
             #[cfg(feature = "mock")]
             mock: Mutex::default(),
@@ -143,6 +149,7 @@ impl Connector {
         self.last().explainer.begin(service, purpose);
         let attempts = self.settings.values().attempts();
         let deprecated = Arc::clone(&self.uses_deprecated);
+        let before_sending = Arc::clone(&self.before_sending);
         let fix = self.limits_place().fix;
         let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
             .raising(deprecated)
@@ -153,7 +160,14 @@ impl Connector {
             .user_agent(USER_AGENT)
             .options(&self.limits(purpose))
             .allow_insecure_http(true)
-            .on_event(move |event| tracer.event(event));
+            .on_event(move |event| tracer.event(event))
+            .on_event(move |event| {
+                if let Event::Sending(_) = event
+                    && let Some(hook) = &*locked(&before_sending)
+                {
+                    hook();
+                }
+            });
         let mut store = LimitsStore::Off;
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
@@ -167,6 +181,12 @@ impl Connector {
         last.client = Some(client.clone());
         last.store = store;
         Ok(client)
+    }
+
+    /// From now on, calls a function just before each attempt of a request is sent. It replaces that
+    /// of an earlier call.
+    pub(crate) fn before_sending(&self, hook: impl Fn() + Send + 'static) {
+        *locked(&self.before_sending) = Some(Box::new(hook));
     }
 
     /// Returns the limits of a request.
@@ -276,7 +296,7 @@ impl Connector {
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.last)
     }
 
     #[cfg(feature = "mock")]
@@ -287,7 +307,7 @@ impl Connector {
         let builder = builder.key(KEY, petstore_mock::Plan::Business);
         let server = builder.start().await.map_err(CliError::internal)?;
         let base_url = Url::parse(server.url()).map_err(CliError::internal)?;
-        *self.mock.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+        *locked(&self.mock) = Some(server);
         Ok((base_url, KEY.to_owned()))
     }
 
@@ -300,4 +320,8 @@ impl Connector {
         let problem = "this program was built without the mock server";
         Err(CliError::internal(problem))
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

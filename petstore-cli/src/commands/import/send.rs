@@ -118,6 +118,8 @@ impl<'a> Sender<'a> {
     /// Sends rows until none is left, all further rows would fail, or a signal arrives. Then waits
     /// for the rows in flight.
     pub(super) async fn run(mut self, signals: &mut Signals) -> Result<()> {
+        let connector = self.context.connector();
+        connector.before_sending(self.journal.touch());
         loop {
             let limits = self.client.rate_limits();
             if self.context.ui().is_live()

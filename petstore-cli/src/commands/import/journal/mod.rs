@@ -15,7 +15,7 @@ mod state;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -40,6 +40,8 @@ pub(crate) struct Journal {
     sync: SyncFn,
     /// The file's path, if there is a file.
     path: Option<PathBuf>,
+    /// The file, for a hook that may outlive this journal.
+    file: Weak<File>,
     state: State,
     /// The time between the file's last change and its opening.
     opened_after: Duration,
@@ -64,6 +66,7 @@ impl Journal {
             out: Box::new(out),
             sync,
             path: None,
+            file: Weak::new(),
             state,
             opened_after: Duration::ZERO,
             started: (SystemTime::UNIX_EPOCH, Instant::now()),
@@ -108,11 +111,13 @@ impl Journal {
         (&file).seek(at).map_err(unusable)?;
         let file = Arc::new(file);
         let synced = Arc::clone(&file);
+        let weak = Arc::downgrade(&file);
         let out = Lines::new(file, state.whole, state.length, state.is_cut());
         let opened_after = modified.elapsed().unwrap_or_default();
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
         Ok(Self {
             path: Some(path.to_owned()),
+            file: weak,
             opened_after,
             ..journal
         })
@@ -205,6 +210,19 @@ impl Journal {
         limit.saturating_sub(self.opened_after)
     }
 
+    /// Returns a function that makes this moment the time of the file's last change. It is called
+    /// just before a request is sent: its row may have waited in the client since the row was
+    /// recorded, and after a kill, the time until it has arrived counts from the last change.
+    pub(crate) fn touch(&self) -> impl Fn() + Send + 'static {
+        let file = Weak::clone(&self.file);
+        move || {
+            if let Some(file) = file.upgrade() {
+                // If the file belongs to another user, the time of the last record has to do.
+                let _ = file.set_modified(file_time());
+            }
+        }
+    }
+
     /// Announces rows. They may be sent after this has returned.
     pub(crate) async fn announce(&mut self, from: usize, digests: Vec<u32>) -> Result<()> {
         self.write(vec![Record::Block { from, digests }])?;
@@ -230,6 +248,15 @@ pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<St
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unusable)?;
     State::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
+}
+
+/// Returns the time for a file.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the times of files follow the system's clock"
+)]
+fn file_time() -> SystemTime {
+    SystemTime::now()
 }
 
 /// Makes the name of a new file durable. Only on Unix can a folder be opened and synced.
