@@ -52,7 +52,9 @@ fn reason(status: u16, error: &Error) -> String {
 }
 
 /// Returns how many more rows may be sent. Rows wait here and not in the client: after a kill, a
-/// row that waits here is certainly unsent, and one that waits in the client would be unknown.
+/// row that waits here is certainly unsent, and one that waits in the client would be unknown. Only
+/// for a share that other processes may use, rows wait in the client, because their number is what
+/// the client asks for.
 fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
     let free = concurrency.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
