@@ -120,7 +120,7 @@ async fn forwards_requests_and_journals_them_with_masked_keys() {
 async fn a_service_without_a_date_keeps_its_own_headers() {
     let rates = RATES.replace("Remaining: 59", "Remaining: 7");
     let fields = format!("{JSON}{rates}Deprecation: @1\r\n");
-    let (service, _) = service(vec![response("200 OK", &fields, REX)]).await;
+    let (service, _seen) = service(vec![response("200 OK", &fields, REX)]).await;
     let proxy = proxy(&service).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let answer = client
