@@ -52,6 +52,7 @@ impl Rules {
     fn complete(&self, found: &mut Ruling) {
         self.waits.complete(found);
         self.retries.complete(found);
+        self.posts.complete(found);
     }
 }
 
@@ -182,7 +183,12 @@ impl Client {
     pub(super) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
         if self.boundary == boundary {
             let rules = &self.rules;
-            rules.retries.undecided(now).max(rules.waits.undecided(now))
+            let left = [
+                rules.waits.undecided(now),
+                rules.retries.undecided(now),
+                rules.posts.undecided(now),
+            ];
+            left.into_iter().max().flatten()
         } else {
             None
         }

@@ -10,7 +10,7 @@ use crate::{
     operation::Operation,
     report::{
         breach::{Breach, Ruling, Series},
-        facts::Facts,
+        facts::{Facts, REACTION},
         rule::Rule,
         text::seconds,
     },
@@ -28,6 +28,9 @@ pub(in crate::report) struct Posts(VecDeque<UnknownPost>);
 struct UnknownPost {
     request: Arc<Facts>,
     is_repeated: bool,
+    /// The repeat, if it came in the first moments. It only counts if the client is still one sender
+    /// after that: a pool's workers may begin one by one on the same connection.
+    doubtful: Option<Breach>,
     /// When the client received a list that lacks the pet.
     checked: Option<Moment>,
     /// The number of a list that contains the pet.
@@ -48,7 +51,9 @@ impl Posts {
 
     /// Returns the number of remembered requests.
     pub(in crate::report) fn remembered(&self) -> usize {
-        self.0.len()
+        let doubtful = self.0.iter().filter_map(|post| post.doubtful.as_ref());
+        let doubtful: usize = doubtful.map(|breach| breach.series().remembered()).sum();
+        self.0.len() + doubtful
     }
 
     pub(in crate::report) fn judge(
@@ -57,6 +62,9 @@ impl Posts {
         request: &Arc<Facts>,
         found: &mut Ruling,
     ) {
+        for post in &mut self.0 {
+            post.resolve_doubt(request, found);
+        }
         if request.method() == Method::POST {
             self.judge_post(request, found);
         } else if !self.0.is_empty()
@@ -66,6 +74,21 @@ impl Posts {
         {
             self.note_list(&record.reply_body.start, request);
         }
+    }
+
+    /// Adds what is found if no further request follows.
+    pub(in crate::report) fn complete(&self, found: &mut Ruling) {
+        for breach in self.0.iter().filter_map(|post| post.doubtful.as_ref()) {
+            found.add(Rule::RepeatedPost, breach.clone());
+        }
+    }
+
+    /// Returns how long until [`Self::complete`] is certain, if it is not yet.
+    pub(in crate::report) fn undecided(&self, now: &Moment) -> Option<Duration> {
+        let doubtful = self.0.iter().filter(|post| post.doubtful.is_some());
+        let left =
+            doubtful.map(|post| REACTION.saturating_sub(now.gap_since(post.request.ended())));
+        left.max().filter(|left| !left.is_zero())
     }
 
     fn judge_post(&mut self, request: &Arc<Facts>, found: &mut Ruling) {
@@ -79,16 +102,24 @@ impl Posts {
         if let Some(post) = repeated {
             post.is_repeated = true;
             if post.checked.is_none_or(|list| now.is_before(&list)) {
-                found.add(Rule::RepeatedPost, post.breach(request));
+                let breach = post.breach(request);
+                if post.is_soon(request) {
+                    post.doubtful = Some(breach);
+                } else {
+                    found.add(Rule::RepeatedPost, breach);
+                }
             }
         }
         if is_unknown(request) {
-            if self.0.len() == MAX_POSTS {
-                self.0.pop_front();
+            if self.0.len() == MAX_POSTS
+                && let Some(breach) = self.0.pop_front().and_then(|oldest| oldest.doubtful)
+            {
+                found.add(Rule::RepeatedPost, breach);
             }
             self.0.push_back(UnknownPost {
                 request: Arc::clone(request),
                 is_repeated: false,
+                doubtful: None,
                 checked: None,
                 listed_by: None,
             });
@@ -116,6 +147,27 @@ impl Posts {
 }
 
 impl UnknownPost {
+    /// Whether a request came in the first moments after the end of the POST.
+    fn is_soon(&self, request: &Facts) -> bool {
+        request.arrived().gap_since(self.request.ended()) < REACTION
+    }
+
+    /// Decides about a doubtful repeat. If the client is seen as several in the first moments,
+    /// another worker sent it.
+    fn resolve_doubt(&mut self, request: &Facts, found: &mut Ruling) {
+        if self.is_soon(request) && !request.may_be_several() {
+            return;
+        }
+        let Some(breach) = self.doubtful.take() else {
+            return;
+        };
+        if self.is_soon(request) {
+            self.is_repeated = false;
+        } else {
+            found.add(Rule::RepeatedPost, breach);
+        }
+    }
+
     fn breach(&self, request: &Arc<Facts>) -> Breach {
         let first = &self.request;
         let wait = request.arrived().gap_since(first.ended());

@@ -156,6 +156,27 @@ fn shown_breaches_of_all_findings_are_bounded() {
 }
 
 #[test]
+fn a_repeated_post_is_certain_a_moment_after_the_first_one() {
+    let mut replay = Replay::new();
+    replay.run([
+        "1+0.001 1 POST /v1/pets 500 body={}",
+        "1.002+0.001 1 POST /v1/pets 500 body={}",
+    ]);
+    let mut undecided = |at| {
+        let now = replay.moment(at);
+        replay.audit().undecided(&now, replay.boundary())
+    };
+    let left = undecided(1.011).unwrap();
+    assert!(
+        left > Duration::from_millis(80) && left <= Duration::from_millis(90),
+        "{left:?}"
+    );
+    assert_eq!(undecided(1.102), None);
+    // Two unknown POSTs, the two of the doubtful breach, and four of `back-off` and `steady-retry`.
+    assert_eq!(replay.audit().sizes().1, 8);
+}
+
+#[test]
 fn an_early_request_is_certain_a_moment_after_the_wait_began() {
     let early = [
         "1+0.001 1 GET /v1/pets 503 wait=10",

@@ -586,6 +586,64 @@ fn repeated_post() {
     );
 }
 
+/// The workers of a pool may add the same pet one by one on one connection, before a second one is
+/// opened.
+#[test]
+fn a_repeated_post_of_the_first_moments_is_doubtful() {
+    let rule = "repeated-post";
+    let add = |at: f64, connection: u32, status: &str| {
+        format!(r#"{at:.4}+0.0003 {connection} POST /v1/pets {status} body={{"name":"Rex"}}"#)
+    };
+    let twice_then = |then: &str| {
+        let mut all = vec![add(1.0, 1, "500"), add(1.002, 1, "201 added=7")];
+        all.extend(lines(then));
+        // The first connection stays open until then.
+        all.push("400+0.001 1 GET /v1/store/orders 200".to_owned());
+        all
+    };
+    let list = |at: f64| format!("{at}+0.001 2 GET /v1/pets 200");
+    expect(
+        "a second connection soon after",
+        "",
+        &twice_then(&add(1.01, 2, "201 added=8")),
+    );
+    expect("another request on it", "", &twice_then(&list(1.09)));
+    expect("no more requests", rule, &twice_then(""));
+    expect(
+        "more on the same connection",
+        rule,
+        &twice_then("1.05+0.001 1 GET /v1/pets 200"),
+    );
+    expect(
+        "a second connection 0.1 s later",
+        rule,
+        &twice_then(&list(1.1004)),
+    );
+    expect(
+        "a boundary before the second connection",
+        rule,
+        &twice_then(&format!("! 1.05\n{}", list(1.06))),
+    );
+    let by_its_worker = format!(
+        "{}\n{}",
+        add(1.01, 2, "201 added=8"),
+        add(1.5, 1, "201 added=9")
+    );
+    expect(
+        "let go, and repeated later",
+        rule,
+        &twice_then(&by_its_worker),
+    );
+    // The oldest of too many is not forgotten without a verdict.
+    let mut many = vec![add(1.0, 1, "500"), add(1.0004, 1, "201 added=7")];
+    many.extend(each(64, |n| {
+        let at = 1.001 + f64::from(n) * 0.001;
+        format!("{at:.4}+0.0003 1 POST /v1/pets 500 body={{\"name\":\"p{n}\"}}")
+    }));
+    many.push(list(1.09));
+    expect("forgotten before the second connection", rule, &many);
+}
+
 #[test]
 fn repeated_error() {
     let every = |status: &'static str, wait: f64, count: u32| {
