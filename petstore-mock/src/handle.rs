@@ -21,8 +21,8 @@ use crate::{
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), petstore_mock::KeyError> {
 /// let server = MockServer::start().await;
-/// server.keys().insert("my-key", Plan::Pro)?;
-/// assert_eq!(server.keys().all().len(), 5);
+/// let mine = server.keys().insert("my-key", Plan::Pro)?;
+/// assert_eq!(server.keys().all().last().map(|key| key.number()), Some(mine.number()));
 /// assert_eq!(server.keys().get("free-key").and_then(|key| key.plan()), Some(Plan::Free));
 /// # Ok(())
 /// # }

@@ -108,6 +108,7 @@ async fn keys_are_added_changed_banned_and_removed() {
 #[tokio::test]
 async fn an_invalid_key_changes_nothing() {
     let mock = start().await;
+    let before = mock.get("/_mock/keys").await;
     for body in [
         "",
         "{}",
@@ -128,15 +129,7 @@ async fn an_invalid_key_changes_nothing() {
             .await
             .expect_error(404, "route_not_found");
     }
-    assert_eq!(
-        mock.get("/_mock/keys")
-            .await
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
-        4
-    );
+    assert_eq!(mock.get("/_mock/keys").await.body, before.body);
 }
 
 #[tokio::test]

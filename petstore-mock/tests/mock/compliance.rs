@@ -419,7 +419,8 @@ async fn a_finding_belongs_to_the_scope_of_its_requests() {
         .unwrap();
     drop(scope);
     let report = mock.server.report();
-    let expected = ["default", "#5", "tests::outer", "tests::inner"];
+    let of_key = format!("#{}", key.number());
+    let expected = ["default", &of_key, "tests::outer", "tests::inner"];
     assert_eq!(
         report
             .of(Severity::Violation)
