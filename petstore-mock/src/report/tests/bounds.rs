@@ -155,6 +155,43 @@ fn shown_breaches_of_all_findings_are_bounded() {
     assert_eq!((shown.sum::<usize>(), counted), (200 + 1_000, 2_000));
 }
 
+/// Returns how long until the verdict is certain, after these lines.
+fn undecided(lines: &[String], at: f64) -> Option<Duration> {
+    let mut replay = Replay::new();
+    replay.run(lines.iter().map(String::as_str));
+    let now = replay.moment(at);
+    replay.audit().undecided(&now, replay.boundary())
+}
+
+#[test]
+fn the_verdict_is_certain_after_the_last_of_several_open_ones() {
+    let twice = |begin: f64, request: &'static str| {
+        let line = move |n: u32| format!("{:.4}+0.0001 1 {request}", begin + f64::from(n) * 0.001);
+        (0..2).map(line)
+    };
+    let retries = [retries_at_once(0.0, ""), retries_at_once(0.5, " body={}")].concat();
+    let waits: Vec<_> = twice(0.0, "GET /v1/pets 503 wait=10")
+        .chain(twice(0.05, "GET /v1/pets?limit=1 503 wait=10"))
+        .collect();
+    let posts: Vec<_> = twice(0.0, r#"POST /v1/pets 500 body={"name":"Rex"}"#)
+        .chain(twice(0.05, r#"POST /v1/pets 500 body={"name":"Tom"}"#))
+        .collect();
+    for (lines, begun, length) in [(retries, 0.5, 1.0), (waits, 0.05, 0.1), (posts, 0.05, 0.1)] {
+        let left = undecided(&lines, begun + 0.01).unwrap().as_secs_f64();
+        assert!((left - length).abs() < 0.0101, "{left} {lines:?}");
+    }
+}
+
+#[test]
+fn the_responses_that_ask_for_one_wait_are_bounded() {
+    let remembered = |workers: u32| {
+        let line = |n| format!("{}+1 {n} GET /v1/pets 429 wait=50", f64::from(n) * 0.001);
+        let lines: Vec<_> = (1..=workers).map(line).collect();
+        audit(lines.iter().map(String::as_str)).sizes().1
+    };
+    assert_eq!((remembered(64), remembered(65)), (64, 64));
+}
+
 #[test]
 fn a_repeated_post_is_certain_a_moment_after_the_first_one() {
     let mut replay = Replay::new();
