@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use petstore_mock::{MockServer, Operation, Plan, Seed, SeedPet};
 
-use super::support::{KEY, Signal, petstore, signal};
+use super::support::{KEY, Signal, pause, petstore, signal};
 
 /// The pets of the service: seven pages, of which the last one is not full.
 const PETS: usize = 650;
@@ -53,7 +53,7 @@ impl Scene {
         let enough = self.listed() + pages;
         let mut child = self.export(arguments).spawn().unwrap();
         while self.listed() < enough && child.try_wait().unwrap().is_none() {
-            std::thread::yield_now();
+            pause();
         }
         signal(&child, sent);
         child.wait_with_output().unwrap()
@@ -155,7 +155,7 @@ fn a_second_export_to_the_same_file_waits_for_the_first() {
     let mut first = scene.export("pets.csv").spawn().unwrap();
     while scene.listed() == 0 {
         assert!(first.try_wait().unwrap().is_none());
-        std::thread::yield_now();
+        pause();
     }
     let second = scene.export("pets.csv").output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use petstore_mock::{Effect, FaultGuard, MockServer, Operation, Plan, Seed};
 use serde_json::Value;
 
-use super::support::{KEY, PETSTORE, petstore, rows};
+use super::support::{KEY, PETSTORE, pause, petstore, rows};
 
 /// A mock server as a process, which keeps its pets in a file.
 struct Server {
@@ -60,7 +60,7 @@ impl Server {
             if let Ok(port) = written.trim().parse() {
                 break port;
             }
-            std::thread::yield_now();
+            pause();
         };
         (Self { child, logged }, port)
     }
@@ -140,7 +140,7 @@ fn an_import_goes_on_while_its_server_restarts() {
         while server.logged.load(Ordering::Relaxed) < enough
             && running.try_wait().unwrap().is_none()
         {
-            std::thread::yield_now();
+            pause();
         }
         server.kill();
         // The service stays away until the import has noticed. It says so at most once a minute.
@@ -182,7 +182,7 @@ fn kill_at(held: &FaultGuard, import: &Import, arguments: &[&str]) {
     while held.hits() == 0 {
         let ended = child.try_wait().unwrap();
         assert!(ended.is_none(), "ended without a response");
-        std::thread::yield_now();
+        pause();
     }
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,6 +1,7 @@
 //! Runs `petstore` without configuration, and makes rows to import.
 
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 pub(crate) use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
@@ -22,6 +23,15 @@ pub(crate) fn petstore() -> Command {
 
 pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Waits a moment for something that happens in another process.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no runtime runs on the test's thread"
+)]
+pub(crate) fn pause() {
+    std::thread::sleep(Duration::from_millis(1));
 }
 
 /// Returns rows with different names, as NDJSON.

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use petstore_mock::{Clock, FaultGuard, MockServer, Operation, Plan, Seed, Window};
 use rexpect::session::{PtySession, spawn_command};
 
-use super::support::{KEY, PETSTORE, petstore, rows};
+use super::support::{KEY, PETSTORE, pause, petstore, rows};
 
 /// A mock whose minute begins with the first request.
 fn serve(plan: Plan) -> MockServer {
@@ -156,7 +156,7 @@ fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
 
 fn wait_for_hits(fault: &FaultGuard, hits: u64) {
     while fault.hits() < hits {
-        std::thread::yield_now();
+        pause();
     }
 }
 
