@@ -51,7 +51,7 @@ fn unknown_operation(_: &str) -> ParseOperationError {
 pub(crate) enum Content {
     Pets,
     Pet,
-    /// JSON that the specification does not show.
+    /// JSON that the specification does not show, or nothing, as in a 204.
     Unspecified,
 }
 

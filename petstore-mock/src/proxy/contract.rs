@@ -120,9 +120,10 @@ pub(super) fn check(
     if status == StatusCode::TOO_MANY_REQUESTS {
         check_retry_after(response.headers(), &mut breaches);
     }
-    // Two bodies are not checked: that of a 5xx, which may come from a gateway, and that of HEAD,
-    // which is empty.
-    if !status.is_server_error() && sent.method != Method::HEAD {
+    // Two are empty: the body of a 204, and that of any response to HEAD. That of a 5xx may come from
+    // a gateway.
+    let is_empty = status == StatusCode::NO_CONTENT || sent.method == Method::HEAD;
+    if !is_empty && !status.is_server_error() {
         check_body(sent, response, body, &mut breaches);
     }
     breaches
@@ -179,7 +180,6 @@ fn check_body(
     breaches: &mut Vec<BrokenTerm>,
 ) {
     let status = response.status();
-    // A success without a body would return here.
     let check_value: fn(&Sent<'_>, &Value, &mut Vec<BrokenTerm>) = match sent.operation.content() {
         Content::Pets => check_pets,
         Content::Pet => check_one_pet,
@@ -366,7 +366,8 @@ mod tests {
         let list = format!("[{REX}, {REX}]");
         let pets = Operation::ListPets;
         for (operation, target, status, body, without, term) in [
-            (pets, "/v1/pets", 204, "[]", "", Term::Status),
+            (pets, "/v1/pets", 203, "[]", "", Term::Status),
+            (pets, "/v1/pets", 204, "", "", Term::Status),
             (Operation::CreatePet, "/v1/pets", 200, REX, "", Term::Status),
             (
                 pets,

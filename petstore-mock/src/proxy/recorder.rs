@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use http::Response;
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::contract::Sent;
@@ -31,6 +31,11 @@ impl Recorder {
                 self.faults.push(fault(operation, response, number));
             }
             return;
+        }
+        if response.status() == StatusCode::NOT_FOUND
+            && let Some(id) = sent.pet_id()
+        {
+            self.pets.remove(&id);
         }
         if !response.status().is_success() {
             return;
@@ -82,4 +87,29 @@ fn fault(operation: Operation, response: &Response<()>, number: u64) -> Value {
         "when": {"nth": number},
         "effect": effect,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::*;
+
+    #[test]
+    fn a_pet_that_is_no_longer_found_is_forgotten() {
+        let mut recorder = Recorder::default();
+        let mut get = |id: u32, status: u16| {
+            let uri = format!("/v1/pets/{id}").parse().unwrap();
+            let sent = Sent::new(1, Operation::GetPet, &Method::GET, &uri, b"");
+            let mut response = Response::new(());
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            let body = format!(r#"{{"id": {id}, "name": "Rex", "categoryId": 7}}"#);
+            recorder.record(&sent, &response, body.as_bytes());
+            recorder.pets.keys().copied().collect::<Vec<_>>()
+        };
+        assert_eq!(get(7, 200), [7]);
+        assert_eq!(get(8, 200), [7, 8]);
+        assert_eq!(get(7, 401), [7, 8]);
+        assert_eq!(get(7, 404), [8]);
+    }
 }
