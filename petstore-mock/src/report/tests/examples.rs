@@ -554,6 +554,17 @@ fn repeated_post() {
     ] {
         expect(name, "repeated-post", &again(first, between, wait));
     }
+    // These two say that the request was not processed.
+    for status in [501, 505] {
+        expect("not processed", "", &again(&status.to_string(), "", 1.0));
+    }
+    for status in [500, 502, 504, 506, 507, 511, 599] {
+        expect(
+            "unknown",
+            "repeated-post",
+            &again(&status.to_string(), "", 1.0),
+        );
+    }
     for (between, said) in [
         (shows_it, "although GET /pets had listed the pet (#2)"),
         ("", "without checking GET /pets first"),
