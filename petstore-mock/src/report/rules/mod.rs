@@ -1,6 +1,7 @@
 //! The rules. Each file keeps what its rules need to know of one client since the last boundary.
 
 mod ban;
+mod doubt;
 mod hygiene;
 mod posts;
 mod quota;

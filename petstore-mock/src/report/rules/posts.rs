@@ -10,8 +10,9 @@ use crate::{
     operation::Operation,
     report::{
         breach::{Breach, Ruling, Series},
-        facts::{Facts, REACTION},
+        facts::Facts,
         rule::Rule,
+        rules::doubt::{Doubt, is_soon},
         text::seconds,
     },
 };
@@ -28,9 +29,8 @@ pub(in crate::report) struct Posts(VecDeque<UnknownPost>);
 struct UnknownPost {
     request: Arc<Facts>,
     is_repeated: bool,
-    /// The repeat, if it came in the first moments. It only counts if the client is still one sender
-    /// after that: a pool's workers may begin one by one on the same connection.
-    doubtful: Option<Breach>,
+    /// The repeat, if it came in the first moments.
+    doubt: Doubt,
     /// When the client received a list that lacks the pet.
     checked: Option<Moment>,
     /// The number of a list that contains the pet.
@@ -51,9 +51,7 @@ impl Posts {
 
     /// Returns the number of remembered requests.
     pub(in crate::report) fn remembered(&self) -> usize {
-        let doubtful = self.0.iter().filter_map(|post| post.doubtful.as_ref());
-        let doubtful: usize = doubtful.map(|breach| breach.series().remembered()).sum();
-        self.0.len() + doubtful
+        self.0.iter().map(|post| 1 + post.doubt.remembered()).sum()
     }
 
     pub(in crate::report) fn judge(
@@ -78,16 +76,15 @@ impl Posts {
 
     /// Adds what is found if no further request follows.
     pub(in crate::report) fn complete(&self, found: &mut Ruling) {
-        for breach in self.0.iter().filter_map(|post| post.doubtful.as_ref()) {
-            found.add(Rule::RepeatedPost, breach.clone());
+        for post in &self.0 {
+            post.doubt.complete(Rule::RepeatedPost, found);
         }
     }
 
     /// Returns how long until [`Self::complete`] is certain, if it is not yet.
     pub(in crate::report) fn undecided(&self, now: &Moment) -> Option<Duration> {
-        let doubtful = self.0.iter().filter(|post| post.doubtful.is_some());
-        let left =
-            doubtful.map(|post| REACTION.saturating_sub(now.gap_since(post.request.ended())));
+        let posts = self.0.iter();
+        let left = posts.map(|post| post.doubt.undecided(post.request.ended(), now));
         left.max().filter(|left| !left.is_zero())
     }
 
@@ -103,23 +100,19 @@ impl Posts {
             post.is_repeated = true;
             if post.checked.is_none_or(|list| now.is_before(&list)) {
                 let breach = post.breach(request);
-                if post.is_soon(request) {
-                    post.doubtful = Some(breach);
-                } else {
-                    found.add(Rule::RepeatedPost, breach);
-                }
+                post.add(breach, request, found);
             }
         }
         if is_unknown(request) {
             if self.0.len() == MAX_POSTS
-                && let Some(breach) = self.0.pop_front().and_then(|oldest| oldest.doubtful)
+                && let Some(oldest) = self.0.pop_front()
             {
-                found.add(Rule::RepeatedPost, breach);
+                oldest.doubt.complete(Rule::RepeatedPost, found);
             }
             self.0.push_back(UnknownPost {
                 request: Arc::clone(request),
                 is_repeated: false,
-                doubtful: None,
+                doubt: Doubt::default(),
                 checked: None,
                 listed_by: None,
             });
@@ -147,24 +140,23 @@ impl Posts {
 }
 
 impl UnknownPost {
-    /// Whether a request came in the first moments after the end of the POST.
-    fn is_soon(&self, request: &Facts) -> bool {
-        request.arrived().gap_since(self.request.ended()) < REACTION
-    }
-
-    /// Decides about a doubtful repeat. If the client is seen as several in the first moments,
-    /// another worker sent it.
-    fn resolve_doubt(&mut self, request: &Facts, found: &mut Ruling) {
-        if self.is_soon(request) && !request.may_be_several() {
-            return;
-        }
-        let Some(breach) = self.doubtful.take() else {
-            return;
-        };
-        if self.is_soon(request) {
-            self.is_repeated = false;
+    /// Adds the breach of a repeat. It stays doubtful if the repeat came in the first moments.
+    fn add(&mut self, breach: Breach, request: &Facts, found: &mut Ruling) {
+        if is_soon(request, self.request.ended()) {
+            self.doubt.keep(breach);
         } else {
             found.add(Rule::RepeatedPost, breach);
+        }
+    }
+
+    /// Decides about a doubtful repeat. If it is let go, another worker sent it.
+    fn resolve_doubt(&mut self, request: &Facts, found: &mut Ruling) {
+        let ended = self.request.ended();
+        if self
+            .doubt
+            .resolve(ended, Rule::RepeatedPost, request, found)
+        {
+            self.is_repeated = false;
         }
     }
 

@@ -7,8 +7,9 @@ use crate::{
     exchange::Moment,
     report::{
         breach::{Breach, Ruling, Series},
-        facts::{Facts, REACTION},
+        facts::Facts,
         rule::Rule,
+        rules::doubt::{Doubt, is_soon},
         text::{clock_time, seconds},
     },
 };
@@ -52,9 +53,8 @@ struct Wait {
     excused: u32,
     /// The number of the first early request.
     first_offence: Option<u64>,
-    /// The early requests of the first moments. They only count if the client is still one sender
-    /// after that: a pool's workers may begin one by one on the same connection.
-    doubtful: Option<Breach>,
+    /// The early requests of the first moments.
+    doubt: Doubt,
 }
 
 impl Waits {
@@ -85,7 +85,7 @@ impl Waits {
                 let mut breach = wait.breach(request);
                 breach.ban = ban.map(str::to_owned);
                 wait.add(Rule::ToldToWait, breach, request, found);
-                if wait.doubtful.is_some() {
+                if wait.doubt.is_some() {
                     timing = Timing::Excused;
                 }
             }
@@ -109,28 +109,27 @@ impl Waits {
     /// shows whether the client is one sender.
     fn resolve_doubts(&mut self, request: &Facts, found: &mut Ruling) {
         if let Some(wait) = &mut self.of_key {
-            wait.resolve_doubts(Rule::ToldToWait, request, found);
+            wait.resolve_doubt(Rule::ToldToWait, request, found);
         }
         for wait in &mut self.of_requests {
-            wait.resolve_doubts(Rule::RetryAfter, request, found);
+            wait.resolve_doubt(Rule::RetryAfter, request, found);
         }
     }
 
     /// Adds what is found if no further request follows.
     pub(in crate::report) fn complete(&self, found: &mut Ruling) {
         if let Some(wait) = &self.of_key {
-            wait.complete(Rule::ToldToWait, found);
+            wait.doubt.complete(Rule::ToldToWait, found);
         }
         for wait in &self.of_requests {
-            wait.complete(Rule::RetryAfter, found);
+            wait.doubt.complete(Rule::RetryAfter, found);
         }
     }
 
     /// Returns how long until [`Self::complete`] is certain, if it is not yet.
     pub(in crate::report) fn undecided(&self, now: &Moment) -> Option<Duration> {
         let waits = self.of_requests.iter().chain(&self.of_key);
-        let doubtful = waits.filter(|wait| wait.doubtful.is_some());
-        let left = doubtful.map(|wait| REACTION.saturating_sub(now.gap_since(&wait.began)));
+        let left = waits.map(|wait| wait.doubt.undecided(&wait.began, now));
         left.max().filter(|left| !left.is_zero())
     }
 
@@ -169,15 +168,13 @@ impl Wait {
             began: *asked.ended(),
             excused: 0,
             first_offence: None,
-            doubtful: None,
+            doubt: Doubt::default(),
         }
     }
 
     /// Returns the number of remembered exchanges.
     fn remembered(&self) -> usize {
-        let doubtful = self.doubtful.as_ref();
-        let doubtful = doubtful.map_or(0, |breach| breach.series().remembered());
-        self.asked.len() + doubtful
+        self.asked.len() + self.doubt.remembered()
     }
 
     /// Adds a response that asks for a wait. If the waits of all earlier ones have ended, a new
@@ -214,50 +211,24 @@ impl Wait {
 
     /// Whether a request came in the first moments of the wait.
     fn is_soon(&self, request: &Facts) -> bool {
-        request.arrived().gap_since(&self.began) < REACTION
+        is_soon(request, &self.began)
     }
 
     /// Adds the breach of an early request. It stays doubtful if the request came in the first
     /// moments, and only a few did.
     fn add(&mut self, rule: Rule, breach: Breach, request: &Facts, found: &mut Ruling) {
-        if !self.is_soon(request) {
-            found.add(rule, breach);
-            return;
-        }
-        let doubtful = match self.doubtful.take() {
-            Some(mut doubtful) => {
-                doubtful.extend(breach);
-                doubtful
-            }
-            None => breach,
-        };
-        if doubtful.series().count() > u64::from(MAX_EXCUSED) {
-            found.add(rule, doubtful);
-        } else {
-            self.doubtful = Some(doubtful);
-        }
-    }
-
-    /// Decides about the doubtful requests. A client that is seen as several in the first moments is
-    /// let go.
-    fn resolve_doubts(&mut self, rule: Rule, request: &Facts, found: &mut Ruling) {
-        if self.is_soon(request) && !request.may_be_several() {
-            return;
-        }
-        let Some(doubtful) = self.doubtful.take() else {
-            return;
-        };
         if self.is_soon(request) {
-            self.first_offence = None;
+            self.doubt.keep(breach);
+            self.doubt.settle(MAX_EXCUSED, rule, found);
         } else {
-            found.add(rule, doubtful);
+            found.add(rule, breach);
         }
     }
 
-    /// Adds what is found if no further request follows.
-    fn complete(&self, rule: Rule, found: &mut Ruling) {
-        if let Some(doubtful) = &self.doubtful {
-            found.add(rule, doubtful.clone());
+    /// Decides about the doubtful requests.
+    fn resolve_doubt(&mut self, rule: Rule, request: &Facts, found: &mut Ruling) {
+        if self.doubt.resolve(&self.began, rule, request, found) {
+            self.first_offence = None;
         }
     }
 
