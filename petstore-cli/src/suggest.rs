@@ -254,6 +254,18 @@ impl Mistake<'_> {
             let problem = format!("`{path}` does not take `{name}` after `--`");
             return Advice::new(problem).hint(self.help());
         }
+        if self
+            .command
+            .get_positionals()
+            .any(|arg| arg.get_id() == long)
+        {
+            let hint = format!(
+                "the {long} is an argument: `{} {}`",
+                self.path,
+                long.to_uppercase()
+            );
+            return Advice::new(problem).hint(hint);
+        }
         let hint = match meant_option(long, known) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => self.help(),

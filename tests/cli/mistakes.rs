@@ -10,6 +10,8 @@ async fn names_of_other_programs_lead_to_ours() {
     let lines = [
         "pets list --json",
         "pets list --query .name",
+        "pets get --id 7",
+        "--mock pets create --name=Rex --category-id 7",
         "pets delete 7",
         "pets update 7",
         "delete 7",
@@ -29,6 +31,18 @@ async fn names_of_other_programs_lead_to_ours() {
     --- stderr
     error: `pets list` has no option `--query`
     hint: did you mean `--jq EXPRESSION`?
+    --- exit 2
+
+    $ petstore pets get --id 7
+    --- stderr
+    error: `pets get` has no option `--id`
+    hint: the id is an argument: `petstore pets get ID`
+    --- exit 2
+
+    $ petstore --mock pets create --name=Rex --category-id 7
+    --- stderr
+    error: `pets create` has no option `--name`
+    hint: the name is an argument: `petstore pets create NAME`
     --- exit 2
 
     $ petstore pets delete 7
