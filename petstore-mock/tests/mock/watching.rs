@@ -70,10 +70,14 @@ async fn read_until(request: RequestBuilder, text: &str, act: impl AsyncFnOnce()
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     act().await;
     let mut seen = String::new();
-    while !seen.contains(text) {
-        let chunk = timeout(LONG, response.chunk()).await.unwrap().unwrap();
-        seen.push_str(std::str::from_utf8(&chunk.expect("the stream ended")).unwrap());
-    }
+    let read = async {
+        while !seen.contains(text) {
+            let chunk = response.chunk().await.unwrap();
+            seen.push_str(std::str::from_utf8(&chunk.expect("the stream ended")).unwrap());
+        }
+    };
+    // The stream itself does not end: it has a comment every 15 s.
+    timeout(LONG, read).await.unwrap();
     seen
 }
 
@@ -121,7 +125,7 @@ async fn events_include_changes_by_the_test() {
     let mock = start().await;
     let server = &mock.server;
     let key = server.key(petstore_mock::Plan::Free);
-    let changes: [(&str, &dyn Fn()); 7] = [
+    let changes: [(&str, &dyn Fn()); 9] = [
         ("clock", &|| server.clock().advance(Duration::from_secs(1))),
         ("pets", &|| {
             drop(server.pets().insert(petstore_mock::SeedPet::new("Rex", 7)));
@@ -131,6 +135,10 @@ async fn events_include_changes_by_the_test() {
         ("faults", &|| {
             assert_ne!(server.faults().on_all().reset().detach(), 0);
         }),
+        ("keys", &|| {
+            let _key = server.key(petstore_mock::Plan::Business);
+        }),
+        ("keys", &|| server.reset().unwrap()),
         ("journal", &|| server.reset().unwrap()),
         ("pets", &|| server.restore(&server.snapshot()).unwrap()),
     ];
