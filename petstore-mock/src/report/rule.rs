@@ -154,7 +154,7 @@ impl Rule {
                 severity: Severity::Violation,
                 source: "RFC 9110, section 9.2.2",
                 reason: "The first POST may have been applied. The specification has no \
-                         idempotency key, and no way to remove a duplicate pet.",
+                         idempotency key: only a list shows whether it was.",
                 advice: "Check with GET /pets whether the pet was created, or don't repeat the \
                          POST.",
             },
