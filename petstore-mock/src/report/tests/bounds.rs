@@ -40,6 +40,21 @@ fn the_first_of_many_requests_is_forgotten() {
 }
 
 #[test]
+fn waits_that_were_kept_displace_no_other() {
+    let get =
+        |at: f64, id: u32, status: &str| format!("{at}+0.0001 1 GET /v1/pets?n={id} {status}");
+    let mut lines = vec![get(0.0, 0, "503 wait=1000")];
+    for id in 1..=64 {
+        let at = f64::from(id) * 2.0;
+        lines.push(get(at, id, "503 wait=1"));
+        lines.push(get(at + 1.5, id, "200"));
+    }
+    assert!(!is_found(&lines, Rule::RetryAfter));
+    lines.push(get(200.0, 0, "200"));
+    assert!(is_found(&lines, Rule::RetryAfter));
+}
+
+#[test]
 fn a_row_is_judged_when_it_leaves_its_clients_memory() {
     let other = |n: u32| {
         let at = 1.0 + f64::from(n) * 0.2;
