@@ -153,13 +153,10 @@ impl Client {
         rules.waits.remembered() + rules.retries.remembered() + rules.posts.remembered()
     }
 
-    /// Whether a rule compares requests with earlier ones.
+    /// Whether a rule compares a successful request with earlier ones.
     pub(super) fn compares_requests(&self) -> bool {
         let rules = &self.rules;
-        !(rules.waits.is_empty()
-            && rules.retries.is_empty()
-            && rules.posts.is_empty()
-            && rules.refusals.is_empty())
+        !(rules.waits.is_empty() && rules.retries.is_empty() && rules.posts.is_empty())
     }
 
     /// At a new boundary, judges the open series, and starts the rules with new state.

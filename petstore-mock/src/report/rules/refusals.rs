@@ -24,10 +24,6 @@ struct RepeatedRefusal {
 }
 
 impl Refusals {
-    pub(in crate::report) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
     pub(in crate::report) fn judge(&mut self, request: &Arc<Facts>, found: &mut Ruling) {
         let Some(status) = request.status().filter(|status| is_final(*status)) else {
             self.0 = None;

@@ -6,6 +6,7 @@
 //! - `company`: simulated clients of several workers, processes or users, honest and guilty. Their
 //!   shapes are in `shapes`, and what they share in `simulation`.
 //! - `evidence`: what findings show. `bounds`: what they may not exceed.
+//! - `exact`: the numbers in the rules.
 
 mod recording;
 mod shapes;
@@ -15,4 +16,5 @@ mod bounds;
 mod company;
 mod corpus;
 mod evidence;
+mod exact;
 mod examples;
