@@ -68,6 +68,17 @@ fn all_texts_that_may_contain_a_key_are_masked() {
     assert!(!json.contains("SECRET"), "{json}");
 }
 
+#[test]
+fn the_place_of_a_key_in_the_url_is_named() {
+    for (parameter, place) in [
+        ("k", "the query parameter `k` contains a key"),
+        ("", "a segment of the path contains a key"),
+    ] {
+        let line = format!("0+0.003 1 GET /v1/pets 200 key-in={parameter}");
+        assert_eq!(evidence_of(&[line]).text, place);
+    }
+}
+
 /// Returns the first evidence of the first finding in a recording.
 fn evidence_of(lines: &[String]) -> Evidence {
     let report = judge(lines.iter().map(String::as_str));
