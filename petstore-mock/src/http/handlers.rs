@@ -126,7 +126,7 @@ async fn create_pet(app: &AppState, key: Option<u32>, request: Request) -> Outco
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
     pet.status = pet.status.or(app.settings().default_status);
     let id = app.change(key, Change::Add(pet)).await?;
-    // A test may have removed the pet in the meantime.
+    // The pet may have been removed in the meantime.
     let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
