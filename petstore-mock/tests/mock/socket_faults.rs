@@ -310,6 +310,32 @@ async fn a_pace_and_an_end_go_together() {
 }
 
 #[tokio::test]
+async fn an_end_comes_after_the_paced_bytes_before_it() {
+    let mock = start().await;
+    let whole = untouched(&mock).await;
+    let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
+        Effect::Trickle {
+            bytes: NonZeroU32::new(100).unwrap(),
+            every_seconds: Duration::from_secs(10),
+        },
+        Effect::Cut {
+            after_body_bytes: 7,
+        },
+    ]));
+    let mut wire = Wire::listing(&mock).await;
+    let mut left = whole.len() - body(&whole).len() + 7;
+    let mut answer = String::new();
+    while left > 0 {
+        let step = left.min(100);
+        answer.push_str(&wire.read(step).await);
+        left -= step;
+        mock.advance(10);
+    }
+    assert_eq!(wire.rest().await, (String::new(), false));
+    assert_eq!(body(&answer), &body(&whole)[..7]);
+}
+
+#[tokio::test]
 async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
     let mock = start().await;
     for (processed, status) in [(true, 200), (false, 404)] {
