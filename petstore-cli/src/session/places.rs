@@ -30,31 +30,33 @@ enum Refusal {
 }
 
 impl Places {
-    /// Looks for a place: the folder of the program's state, the user's runtime folder, and a folder
-    /// below the one for temporary files.
+    /// Looks for the first usable place: `limits` in the folder of the program's state, in the user's
+    /// runtime folder, or in the user's folder for temporary files. Creates nothing in later places.
     pub(super) fn find(dirs: &Dirs) -> Self {
         let mut places = Self {
             chosen: None,
             rejected: Vec::new(),
         };
         if let Some(state) = &dirs.state {
-            places.consider(state.join("limits"), check(&state.join("limits")));
+            places.consider(state.join("limits"), check);
         }
         if let Some(runtime) = &dirs.runtime {
-            places.consider(runtime.join("limits"), check(&runtime.join("limits")));
+            places.consider(runtime.join("limits"), check);
         }
         if let Some(temporary) = &dirs.temporary {
             // In the folder for temporary files, anybody can create a folder, or a link, with this
             // name.
-            let usable = check_private(temporary).and_then(|()| check(&temporary.join("limits")));
-            places.consider(temporary.join("limits"), usable);
+            let check = |folder: &Path| check_private(temporary).and_then(|()| check(folder));
+            places.consider(temporary.join("limits"), check);
         }
         places
     }
 
-    fn consider(&mut self, folder: PathBuf, usable: Result<(), Refusal>) {
-        match usable {
-            _ if self.chosen.is_some() => {}
+    fn consider(&mut self, folder: PathBuf, check: impl FnOnce(&Path) -> Result<(), Refusal>) {
+        if self.chosen.is_some() {
+            return;
+        }
+        match check(&folder) {
             Ok(()) => self.chosen = Some(folder),
             Err(problem) => self.rejected.push(Rejected { folder, problem }),
         }
@@ -231,6 +233,8 @@ mod tests {
         for (number, name) in ["state", "runtime", "temporary"].into_iter().enumerate() {
             let place = home.path().join(name);
             assert_eq!(find(&dirs), (Some(place.join("limits")), number));
+            let tried = std::fs::read_dir(home.path()).unwrap().count();
+            assert_eq!(tried, number + 1, "nothing is created in later places");
             std::fs::remove_dir_all(&place).unwrap();
             std::fs::write(&place, "a file in its place").unwrap();
         }
