@@ -119,8 +119,8 @@ impl Posts {
         }
     }
 
-    /// Records that the client listed the pets. A list that contains the created pet excuses
-    /// nothing.
+    /// Records that the client listed the pets. Once a list has contained the created pet, no list
+    /// excuses the repeat: it may be another page.
     fn note_list(&mut self, list: &[u8], request: &Facts) {
         let listed: Vec<ListedPet> = serde_json::from_slice(list).unwrap_or_default();
         for post in &mut self.0 {
@@ -132,7 +132,8 @@ impl Posts {
                 .any(|pet| post.request.added() == Some(pet.id))
             {
                 post.listed_by = Some(request.number());
-            } else {
+                post.checked = None;
+            } else if post.listed_by.is_none() {
                 post.checked.get_or_insert(*request.ended());
             }
         }
