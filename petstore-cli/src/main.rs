@@ -100,7 +100,7 @@ fn watch_signals() -> mpsc::Receiver<Signal> {
     receiver
 }
 
-/// Passes signals on. Drops `registering` as soon as it receives signals.
+/// Passes signals on. Drops `registering` once signals are received.
 #[cfg(unix)]
 async fn forward_signals(
     sender: &mpsc::Sender<Signal>,
@@ -131,14 +131,15 @@ async fn forward_signals(
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 async fn forward_signals(
     sender: &mpsc::Sender<Signal>,
     registering: std::sync::mpsc::Sender<()>,
 ) -> std::io::Result<()> {
+    let mut interrupts = tokio::signal::windows::ctrl_c()?;
     drop(registering);
     loop {
-        tokio::signal::ctrl_c().await?;
+        interrupts.recv().await;
         forward(sender, Signal::Interrupt);
     }
 }
