@@ -79,7 +79,7 @@ fn failed(problem: &str) -> CliError {
         .hint("`-o json` without `--jq` shows the data")
 }
 
-/// Writes whole numbers without `.0`, as jq does.
+/// Turns 3.0 into 3, as jq writes it.
 fn without_points(value: Value) -> Value {
     match value {
         Value::Number(number) => {

@@ -48,7 +48,7 @@ pub(crate) struct Connector {
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
     before_sending: Arc<Mutex<Option<SendHook>>>,
-    /// What the program needs of the last client when it ends.
+    /// What is still needed of the last client when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
     mock: Mutex<Option<petstore_mock::MockServer>>,

@@ -79,7 +79,7 @@ impl ListPets {
         })
     }
 
-    /// Lists only pets with this availability.
+    /// Lists only pets with this status.
     pub fn status(self, status: impl Into<PetStatus>) -> Self {
         self.try_map(|request| {
             set_parameter(&mut request.url, "status", status.into().as_str());

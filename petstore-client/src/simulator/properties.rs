@@ -102,8 +102,8 @@ fn members_are_never_refused_and_every_wait_ends() {
 fn members_without_their_store_end_every_wait() {
     check(members(), FEW, |mut setup| {
         setup.outage = 0..i64::MAX;
-        // In a wait for the next day, members try the store each second, which would take long to
-        // simulate.
+        // A day's quota that is never used up: in a wait for the next day, members try the store each
+        // second, which would take long to simulate.
         setup.model.day = Model::new(60).day;
         ends_without_a_ban(&setup)
     });

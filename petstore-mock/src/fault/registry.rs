@@ -21,9 +21,10 @@ use crate::changes::{ChangeKind, Changes};
 
 /// The faults of a server. Clones share them.
 ///
-/// All matching faults hit a request, in the order in which they were set. If two of them end the
-/// response, or set its speed, only the first one has that effect. A request that is hit still uses
-/// quota. Faults never hit requests to `/_mock`.
+/// All matching faults hit a request, in the order in which they were set. Those that set a status
+/// come before the others, and the last of them sets it. If two faults end the response, or set its
+/// speed, only the first one has that effect. A request that is hit still uses quota. Faults never
+/// hit requests to `/_mock`.
 ///
 /// ```
 /// use std::time::Duration;

@@ -27,7 +27,7 @@ const BODILESS: [StatusCode; 3] = [
     StatusCode::NOT_MODIFIED,
 ];
 
-/// Invalid numbers. A lenient parser might accept them.
+/// Invalid numbers. A lenient parser might accept the first two.
 const GARBAGE: [HeaderValue; 3] = [
     HeaderValue::from_static("1e999"),
     HeaderValue::from_static("-1"),

@@ -131,8 +131,8 @@ impl Engine {
         either!(self, engine => engine.is_probing(now))
     }
 
-    /// Returns a block while the rest is reserved for other members. It ends at the latest time at
-    /// which that can last: the reset of the minute's quota, if that is known.
+    /// Returns a block while other members have reserved all remaining requests. It ends at the latest
+    /// time at which that can end: the reset of the minute's quota, if that is known.
     pub(crate) fn blocked_by_members(&self, now: LocalTime) -> Option<Block> {
         self.member()?.blocked_by_members(now)
     }

@@ -112,7 +112,7 @@ impl Members {
         self.slots.iter().filter(|slot| slot.is_alive(now)).count()
     }
 
-    /// Returns the members that are alive, for a decision.
+    /// Returns how many processes share the quota, for a decision.
     pub(crate) fn processes(&self, now: LocalTime) -> Processes {
         match self.alive(now) {
             0 | 1 => Processes::One,

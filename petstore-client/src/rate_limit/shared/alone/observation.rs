@@ -18,6 +18,7 @@ const MAX_LATENCY: Duration = Duration::from_secs(60);
 const MIN_KEPT: u64 = 2;
 const KEPT_PART: u64 = 16;
 const MAX_KEPT: u64 = 32;
+
 /// What a response shows about the window that leaves the fewest requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Observation {

@@ -20,7 +20,7 @@ const MIN_UPDATE_PAUSE: Duration = Duration::from_millis(1);
 /// After an update, a member pauses for this many times the update's duration, up to the longest
 /// pause. Updates take long if many members conflict, or if the store is far away. A few members do
 /// not conflict, so their pauses stay shorter: with a store 250 ms away, four members with 16 tasks
-/// used 956 of 1,000 requests in a minute before that, and use all.
+/// use all of 1,000 requests in a minute. With the pauses of many members, they would use 956.
 const UPDATE_PAUSE_FACTOR: u32 = 8;
 const MAX_PAUSE_OF_FEW: Duration = Duration::from_millis(750);
 const FEW: usize = 8;
@@ -30,6 +30,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// A member reserves at most what it uses in this time, or in two pauses between its updates if
 /// that is longer.
 const PREFETCH_TIME: Duration = Duration::from_secs(2);
+
 impl Member {
     /// Returns whether the record has been read.
     pub(crate) fn has_read_record(&self) -> bool {
