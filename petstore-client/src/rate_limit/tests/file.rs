@@ -155,6 +155,41 @@ async fn a_lock_is_waited_for_and_a_record_is_read_without_it() {
     assert_eq!(before.unwrap(), b"one");
 }
 
+#[test]
+fn the_time_is_read_after_the_wait_for_another_update() {
+    const WAIT: Duration = Duration::from_millis(50);
+    let home = tempfile::tempdir().unwrap();
+    let store = FileStore::new(home.path());
+    let (began, begun) = std::sync::mpsc::channel();
+    let time_of_update = |store: &FileStore, begin: &(dyn Fn() + Sync)| {
+        let mut time = LocalTime(0);
+        let mut apply = |_: Option<&[u8]>, now: StoreTime| {
+            begin();
+            time = now.since();
+            b"new".to_vec()
+        };
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let change = Change::new(MemberId(1), &mut apply);
+        runtime.block_on(store.update(&key(), change)).unwrap();
+        time
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            time_of_update(&store, &|| {
+                began.send(()).unwrap();
+                // The other thread waits in the meantime.
+                let (_open, never) = std::sync::mpsc::channel::<()>();
+                let _ = never.recv_timeout(WAIT);
+            })
+        });
+        begun.recv().unwrap();
+        let second = time_of_update(&store, &|| {});
+        let first = first.join().unwrap();
+        assert!(second.since(first) >= WAIT, "{first:?} {second:?}");
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_files_of_the_least_used_key_are_closed() {
     let folder = tempfile::tempdir().unwrap();

@@ -166,7 +166,7 @@ impl FileStore {
 
     fn try_update(&self, key: &RecordKey, change: &mut Change<'_>) -> Result<(), Failure> {
         let files = self.open_keys().files(&self.folder, key)?;
-        files.update(change, now())
+        files.update(change)
     }
 }
 
@@ -200,7 +200,7 @@ impl LimitStore for FileStore {
         // Pages are written in one piece, so a page can be read without the lock.
         let files = self.open_keys().files(&self.folder, key);
         if let Ok(files) = files {
-            files.show(&mut change, now());
+            files.show(&mut change);
         }
         Err(StoreError::new(
             "another process holds the lock of its file",
@@ -316,14 +316,14 @@ impl KeyFiles {
         })
     }
 
-    fn update(&self, change: &mut Change<'_>, now: StoreTime) -> Result<(), Failure> {
+    fn update(&self, change: &mut Change<'_>) -> Result<(), Failure> {
         let began = clock::now();
         let mut state = lock(&self.state);
         if state.slow_until.is_some_and(|until| began < until) {
             return Err(Failure::Slow);
         }
         self.record.file().try_lock().map_err(io::Error::from)?;
-        let updated = self.update_locked(&mut state, change, now);
+        let updated = self.update_locked(&mut state, change);
         self.record.file().unlock()?;
         updated?;
         if began.elapsed() <= MAX_UPDATE_TIME {
@@ -337,12 +337,7 @@ impl KeyFiles {
         Ok(())
     }
 
-    fn update_locked(
-        &self,
-        state: &mut KeyState,
-        change: &mut Change<'_>,
-        now: StoreTime,
-    ) -> Result<(), Failure> {
+    fn update_locked(&self, state: &mut KeyState, change: &mut Change<'_>) -> Result<(), Failure> {
         if !(self.record.is_in_place()? && self.secret.is_in_place()?) {
             return Err(Failure::Replaced);
         }
@@ -358,7 +353,8 @@ impl KeyFiles {
             let path = self.record.path().display();
             tracing::warn!(%path, "the file of shared rate limits is damaged, and is replaced");
         }
-        let record = change.apply(current, now);
+        // A time from before the lock would be old by the time that it took to get it.
+        let record = change.apply(current, now());
         let length = u16::try_from(record.len()).unwrap_or(0).to_le_bytes();
         let crc = crc32fast::hash(&record).to_le_bytes();
         let page = [&MAGIC[..], &length, &crc, &record].concat();
@@ -366,12 +362,12 @@ impl KeyFiles {
     }
 
     /// Shows the record to a member, although it cannot be updated.
-    fn show(&self, change: &mut Change<'_>, now: StoreTime) {
+    fn show(&self, change: &mut Change<'_>) {
         let mut page = [0; PAGE];
         let _state = lock(&self.state);
         let length = read_page(self.record.file(), &mut page).unwrap_or(0);
         if let Some(current) = record_of(&page[..length]) {
-            change.apply(Some(current), now);
+            change.apply(Some(current), now());
         }
     }
 
