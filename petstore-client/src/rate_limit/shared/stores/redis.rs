@@ -92,9 +92,38 @@ struct OpenConnection {
 #[derive(Default)]
 struct LastRecord {
     record: Option<Vec<u8>>,
-    /// The server's time in microseconds since 1970, and the local time at which it was read.
-    time: Option<(u64, Instant)>,
+    clock: Option<ServerClock>,
     updates: u64,
+}
+
+/// The server's clock, as far as it is known.
+#[derive(Clone, Copy)]
+struct ServerClock {
+    /// Microseconds since 1970, at a local time.
+    time: u64,
+    at: Instant,
+}
+
+impl ServerClock {
+    /// Reads a response. The server has read its clock between `asked` and `answered`. What is known
+    /// only changes if it contradicts that: otherwise, each slow response would move this member's
+    /// clock.
+    fn read(known: Option<Self>, time: u64, asked: Instant, answered: Instant) -> Self {
+        let latest = time.saturating_add(micros(answered - asked));
+        let time = match known {
+            Some(known) => known.since_1970(answered).clamp(time, latest),
+            None => time.midpoint(latest),
+        };
+        Self { time, at: answered }
+    }
+
+    fn since_1970(self, now: Instant) -> u64 {
+        self.time.saturating_add(micros(now - self.at))
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl RedisStore {
@@ -209,9 +238,9 @@ impl LimitStore for RedisStore {
             let tag = &tag[..tag.len().min(TAG)];
             let mut command = redis::cmd("EVAL");
             command.arg(COMPARE_AND_SET).arg(1).arg(&name);
-            let new = match last.time {
-                Some((time, at)) => {
-                    let since = Duration::from_micros(time) + at.elapsed();
+            let new = match last.clock {
+                Some(clock) => {
+                    let since = Duration::from_micros(clock.since_1970(clock::now()));
                     let current = last.record.as_deref().map(|record| &record[TAG..]);
                     let record = change.apply(current, StoreTime::new(0, since));
                     let [member, update] = [change.member().get(), last.updates + 1];
@@ -230,7 +259,7 @@ impl LimitStore for RedisStore {
             let asked = clock::now();
             let answer = self.query::<(bool, u64, Option<Vec<u8>>)>(&command).await?;
             let (is_set, time, current) = answer;
-            last.time = Some((time, asked));
+            last.clock = Some(ServerClock::read(last.clock, time, asked, clock::now()));
             last.updates += 1;
             if is_set {
                 last.record = new;
@@ -321,4 +350,44 @@ fn ensure_provider() -> Result<(), StoreError> {
         "no crypto provider for rustls is installed; install one before the store is created, or \
          enable the feature `rustls` of petstore-client",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_response_does_not_move_the_servers_clock() {
+        let start = clock::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        // The server's clock is 1,000 s ahead of this test's.
+        let server = |millis: u64| 1_000_000_000 + millis * 1_000;
+        let known = ServerClock::read(None, server(3), at(0), at(6));
+        assert_eq!(known.since_1970(at(6)), server(6));
+        // It was read at the begin or at the end of a slow request.
+        for read in [101, 399] {
+            let known = ServerClock::read(Some(known), server(read), at(100), at(400));
+            assert_eq!(known.since_1970(at(500)), server(500), "{read}");
+        }
+        // It was set forward and back by a second.
+        for (set, earliest, latest) in [(1_101, 1_101, 1_103), (99, 99, 101)] {
+            let known = ServerClock::read(Some(known), server(set), at(100), at(102));
+            let now = known.since_1970(at(102));
+            assert!((server(earliest)..=server(latest)).contains(&now), "{set}");
+        }
+    }
+
+    #[test]
+    fn a_first_slow_response_is_corrected_by_a_faster_one() {
+        let start = clock::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let server = |millis: u64| 1_000_000_000 + millis * 1_000;
+        for read in [0, 80] {
+            let known = ServerClock::read(None, server(read), at(0), at(80));
+            assert_ne!(known.since_1970(at(80)), server(80));
+            let known = ServerClock::read(Some(known), server(101), at(100), at(102));
+            let error = known.since_1970(at(102)).abs_diff(server(102));
+            assert!(error <= 1_000, "{error}");
+        }
+    }
 }
