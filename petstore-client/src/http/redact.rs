@@ -46,7 +46,7 @@ impl Redactor {
         let key = self.key().filter(|key| key.len() <= bytes.len())?;
         let mut clean = Vec::new();
         let mut from = 0;
-        for at in memchr::memchr2_iter(key[0], b'\\', bytes) {
+        for at in memchr::memchr3_iter(key[0], b'\\', b'%', bytes) {
             if at >= from
                 && let Some(length) = written_length(&bytes[at..], key)
             {
@@ -64,7 +64,7 @@ impl Redactor {
 }
 
 /// Returns the length of the key at the start of a text, if it is there. JSON may write any character
-/// of it as an escape (RFC 8259, section 7).
+/// of it as an escape (RFC 8259, section 7), and so may a URL (RFC 3986, section 2.1).
 fn written_length(text: &[u8], key: &[u8]) -> Option<usize> {
     key.iter().try_fold(0, |at, byte| {
         let is_code = |digits: &[u8]| {
@@ -74,6 +74,7 @@ fn written_length(text: &[u8], key: &[u8]) -> Option<usize> {
         match &text[at..] {
             [b'\\', b'u', digits @ ..] if digits.get(..4).is_some_and(is_code) => Some(at + 6),
             [b'\\', next @ (b'/' | b'"' | b'\\'), ..] if next == byte => Some(at + 2),
+            [b'%', digits @ ..] if digits.get(..2).is_some_and(is_code) => Some(at + 3),
             [next, ..] if next == byte => Some(at + 1),
             _ => None,
         }
@@ -125,6 +126,21 @@ mod tests {
         headers.insert("location", HeaderValue::from_static("/?k=s3cret-key"));
         redactor.remove(&mut headers);
         assert_eq!(headers["location"], "/?k=(the API key)");
+    }
+
+    #[test]
+    fn takes_the_key_out_however_a_url_writes_it() {
+        let redactor = Redactor::new(&HeaderValue::from_static("Bearer s3/+%=key"));
+        for written in ["s3/+%=key", "s3%2F%2B%25%3Dkey", "%733%2f+%25=%6bey"] {
+            let mut headers = HeaderMap::new();
+            let link = HeaderValue::try_from(format!("</pets?k={written}&n=%73>")).unwrap();
+            headers.insert("link", link);
+            redactor.remove(&mut headers);
+            assert_eq!(
+                headers["link"], "</pets?k=(the API key)&n=%73>",
+                "{written}"
+            );
+        }
     }
 
     #[test]
