@@ -152,6 +152,33 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
 }
 
 #[tokio::test]
+async fn a_login_to_another_service_replaces_the_base_url() {
+    let (first, second) = (server().await, server().await);
+    let home = tempfile::tempdir().unwrap();
+    let login = async |server: &MockServer| {
+        let petstore = Petstore::bare().home(home.path()).stdin(KEY);
+        let line = format!("auth login --base-url {}", server.url());
+        petstore.run(&line).await
+    };
+    let stored = "note: accepted by the service; stored in HOME/config/keys/default\n";
+    assert_eq!(login(&first).await.stderr, stored);
+    assert_eq!(login(&first).await.stderr, stored);
+    let replaced = format!(
+        "note: the base URL of profile default was {}\n",
+        first.url()
+    );
+    assert_eq!(login(&second).await.stderr, format!("{stored}{replaced}"));
+    let before = second.requests(..).len();
+    let listed = Petstore::bare().home(home.path()).run("pets list").await;
+    assert_eq!(
+        (listed.code, second.requests(..).len()),
+        (0, before + 1),
+        "{}",
+        listed.stderr
+    );
+}
+
+#[tokio::test]
 async fn a_key_that_is_not_accepted_is_not_kept() {
     let (server, home) = (server().await, tempfile::tempdir().unwrap());
     let keyless = || keyless(&server, &home);

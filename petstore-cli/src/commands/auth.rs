@@ -17,7 +17,7 @@ use crate::screen::{GREEN, RED};
 use crate::session::{Connector, Purpose};
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials::{self, KeySource};
-use crate::settings::{Settings, checked_url};
+use crate::settings::{Settings, Values, checked_url};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
@@ -75,13 +75,17 @@ impl Login {
             return Err(not_stored(connector, &error));
         }
         credentials::store(&path, &base_url, &key, system)?;
-        store_base_url(settings, &base_url, system).await?;
+        let replaced = store_base_url(settings, &base_url, system).await?;
         let place = system.shown(&path);
         let text = match self.no_check {
             true => format!("stored in {place}; not checked"),
             false => format!("accepted by the service; stored in {place}"),
         };
         ui.note_now(&text);
+        if let Some(replaced) = replaced {
+            let profile = settings.profile();
+            ui.note_now(&format!("the base URL of profile {profile} was {replaced}"));
+        }
         if system.var(credentials::KEY).is_some() {
             ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
         }
@@ -125,20 +129,26 @@ fn not_stored(connector: &Connector, error: &Error) -> CliError {
     CliError::Failure(Box::new(failure))
 }
 
-/// Stores the base URL if the profile has none, because the key is useless without it.
-async fn store_base_url(settings: &Settings, base_url: &Url, system: &System) -> Result<()> {
+/// Stores the base URL in the profile, because the key is useless with another one. Returns the one
+/// that it replaces.
+async fn store_base_url(
+    settings: &Settings,
+    base_url: &Url,
+    system: &System,
+) -> Result<Option<String>> {
     let profile = settings.profile();
-    if let Some(values) = settings.config().values(profile)
-        && values.base_url().is_some()
-    {
-        return Ok(());
+    let stored = settings.config().values(profile).and_then(Values::base_url);
+    let is_same = |stored: &str| Url::parse(stored).is_ok_and(|stored| stored == *base_url);
+    if stored.is_some_and(is_same) {
+        return Ok(None);
     }
     ConfigFile::edit(system, |document| {
         if let Some(table) = config_file::profile_table(document, profile) {
             config_file::put(table, "base_url", base_url.as_str());
         }
     })
-    .await
+    .await?;
+    Ok(stored.map(str::to_owned))
 }
 
 async fn ask_key(reader: &mut Reader) -> Result<String> {
