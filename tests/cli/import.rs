@@ -339,6 +339,17 @@ async fn appended_rows_go_on_and_a_changed_row_is_named() {
     hint: undo the change; new pets go at the end of the file
     --- exit 2
     ");
+    // If the first line is removed, no row is at its place. A copy under another name would create
+    // the pets again.
+    let imported = rows(5);
+    let (_, others) = imported.split_once('\n').unwrap();
+    scene.write("pets.ndjson", others);
+    assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
+    --- stderr
+    error: 4 rows of HOME/pets.ndjson moved since the last import
+    hint: undo the change; under another name, pets that exist would be created again
+    --- exit 2
+    ");
     scene.write("pets.ndjson", "{\"name\":\"Rex\",\"categoryId\":9}");
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
     --- stderr

@@ -1,6 +1,7 @@
 //! Finds the journal of an input, checks that it belongs to the input, and reports what it says
 //! about earlier runs.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use petstore_client::Client;
@@ -125,17 +126,32 @@ fn changed_rows(input: &Input, state: &State) -> Result<Vec<usize>> {
         }
     }
     match changed {
-        Some((row, row_state)) => Err(changed_row(input, row, row_state, is_same_file)),
+        Some((row, row_state)) if is_same_file => Err(changed_row(input, row, row_state)),
+        Some(_) => Err(other_file(input, state)),
         None => Ok(corrected),
     }
 }
 
-fn changed_row(input: &Input, row: usize, state: &RowState, is_same_file: bool) -> CliError {
+/// Describes a file in which no row is at its place.
+fn other_file(input: &Input, state: &State) -> CliError {
     let name = input.name();
-    if !is_same_file {
-        let problem = format!("{name} is not the file of its journal: none of its rows match");
-        return CliError::usage(problem).hint("import the new file under another name");
+    let known: HashSet<u32> = (0..state.rows().len())
+        .filter_map(|row| state.digest(row))
+        .collect();
+    let rows = input.rows().iter();
+    let moved = rows.filter(|row| known.contains(&row.digest())).count();
+    if moved > 0 {
+        let rows = plural(moved, "row", "rows");
+        let problem = format!("{rows} of {name} moved since the last import");
+        return CliError::usage(problem)
+            .hint("undo the change; under another name, pets that exist would be created again");
     }
+    let problem = format!("{name} is not the file of its journal: none of its rows match");
+    CliError::usage(problem).hint("import the new file under another name")
+}
+
+fn changed_row(input: &Input, row: usize, state: &RowState) -> CliError {
+    let name = input.name();
     let became = match state {
         RowState::Created(id) => format!("created as pet {id}"),
         _ => "sent".to_owned(),
