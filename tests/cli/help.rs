@@ -196,7 +196,12 @@ async fn other_names_of_commands_work() {
 
 #[tokio::test]
 async fn the_mock_and_its_commands_have_help() {
-    assert!(printed("mock --help").await.lines().count() <= 40);
+    let mock = printed("mock --help").await;
+    assert!(mock.lines().count() <= 40);
+    assert!(
+        mock.starts_with("Run a mock server, like `petstore-mock`\n\nUsage: "),
+        "{mock}"
+    );
     assert_eq!(printed("mock -h").await, printed("mock --help").await);
     for line in [
         "mock serve --help",

@@ -21,7 +21,9 @@ impl Args for Mock {
     /// Adds no options. The mock has nearly as many as all other commands together, so they are
     /// added when the command is used.
     fn augment_args(command: Command) -> Command {
-        command.about("Run a mock server, like `petstore-mock`")
+        let about = "Run a mock server, like `petstore-mock`";
+        // The mock's own long text is for those who embed it.
+        command.about(about).long_about(None)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
