@@ -34,7 +34,8 @@ async function freshen() {
 function happened(event, data) {
   if (event === "exchange") {
     requests.add(data);
-    touch(data.method === "POST" ? TOUCHED : TOUCHED.filter((part) => part !== "pets"));
+    const reads = data.method === "GET" || data.method === "HEAD";
+    touch(reads ? TOUCHED.filter((part) => part !== "pets") : TOUCHED);
   } else {
     touch(Object.keys(PARTS));
   }
