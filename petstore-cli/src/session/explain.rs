@@ -137,7 +137,7 @@ impl Explainer {
         let larger = limit.0.saturating_mul(8);
         let larger = Size(larger.next_multiple_of(1 << 10));
         let message = format!("the response is larger than {limit}");
-        let hint = format!("`--max-response-size {larger}` accepts it");
+        let hint = format!("`--max-response-size` allows larger ones, for example {larger}");
         Failure::new(Kind::TooLarge, message).hint(hint)
     }
 

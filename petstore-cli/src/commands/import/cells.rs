@@ -168,7 +168,7 @@ impl Cells<'_> {
         match self.category_id {
             None | Some("") => Err(missing()),
             Some(raw) => {
-                let problem = |_| format!("`{}` is not a whole number", shorten(raw));
+                let problem = |error| format!("`{}` {}", shorten(raw), Invalid::from(error));
                 raw.parse().map_err(problem)
             }
         }

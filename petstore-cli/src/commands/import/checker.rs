@@ -303,7 +303,9 @@ impl<'n> Checker<'n> {
                 self.fault(place, "a field is repeated");
             }
             Err(_) => {
-                self.fault(place, "a number is too large, or a text is not Unicode");
+                let problem = "a number is too large, a text is not Unicode, or the values are \
+                               nested too deeply";
+                self.fault(place, problem);
             }
         }
     }

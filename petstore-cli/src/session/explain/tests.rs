@@ -238,7 +238,7 @@ async fn a_response_that_makes_no_sense_shows_where() {
     let large = ErrorBuilder::new(ErrorKind::BodyTooLarge).build();
     assert_eq!(
         explained(Purpose::Read, &large),
-        "5 | the response is larger than 10MiB | `--max-response-size 80MiB` accepts it"
+        "5 | the response is larger than 10MiB | `--max-response-size` allows larger ones, for example 80MiB"
     );
     let hint = "check that the base URL is the service's (from PETSTORE_BASE_URL)";
     for (body, problem) in [

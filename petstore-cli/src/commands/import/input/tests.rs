@@ -199,15 +199,21 @@ fn other_columns_are_named_once_without_those_of_own_files() {
 
 #[test]
 fn a_json_row_that_cannot_be_read_says_why() {
+    let nested = format!("{{\"tags\":{}{}}}", "[".repeat(300), "]".repeat(300));
     for (row, why) in [
         ("[1]", "`1` is not an object"),
         (
             "{\"name\":\"a\",\"name\":\"b\",\"categoryId\":1}",
             "a field is repeated",
         ),
+        (&nested, "or the values are nested too deeply"),
+        (
+            "{\"name\":\"a\",\"categoryId\":9223372036854775808}",
+            "categoryId: `9223372036854775808` is out of range",
+        ),
         (
             "{\"\\ud800\":1,\"name\":\"a\",\"categoryId\":1}",
-            "a number is too large, or a text is not Unicode",
+            "a number is too large, a text is not Unicode, or the values are nested too deeply",
         ),
     ] {
         let said = message(row.as_bytes());
