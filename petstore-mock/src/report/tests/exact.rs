@@ -95,7 +95,7 @@ fn a_wait_of_a_hundred_milliseconds_excuses_immediate_retries() {
 }
 
 #[test]
-fn the_wait_after_a_response_of_half_a_second_is_measured_from_its_request() {
+fn waits_after_slow_responses_begin_with_the_request() {
     check(
         Rule::BackOff,
         [(500 * MS, false), (500 * MS - 1, true)],
@@ -255,7 +255,7 @@ fn a_post_is_remembered_for_five_minutes() {
 }
 
 #[test]
-fn a_request_within_a_tenth_of_a_second_may_come_from_another_worker() {
+fn another_worker_may_send_within_a_tenth_of_a_second() {
     // After the repeat, the client is seen as several.
     check(
         Rule::RepeatedPost,
