@@ -201,6 +201,9 @@ impl<'c> Change<'c> {
 
     /// Returns the record that replaces the current one. Can be called again if the record has
     /// changed in the meantime. The last call counts.
+    ///
+    /// Read `now` just before the call, after every lock: with an old time, members would send before a
+    /// quota resets.
     pub fn apply(&mut self, current: Option<&[u8]>, now: StoreTime) -> Vec<u8> {
         (self.apply)(current, now)
     }
