@@ -364,12 +364,12 @@ mod tests {
         let server = |millis: u64| 1_000_000_000 + millis * 1_000;
         let known = ServerClock::read(None, server(3), at(0), at(6));
         assert_eq!(known.since_1970(at(6)), server(6));
-        // It was read at the begin or at the end of a slow request.
+        // It was read at the beginning or at the end of a slow request.
         for read in [101, 399] {
             let known = ServerClock::read(Some(known), server(read), at(100), at(400));
             assert_eq!(known.since_1970(at(500)), server(500), "{read}");
         }
-        // It was set forward and back by a second.
+        // It was set forward by a second, and back by a few milliseconds.
         for (set, earliest, latest) in [(1_101, 1_101, 1_103), (99, 99, 101)] {
             let known = ServerClock::read(Some(known), server(set), at(100), at(102));
             let now = known.since_1970(at(102));
