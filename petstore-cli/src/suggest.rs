@@ -145,6 +145,7 @@ pub(crate) fn usage_error(error: &clap::Error, tree: &Command, args: &[String]) 
         ErrorKind::TooManyValues => Advice::new(format!("`{}` takes no value", mistake.name())),
         ErrorKind::MissingRequiredArgument => mistake.missing(),
         ErrorKind::ArgumentConflict => mistake.conflict(),
+        ErrorKind::InvalidUtf8 => not_unicode(args),
         other => Advice::new(other.to_string()).hint(mistake.help()),
     };
     CliError::usage(problem).hint_if(hint)
@@ -205,6 +206,10 @@ impl Mistake<'_> {
             && let Some(pets) = tree.find_subcommand("pets")
             && let Some(hint) = pet_verb(pets, word)
         {
+            return Advice::new(problem).hint(hint);
+        }
+        if let Some(quoted) = command_in_quotes(self.command, word) {
+            let hint = format!("did you mean `{} {quoted}`, without quotes?", self.path);
             return Advice::new(problem).hint(hint);
         }
         let hint = match self.meant_command(tree, word) {
@@ -333,6 +338,15 @@ impl Mistake<'_> {
     }
 }
 
+/// Describes an argument that is not Unicode. It is the only one with a replacement character.
+fn not_unicode(args: &[String]) -> Advice {
+    let garbled = args
+        .iter()
+        .find(|arg| arg.contains(char::REPLACEMENT_CHARACTER));
+    let shown = garbled.map_or("an argument", |arg| arg);
+    Advice::new(format!("`{shown}` is not UTF-8")).hint("type it in a terminal that uses UTF-8")
+}
+
 /// Returns what the program itself says about a value.
 fn invalid(error: &clap::Error) -> Option<&Invalid> {
     let source = std::error::Error::source(error)?;
@@ -376,8 +390,9 @@ fn looks_like_path(value: &str) -> bool {
 
 /// Returns an option as typed, without its value.
 fn option_name(shown: &str) -> String {
-    let name = shown.split([' ', '=', '[']).next().unwrap_or_default();
-    name.trim_matches(['<', '>', '.']).to_owned()
+    let shown = shown.trim_start_matches(['<', '[']);
+    let name = shown.split([' ', '=', '[', ']']).next().unwrap_or_default();
+    name.trim_matches(['>', '.']).to_owned()
 }
 
 /// Returns the full name of a command, such as `pets list`, if only its verb was typed.
@@ -391,8 +406,26 @@ pub(crate) fn full_name(tree: &Command, verb: &str) -> Option<String> {
     None
 }
 
-/// Returns what an unexpected word may be: a value of an option, or a part of a name.
+/// Returns the name of a command whose words were typed in quotes, as one.
+fn command_in_quotes(command: &Command, word: &str) -> Option<String> {
+    let mut command = command;
+    let mut names = Vec::new();
+    for part in word.split_whitespace() {
+        command = command.find_subcommand(part)?;
+        names.push(command.get_name());
+    }
+    Some(names.join(" ")).filter(|name| !name.is_empty())
+}
+
+/// Returns what an unexpected word may be: an option, a value of an option, or a part of a name.
 fn meant_word(command: &Command, args: &[String], word: &str) -> Option<String> {
+    // Some editors replace two hyphens with a dash.
+    if let Some(name) = word.strip_prefix(['\u{2013}', '\u{2014}']) {
+        let known = command.get_arguments().filter_map(Arg::get_long).collect();
+        let name = name.split('=').next().unwrap_or_default();
+        let meant = meant_option(name, known)?;
+        return Some(format!("did you mean `{meant}`, with two hyphens?"));
+    }
     for option in command.get_opts() {
         let values = option.get_possible_values();
         let takes_word = values.iter().any(|value| value.get_name() == word);

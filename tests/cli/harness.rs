@@ -1,6 +1,6 @@
 //! Runs `petstore` in process, and records its output.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -141,7 +141,7 @@ impl Petstore {
             .await
     }
 
-    pub(super) async fn run_words(self, words: &[&str]) -> Ran {
+    pub(super) async fn run_words(self, words: &[impl AsRef<OsStr>]) -> Ran {
         let (out, err) = (Sink::default(), Sink::default());
         let writer = self.stdout.unwrap_or_else(|| Box::new(out.clone()));
         let interrupted_after = self.interrupted_after;
@@ -151,8 +151,8 @@ impl Petstore {
             ..Dirs::default()
         });
         let env = Env {
-            args: std::iter::once("petstore")
-                .chain(words.iter().copied())
+            args: std::iter::once(OsStr::new("petstore"))
+                .chain(words.iter().map(AsRef::as_ref))
                 .map(Into::into)
                 .collect(),
             vars: self.vars.into_iter().collect(),

@@ -199,3 +199,48 @@ fn private(file: &std::path::Path) {
 
 #[cfg(not(unix))]
 fn private(_: &std::path::Path) {}
+
+#[tokio::test]
+async fn empty_quoted_and_dashed_words_are_understood() {
+    let lines: [&[&str]; 5] = [
+        &["pets", "import", ""],
+        &["--mock", "pets list"],
+        &["pets", "list", "\u{2014}all"],
+        &["pets", "list", "\u{2013}limit=5"],
+        &["pets", "list", "\u{2014}zzz"],
+    ];
+    let mut said = String::new();
+    for words in lines {
+        let ran = Petstore::bare().run_words(words).await;
+        assert_eq!(ran.code, 2, "{words:?}");
+        said += &ran.stderr;
+    }
+    assert_snapshot!(said, @"
+    error: `FILE` needs a value
+    hint: `petstore pets import --help` has examples
+    error: no command `pets list`
+    hint: did you mean `petstore pets list`, without quotes?
+    error: `pets list` does not take `—all`
+    hint: did you mean `--all`, with two hyphens?
+    error: `pets list` does not take `–limit=5`
+    hint: did you mean `--limit`, with two hyphens?
+    error: `pets list` does not take `—zzz`
+    hint: `petstore pets list --help` has examples
+    ");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_argument_that_is_not_unicode_is_shown() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let words = ["pets".as_ref(), "create".as_ref(), name];
+    let ran = Petstore::bare().run_words(&words).await;
+    assert_eq!(ran.code, 2);
+    assert_snapshot!(ran.stderr, @"
+    error: `caf�` is not UTF-8
+    hint: type it in a terminal that uses UTF-8
+    ");
+}
