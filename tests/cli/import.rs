@@ -403,7 +403,7 @@ async fn a_journal_that_is_in_use_or_another_file_stops_the_import() {
     for (line, problem) in [
         (
             "pets import DIR/pets.ndjson",
-            "another process is importing ",
+            "another process is using the journal HOME/pets.ndjson.petstore-journal\n",
         ),
         (
             "pets import DIR/pets.ndjson --journal DIR/letter",

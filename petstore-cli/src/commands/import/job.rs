@@ -43,7 +43,7 @@ impl<'a> Job<'a> {
     ) -> Result<Self> {
         let journal = match &journal_path {
             None => Journal::nowhere(),
-            Some(path) => Journal::open(path, input.name(), context)?,
+            Some(path) => Journal::open(path, context)?,
         };
         Ok(Self {
             context,

@@ -1,6 +1,5 @@
 //! The reports of an import: dry run, summary and result.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use super::command::{Change, typed};
 use super::forecast::{Forecast, Quotas};
 use super::input::Input;
-use super::journal::{RowState, RunTotals, State, Totals, load, unusable};
+use super::journal::{self, RowState, RunTotals, State, Totals};
 use super::row_files::RowFiles;
 use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
@@ -343,10 +342,7 @@ fn may_be(pets: &[i64]) -> String {
 /// Reads the journal of a dry run, if there is one.
 pub(super) fn read_journal(context: &Context, path: Option<&Path>) -> Result<State> {
     match path {
-        Some(path) if path.is_file() => {
-            let file = File::open(path).map_err(unusable)?;
-            load(&file, path, context)
-        }
+        Some(path) if path.is_file() => journal::read(path, context),
         _ => Ok(State::default()),
     }
 }

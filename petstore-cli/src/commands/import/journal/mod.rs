@@ -26,7 +26,7 @@ use self::record::millis;
 pub(super) use self::record::{Checked, HEADER, Record, RowState, Run, line};
 pub(super) use self::state::{RunTotals, State, Totals};
 use crate::context::Context;
-use crate::error::{CliError, Kind, Result, os_text};
+use crate::error::{CliError, Kind, Result};
 
 /// The number of rows in a block.
 pub(crate) const BLOCK: usize = 512;
@@ -40,6 +40,8 @@ pub(crate) struct Journal {
     sync: SyncFn,
     /// The file's path, if there is a file.
     path: Option<PathBuf>,
+    /// What messages call the journal.
+    name: String,
     /// The file, for a hook that may outlive this journal.
     file: Weak<File>,
     state: State,
@@ -66,6 +68,7 @@ impl Journal {
             out: Box::new(out),
             sync,
             path: None,
+            name: "the journal".to_owned(),
             file: Weak::new(),
             state,
             opened_after: Duration::ZERO,
@@ -80,10 +83,12 @@ impl Journal {
     }
 
     /// Opens the journal of an input, or creates one. Leaves an unusable file unchanged.
-    pub(crate) fn open(path: &Path, input: &str, context: &Context) -> Result<Self> {
+    pub(crate) fn open(path: &Path, context: &Context) -> Result<Self> {
         if path.exists() && !path.is_file() {
             return Err(foreign(path, context));
         }
+        let name = journal_name(path, context);
+        let unusable = |problem| unusable(&name, &problem);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         // The journal contains responses of the service, so it is private.
@@ -99,9 +104,9 @@ impl Journal {
         match lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(busy(state.as_ref().ok(), input, context));
+                return Err(busy(state.as_ref().ok(), &name, context));
             }
-            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            Err(TryLockError::Error(problem)) => return Err(unusable(problem)),
         }
         let state = state?;
         if state.whole == 0 {
@@ -117,10 +122,15 @@ impl Journal {
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
         Ok(Self {
             path: Some(path.to_owned()),
+            name,
             file: weak,
             opened_after,
             ..journal
         })
+    }
+
+    fn unusable(&self, problem: &io::Error) -> CliError {
+        unusable(&self.name, problem)
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -153,7 +163,8 @@ impl Journal {
             damaged: self.state.damaged().to_vec(),
         };
         if self.state.whole == 0 {
-            self.out.write_all(HEADER).map_err(unusable)?;
+            let written = self.out.write_all(HEADER);
+            written.map_err(|problem| self.unusable(&problem))?;
         }
         // Unknown rows stay unknown, even if this run announces them.
         let unknown = self.state.rows_where(|row| *row == RowState::Unknown);
@@ -161,7 +172,7 @@ impl Journal {
             Record::Rows(RowState::Unknown, unknown),
             Record::Run(run),
         ])?;
-        (self.sync)().map_err(unusable)
+        (self.sync)().map_err(|problem| self.unusable(&problem))
     }
 
     /// Writes records, and applies them to the state.
@@ -188,9 +199,8 @@ impl Journal {
 
     fn append(&mut self, records: &[Record]) -> Result<()> {
         let lines: io::Result<String> = records.iter().map(line).collect();
-        lines
-            .and_then(|lines| self.out.write_all(lines.as_bytes()))
-            .map_err(unusable)
+        let written = lines.and_then(|lines| self.out.write_all(lines.as_bytes()));
+        written.map_err(|problem| self.unusable(&problem))
     }
 
     /// Returns the time for a record.
@@ -228,7 +238,8 @@ impl Journal {
         self.write(vec![Record::Block { from, digests }])?;
         let sync = Arc::clone(&self.sync);
         let synced = tokio::task::spawn_blocking(move || sync()).await;
-        synced.map_err(io::Error::other).flatten().map_err(unusable)
+        let synced = synced.map_err(io::Error::other).flatten();
+        synced.map_err(|problem| self.unusable(&problem))
     }
 
     /// Returns whether the file was removed, so that the next run does not find it.
@@ -239,15 +250,29 @@ impl Journal {
     /// Ends a run normally.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.write(vec![Record::End])?;
-        (self.sync)().map_err(unusable)
+        (self.sync)().map_err(|problem| self.unusable(&problem))
     }
 }
 
 /// Reads the journal in a file.
-pub(crate) fn load(mut file: &File, path: &Path, context: &Context) -> Result<State> {
+pub(crate) fn read(path: &Path, context: &Context) -> Result<State> {
+    match File::open(path) {
+        Ok(file) => load(&file, path, context),
+        Err(problem) => Err(unusable(&journal_name(path, context), &problem)),
+    }
+}
+
+fn load(mut file: &File, path: &Path, context: &Context) -> Result<State> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(unusable)?;
+    if let Err(problem) = file.read_to_end(&mut bytes) {
+        return Err(unusable(&journal_name(path, context), &problem));
+    }
     State::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
+}
+
+/// Returns what messages call the journal.
+fn journal_name(path: &Path, context: &Context) -> String {
+    format!("the journal {}", context.system().shown(path))
 }
 
 /// Returns the time for a file.
@@ -282,28 +307,23 @@ fn foreign(path: &Path, context: &Context) -> CliError {
         .hint("name another file with `--journal`")
 }
 
-fn busy(state: Option<&State>, input: &str, context: &Context) -> CliError {
+fn busy(state: Option<&State>, name: &str, context: &Context) -> CliError {
     let problem = match state.and_then(State::last_run) {
         Some(run) => {
             let since = context.connector().clock().instant(run.started);
-            format!(
-                "process {} has been importing {input} since {since}",
-                run.pid
-            )
+            format!("process {} has been using {name} since {since}", run.pid)
         }
-        None => format!("another process is importing {input}"),
+        None => format!("another process is using {name}"),
     };
     CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-pub(crate) fn unusable(error: io::Error) -> CliError {
-    let hint = match error.kind() {
+fn unusable(name: &str, problem: &io::Error) -> CliError {
+    let hint = match problem.kind() {
         io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
         _ => "`--journal FILE` names another file for it",
     };
-    let problem = format!("cannot use the journal: {}", os_text(&error));
-    CliError::new(Kind::Internal, problem).hint(hint)
+    CliError::io(Kind::Internal, format!("cannot use {name}"), problem).hint(hint)
 }
 
 #[cfg(test)]
@@ -333,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_has_a_hint_of_its_own() {
-        let error = |kind: io::ErrorKind| format!("{:?}", unusable(kind.into()));
+        let error = |kind: io::ErrorKind| format!("{:?}", unusable("the journal j", &kind.into()));
         assert!(error(io::ErrorKind::StorageFull).contains("free some space"));
         assert!(error(io::ErrorKind::PermissionDenied).contains("`--journal FILE`"));
     }
