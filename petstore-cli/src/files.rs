@@ -22,7 +22,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> 
     replace(path, content).map_err(|problem| not_written(path, system, &problem))
 }
 
-fn not_written(path: &Path, system: &System, problem: &io::Error) -> CliError {
+pub(crate) fn not_written(path: &Path, system: &System, problem: &io::Error) -> CliError {
     let path = system.shown(path);
     let action = format!("cannot write {path}");
     CliError::io(Kind::Internal, action, problem)
@@ -57,6 +57,27 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(folder)?;
     Ok(folder)
+}
+
+/// Opens a file that is replaced later, or creates it, and locks it until it is closed. The lock of
+/// another process is an error. A pipe or a device cannot be replaced, and is not locked.
+pub(crate) fn reserve(path: &Path) -> Result<Option<File>, TryLockError> {
+    if path.exists() && !path.is_file() {
+        return Ok(None);
+    }
+    let file = open_private(path).map_err(TryLockError::Error)?;
+    file.try_lock()?;
+    Ok(Some(file))
+}
+
+/// Opens a file for writing, or creates it with mode 0600.
+fn open_private(path: &Path) -> io::Result<File> {
+    create_folder(path)?;
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Locks a file for a change. Waits up to five seconds for other processes that hold the lock.

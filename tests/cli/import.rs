@@ -478,10 +478,25 @@ async fn a_journal_that_is_removed_during_the_import_is_reported() {
 }
 
 #[tokio::test]
-async fn the_summary_appears_if_rejected_rows_cannot_be_written() {
+async fn a_file_of_rows_that_cannot_be_created_stops_the_import() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");
     let line = "pets import DIR/pets.csv --rejects DIR/pets.csv/no.csv";
+    let ran = scene.run(line).await;
+    assert!(
+        ran.stderr.contains("cannot write HOME/pets.csv/no.csv: "),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!((ran.code, scene.sent()), (1, 0));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_summary_appears_if_rejected_rows_cannot_be_written() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    let line = "pets import DIR/pets.csv --rejects /dev/full";
     let ran = scene.expect(line, [1, 1, 0, 0, 0], 1).await;
     assert!(
         ran.stderr.contains("\nerror: cannot write "),

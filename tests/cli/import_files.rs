@@ -148,3 +148,33 @@ async fn an_exported_status_that_is_unknown_is_sent_with_a_warning() {
         assert_eq!((ran.summary(), ran.code), ([1, 1, 0, 0, 0], 0), "{format}");
     }
 }
+
+#[tokio::test]
+async fn two_imports_at_once_do_not_share_a_file_of_rows() {
+    let scene = Scene::new().await;
+    for (sent, option) in ["--created", "--rejects", "--unknown-file"]
+        .iter()
+        .enumerate()
+    {
+        scene.write(&format!("a{sent}.csv"), "name,categoryId\nA,1\n");
+        scene.write(&format!("b{sent}.csv"), "name,categoryId\nB,2\n");
+        let import = |file: &str| format!("pets import DIR/{file}{sent}.csv {option} DIR/{option}");
+        let (a, b) = (import("a"), import("b"));
+        let (a, b) = tokio::join!(scene.run(&a), scene.run(&b));
+        let (winner, refused) = if a.code == 0 { ("a", b) } else { ("b", a) };
+        assert_eq!(
+            (refused.code, scene.sent()),
+            (2, sent + 1),
+            "{}",
+            refused.stderr
+        );
+        let expected = format!(
+            "error: HOME/{option} is being written by another import\n\
+             hint: name another file with `{option}`\n"
+        );
+        assert_eq!(refused.stderr, expected);
+        // After a run, its file is free again for the same import.
+        scene.expect(&import(winner), [1, 1, 0, 0, 0], 0).await;
+    }
+    assert_eq!(scene.read("--created").lines().count(), 2);
+}

@@ -12,7 +12,7 @@ use super::journal::{Beginning, Journal, Record, RowState};
 use super::pace::{Pace, PaceArgs};
 use super::report::{self, Summary};
 use super::resume::{UnknownAction, UnknownArgs, address, corrected_rows, report_journal};
-use super::row_files::RowFiles;
+use super::row_files::{Reserved, RowFiles};
 use super::send::Sender;
 use crate::context::Context;
 use crate::env::Signals;
@@ -28,6 +28,7 @@ pub(super) struct Job<'a> {
     unknown: UnknownArgs,
     files: &'a RowFiles,
     journal: Journal,
+    reserved: Reserved,
     /// Why `--unknown check` could not find out about all rows.
     doubt: Option<String>,
 }
@@ -52,6 +53,7 @@ impl<'a> Job<'a> {
             unknown,
             files,
             journal,
+            reserved: Reserved::default(),
             doubt: None,
         })
     }
@@ -76,7 +78,7 @@ impl<'a> Job<'a> {
         let base_url = address(context, client);
         let state = self.journal.state();
         let corrected = corrected_rows(input, state, Some(&base_url))?;
-        self.files.check_own(state)?;
+        self.reserved = self.files.reserve(state, context.system())?;
         self.journal.resize(input.rows().len());
         let state = self.journal.state();
         let action = self.unknown.action();
@@ -130,7 +132,7 @@ impl<'a> Job<'a> {
     }
 
     /// Writes the files of rows, prints the summary, and returns the result of the run.
-    fn finish(self, sent: Result<()>, output: Output) -> Result<()> {
+    fn finish(mut self, sent: Result<()>, output: Output) -> Result<()> {
         let context = self.context;
         let ui = context.ui();
         ui.set_progress(None);
@@ -143,6 +145,10 @@ impl<'a> Job<'a> {
         let input = &self.input;
         let state = self.journal.state();
         let system = context.system();
+        // Windows replaces no file that is open.
+        if cfg!(windows) {
+            self.reserved = Reserved::default();
+        }
         let mut unwritten = self.files.write(input, state, system);
         let path = self.journal_path.as_deref();
         let summary = Summary::new(input, state, path, self.files);

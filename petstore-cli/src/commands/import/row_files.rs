@@ -1,6 +1,7 @@
 //! The files that an import writes: rejected, unknown and created rows.
 
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -102,6 +103,30 @@ impl RowFiles {
         Ok(())
     }
 
+    /// Reserves the files, so that no other import writes them until this one has ended. They must
+    /// not exist yet, or be from an earlier run of this import.
+    pub(super) fn reserve(&self, state: &State, system: &System) -> Result<Reserved> {
+        self.check_own(state)?;
+        let mut files = Vec::new();
+        for (option, path) in self.named() {
+            match files::reserve(path) {
+                Ok(file) => files.extend(file),
+                Err(TryLockError::WouldBlock) => {
+                    let shown = system.shown(path);
+                    let problem = format!("{shown} is being written by another import");
+                    let hint = format!("name another file with `{option}`");
+                    return Err(CliError::usage(problem).hint(hint));
+                }
+                Err(TryLockError::Error(problem)) => {
+                    return Err(files::not_written(path, system, &problem));
+                }
+            }
+        }
+        // Another import may have written one of them just before.
+        self.check_own(state)?;
+        Ok(Reserved(files))
+    }
+
     /// Writes the files. Returns the errors of those that cannot be written.
     pub(super) fn write(&self, input: &Input, state: &State, system: &System) -> Vec<CliError> {
         let files: [(&Option<PathBuf>, &str, RowValue); 3] = [
@@ -126,6 +151,10 @@ impl RowFiles {
         errors
     }
 }
+
+/// The files of rows, reserved for one import.
+#[derive(Default)]
+pub(super) struct Reserved(#[expect(dead_code, reason = "locked while they are open")] Vec<File>);
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(CliError::internal)
