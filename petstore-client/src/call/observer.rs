@@ -72,7 +72,7 @@ impl<'c> Observer<'c> {
         });
     }
 
-    /// Records how long the call waited for a permit.
+    /// Records how long the call waited for a permit, or before another attempt.
     pub(super) fn waited(&mut self, duration: Duration) {
         self.stats.waited += duration;
         self.record.update(self.stats);
@@ -172,9 +172,7 @@ impl<'c> Observer<'c> {
     }
 
     /// Records that the call is about to wait before another attempt.
-    pub(super) fn retrying(&mut self, error: &Error, delay: Duration) {
-        self.stats.waited += delay;
-        self.record.update(self.stats);
+    pub(super) fn retrying(&self, error: &Error, delay: Duration) {
         self.events.notify(|| {
             Event::Retrying(Retrying {
                 operation: &self.request.operation,

@@ -88,6 +88,7 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
                 };
                 observer.retrying(&error, delay);
                 sleep(delay).await;
+                observer.waited(delay);
             }
             RetryDecision::Reauthorize => {
                 if !progress.may_reauthorize() {

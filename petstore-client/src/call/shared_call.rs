@@ -287,7 +287,7 @@ impl Future for CallTask {
                 if !shared.is_dropped.load(Ordering::SeqCst) {
                     return Poll::Pending;
                 }
-                shared.drop_work();
+                // The end of this task drops the work.
                 return Poll::Ready(());
             }
         };

@@ -98,6 +98,18 @@ async fn a_cancelled_call_that_waits_ends_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pause_that_is_cut_short_does_not_count_in_full() {
+    let server = Wire::of(vec![answer(503, &[("Retry-After", "4")], ""); 2]);
+    let (client, ends) = listening(&server);
+    timeout(secs(6), client.pets().list().send())
+        .await
+        .unwrap_err();
+    let ends = ends.lock().unwrap().clone();
+    assert_eq!((ends[0].attempts, &*ends[0].outcome), (2, "cancelled"));
+    assert_eq!((ends[0].waited, ends[0].elapsed.as_secs()), (secs(4), 6));
+}
+
+#[tokio::test(start_paused = true)]
 async fn all_events_of_a_call_have_its_number() {
     let server = Wire::of(vec![
         answer(429, &[("Retry-After", "1")], ""),
