@@ -468,7 +468,7 @@ async fn a_slow_file_system_is_left_alone_for_a_while() {
         assert_eq!(problem(&store).await, "its file system is slow");
         advance(Duration::from_secs(3)).await;
     }
-    advance(Duration::from_secs(2)).await;
+    advance(Duration::from_secs(1)).await;
     update(&store, 1, b"one").await.unwrap();
 }
 

@@ -90,7 +90,8 @@ struct KeyFiles {
     /// have noticed yet.
     settled_at: Option<Instant>,
     state: Mutex<KeyState>,
-    members: Mutex<HashMap<MemberId, SeenMember>>,
+    /// When members were last seen alive.
+    members: Mutex<HashMap<MemberId, Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -106,13 +107,6 @@ struct KeyState {
 struct OwnFile {
     member: MemberId,
     file: PlacedFile,
-}
-
-/// Whether a member runs, and when that was checked.
-#[derive(Debug)]
-struct SeenMember {
-    is_alive: bool,
-    at: Instant,
 }
 
 /// Why a record was not updated.
@@ -374,18 +368,16 @@ impl KeyFiles {
     fn is_alive(&self, member: MemberId) -> Option<bool> {
         let now = clock::now();
         let mut members = lock(&self.members);
-        if let Some(seen) = members.get(&member)
-            && now.saturating_duration_since(seen.at) < CHECK_INTERVAL
-        {
-            return Some(seen.is_alive);
+        members.retain(|_, seen| now.saturating_duration_since(*seen) < CHECK_INTERVAL);
+        if members.contains_key(&member) {
+            return Some(true);
         }
-        members.retain(|_, seen| seen.is_alive);
-        let is_alive = folder::remove_unless_locked(&member_path(self.record.path(), member))?;
-        if !is_alive && self.settled_at.is_some_and(|settled_at| now < settled_at) {
-            return None;
+        if folder::remove_unless_locked(&member_path(self.record.path(), member))? {
+            members.insert(member, now);
+            return Some(true);
         }
-        members.insert(member, SeenMember { is_alive, at: now });
-        Some(is_alive)
+        let is_settled = self.settled_at.is_none_or(|settled_at| settled_at <= now);
+        is_settled.then_some(false)
     }
 
     fn remove_own(&self, member: MemberId) {
