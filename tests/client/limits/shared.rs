@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::client::kit::{KEY, START, answer, at, millis, mock, no_pets, secs};
+use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
 
 async fn free() -> MockServer {
@@ -189,10 +190,12 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
 async fn a_damaged_file_is_replaced() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let list = async |number| {
+        let logs = Logs::capture();
         let client = process(server.url(), &folder, number).build().unwrap();
         client.pets().list().options(&hasty()).await.unwrap();
+        logs.text().contains("is damaged")
     };
-    list(0).await;
+    assert!(!list(0).await);
     let path = file(&folder);
     let whole = fs::read(&path).unwrap();
     let mut flipped = whole.clone();
@@ -201,8 +204,10 @@ async fn a_damaged_file_is_replaced() {
     let old = b"{\"version\":3,\"ledger\":{}}\n".to_vec();
     let lengths = [0, 1, 4, 9, 10, 11, 50, whole.len() - 1].map(|length| whole[..length].to_vec());
     for (number, garbage) in lengths.into_iter().chain([flipped, huge, old]).enumerate() {
+        // A shorter file counts as new.
+        let is_damaged = garbage.len() >= whole.len();
         fs::write(&path, garbage).unwrap();
-        list(number + 1).await;
+        assert_eq!(list(number + 1).await, is_damaged, "{number}");
         assert_eq!(fs::read(&path).unwrap()[..4], whole[..4], "{number}");
     }
 }

@@ -594,6 +594,29 @@ fn a_member_without_room_waits_for_the_minutes_reset_at_most() {
 }
 
 #[test]
+fn a_member_without_room_keeps_what_it_has_learned() {
+    let mut shared = Shared::new(950);
+    shared.update(at(10), 1, 0);
+    let record = shared.record.clone();
+    shared.send(at(10), 1, 1);
+    shared.member.wait_for_room(at(11), record);
+    let windows = shared.member.local().ledger().windows();
+    assert_eq!(windows[0].remaining(), 900);
+}
+
+#[test]
+fn a_new_member_takes_over_a_record_that_it_cannot_update() {
+    let mut member = Member::new(ME, at(0), service(0));
+    // From then on it counts for itself.
+    for (now, remaining) in [(10, 950), (11, 940)] {
+        let record = Shared::new(remaining).record;
+        member.update_failed(at(now), Some(record));
+        let windows = member.local().ledger().windows();
+        assert_eq!(windows[0].remaining(), 950, "{now}");
+    }
+}
+
+#[test]
 fn a_member_leaves_only_after_it_has_used_the_key_and_when_idle() {
     let mut unused = Shared::new(900);
     assert!(!unused.member.last_report(at(10), 0, 0.0).leaves);
