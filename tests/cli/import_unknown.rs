@@ -5,9 +5,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use insta::assert_snapshot;
 use petstore_mock::{Effect, Operation};
+use tokio::time::Instant;
 
 use super::harness::Petstore;
 use super::import::{Scene, rows};
+use super::shop::{Fate, Shop};
 use crate::client::{Wire, answer};
 
 #[tokio::test]
@@ -115,6 +117,49 @@ async fn an_interrupted_check_counts_no_unknown_row_as_done() {
     assert_eq!(ran.code, 130, "{}", ran.stderr);
     let error = "error: interrupted after 3 of 4 rows\nhint: `petstore pets import ";
     assert!(ran.stderr.contains(error), "{}", ran.stderr);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_check_does_not_wait_again_for_the_same_rows() {
+    let shop = Shop::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pets.csv");
+    std::fs::write(&file, "name,categoryId\nA,7\nB,7\n").unwrap();
+    let run = async |interrupted_after: u64, options: &str| {
+        let line = format!("pets import {} --concurrency 1 {options}", file.display());
+        let petstore = Petstore::with(&shop.url(), "key-of-an-import");
+        let petstore = petstore.interrupted_after(interrupted_after);
+        let start = Instant::now();
+        let ran = petstore.run(&line).await;
+        (ran, start.elapsed())
+    };
+    shop.state().fates = [Fate::Created, Fate::Lost].into();
+    let (ran, _) = run(3_600, "").await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([2, 1, 0, 1, 0], 8),
+        "{}",
+        ran.stderr
+    );
+    // The row was sent 25 of the 30 s ago.
+    let journal = folder.path().join("pets.csv.petstore-journal");
+    let journal = std::fs::File::options().append(true).open(journal).unwrap();
+    let sent = journal.metadata().unwrap().modified().unwrap() - Duration::from_secs(25);
+    journal.set_modified(sent).unwrap();
+    for _ in 0..2 {
+        let (ran, _) = run(2, "--unknown check").await;
+        assert_eq!(ran.code, 130, "{}", ran.stderr);
+    }
+    assert_eq!(journal.metadata().unwrap().modified().unwrap(), sent);
+    let (ran, took) = run(3_600, "--unknown check").await;
+    assert_eq!(
+        (ran.summary(), ran.code),
+        ([2, 2, 0, 0, 0], 0),
+        "{}",
+        ran.stderr
+    );
+    assert!(took <= Duration::from_secs(5), "{took:?}");
+    assert!(journal.metadata().unwrap().modified().unwrap() > sent);
 }
 
 #[tokio::test]

@@ -47,6 +47,9 @@ pub(crate) struct Journal {
     state: State,
     /// The time between the file's last change and its opening.
     opened_after: Duration,
+    /// The time of that change. The file keeps it until this run sends a row, so that the next run
+    /// does not wait longer for the rows of earlier runs.
+    kept_time: Option<SystemTime>,
     /// The start of the run, on the wall clock and on the monotonic clock.
     started: (SystemTime, Instant),
     /// The outcomes that could not be written.
@@ -72,6 +75,7 @@ impl Journal {
             file: Weak::new(),
             state,
             opened_after: Duration::ZERO,
+            kept_time: None,
             started: (SystemTime::UNIX_EPOCH, Instant::now()),
             unwritten: 0,
         }
@@ -118,13 +122,15 @@ impl Journal {
         let synced = Arc::clone(&file);
         let weak = Arc::downgrade(&file);
         let out = Lines::new(file, state.whole, state.length, state.is_cut());
-        let opened_after = modified.elapsed().unwrap_or_default();
+        // A time in the future is not kept: each run would wait for the whole limit.
+        let opened_after = modified.elapsed().ok();
         let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
         Ok(Self {
             path: Some(path.to_owned()),
             name,
             file: weak,
-            opened_after,
+            opened_after: opened_after.unwrap_or_default(),
+            kept_time: opened_after.map(|_| modified),
             ..journal
         })
     }
@@ -198,8 +204,15 @@ impl Journal {
     }
 
     fn append(&mut self, records: &[Record]) -> Result<()> {
+        if records.iter().any(is_about_sending) {
+            self.kept_time = None;
+        }
         let lines: io::Result<String> = records.iter().map(line).collect();
         let written = lines.and_then(|lines| self.out.write_all(lines.as_bytes()));
+        if let (Some(time), Some(file)) = (self.kept_time, self.file.upgrade()) {
+            // If this fails, the next run only waits longer.
+            let _ = file.set_modified(time);
+        }
         written.map_err(|problem| self.unusable(&problem))
     }
 
@@ -252,6 +265,11 @@ impl Journal {
         self.write(vec![Record::End])?;
         (self.sync)().map_err(|problem| self.unusable(&problem))
     }
+}
+
+/// Returns whether a record says that this run sends rows.
+fn is_about_sending(record: &Record) -> bool {
+    matches!(record, Record::Sent { .. })
 }
 
 /// Reads the journal in a file.
