@@ -350,6 +350,11 @@ async fn appended_rows_go_on_and_a_changed_row_is_named() {
     hint: undo the change; under another name, pets that exist would be created again
     --- exit 2
     ");
+    let (_, last) = imported.trim_end().rsplit_once('\n').unwrap();
+    scene.write("pets.ndjson", last);
+    let ran = scene.run("pets import DIR/pets.ndjson").await;
+    let problem = "error: 1 row of HOME/pets.ndjson moved since the last import\n";
+    assert!(ran.stderr.starts_with(problem), "{}", ran.stderr);
     scene.write("pets.ndjson", "{\"name\":\"Rex\",\"categoryId\":9}");
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
     --- stderr

@@ -231,3 +231,26 @@ async fn a_journal_with_its_end_cut_off_stops_the_import() {
         assert_eq!((ran.code, scene.sent()), (0, 9), "{length}");
     }
 }
+
+#[tokio::test]
+async fn a_journal_that_a_power_failure_cut_off_is_explained() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(3));
+    let import = "pets import DIR/pets.ndjson --concurrency 1";
+    scene.expect(import, [3, 3, 0, 0, 0], 0).await;
+    let journal = scene.path("pets.ndjson.petstore-journal");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap();
+    let last_row = bytes[..end]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap();
+    // The disk has neither the end of the run, nor all of the last row's line.
+    bytes[last_row - 3..].fill(0);
+    std::fs::write(&journal, bytes).unwrap();
+    let ran = scene.expect(import, [3, 2, 0, 1, 0], 8).await;
+    let note = "note: the journal ended in an incomplete line; 1 row is unknown\n";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let ran = scene.expect(import, [3, 2, 0, 1, 0], 8).await;
+    assert!(!ran.stderr.contains("incomplete"), "{}", ran.stderr);
+}

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 use petstore_client::{NewPet, Pet, PetStatus};
 use serde_json::json;
 
-use super::super::journal::{Checked, Record, RowState, Run, State};
+use super::super::journal::{Checked, IdWindow, Record, RowState, Run, State};
 use super::super::rows::{Place, Row};
-use super::cluster::{content, is_equal};
+use super::cluster::{content, has_any, is_equal};
 use super::matching::{Matching, Verdict};
 use super::summary;
 
@@ -419,4 +419,13 @@ fn a_check_says_how_many_rows_have_which_outcome() {
     for (said, expected) in all {
         assert_eq!(said, expected);
     }
+}
+
+#[test]
+fn a_range_of_ids_includes_its_ends_and_may_be_empty() {
+    let ids = [5].into();
+    let has = |above, below| has_any(&ids, IdWindow::between(Some(above), Some(below)));
+    assert!(has(4, 6) && has(4, 9) && has(1, 6));
+    assert!(!has(5, 9) && !has(1, 5));
+    assert!(!has(4, 5), "no id is between two neighbours");
 }
