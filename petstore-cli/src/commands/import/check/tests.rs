@@ -145,6 +145,14 @@ fn another_pet_in_the_window_makes_only_its_match_uncertain() {
 }
 
 #[test]
+fn a_copy_of_one_row_makes_the_match_of_another_uncertain() {
+    // Somebody else creates pets like those of this import, so that pet 7 may be theirs too.
+    let pets = [pet(5, "b"), pet(6, "b"), pet(7, "c")];
+    let both = uncertain(&[(0, &[5, 6]), (1, &[7])]);
+    assert_eq!(verdict(&["b", "c"], &[None, None], &pets), both);
+}
+
+#[test]
 fn a_second_import_of_the_same_rows_makes_matches_uncertain() {
     let mut names: Vec<_> = vec!["a"; 16];
     names.extend(["b", "c"]);
