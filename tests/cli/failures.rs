@@ -7,6 +7,7 @@ use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter, Seed
 use serde_json::json;
 
 use super::harness::{Petstore, noon};
+use super::shop::{Paging, Shop};
 
 async fn with_plan(plan: Plan) -> MockServer {
     let clock = Clock::frozen(noon());
@@ -143,6 +144,31 @@ async fn ctrl_c_exits_with_130_and_says_what_may_have_happened() {
     hint: a request in flight may still be processed
     --- exit 130
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_export_of_pages_without_end_advises_no_continuation() {
+    let (shop, folder) = (Shop::start(), tempfile::tempdir().unwrap());
+    shop.add(&["Rex"; 230]);
+    let export = async |file: &str| {
+        let petstore = Petstore::with(&shop.url(), "k").home(folder.path());
+        petstore.run(&format!("pets export -o csv {file}")).await
+    };
+    let path = folder.path().join("pets.csv");
+    let path = path.to_str().unwrap();
+    shop.state().paging = Paging::Repeated;
+    let (streamed, written) = (export("").await, export(path).await);
+    assert_eq!((streamed.code, written.code), (5, 5), "{}", written.stderr);
+    assert!(!streamed.stderr.contains("continue"), "{}", streamed.stderr);
+    assert_snapshot!(written.stderr, @"
+    error: stopped after 100 pets: stopped before the last page: the service sends the same page again under another URL
+    hint: `rm HOME/pets.csv.petstore-part` lets the same command start over
+    ");
+    shop.state().paging = Paging::Linked;
+    std::fs::remove_file(folder.path().join("pets.csv.petstore-part")).unwrap();
+    let ran = export(path).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 231);
 }
 
 #[tokio::test(start_paused = true)]

@@ -103,3 +103,31 @@ impl CallLimits {
         Error::timed_out(TimeoutKind::Call, self.timeout, sent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_ends_at_the_first_limit_and_before_its_lease() {
+        let limits = |timeout| {
+            let options = RequestOptions::new()
+                .timeout(Duration::from_secs(timeout))
+                .attempt_timeout(Duration::from_secs(7));
+            CallLimits::new(&options)
+        };
+        let now = clock::now();
+        for (timeout, kind, seconds) in [
+            (6, TimeoutKind::Call, 6),
+            (7, TimeoutKind::Call, 7),
+            (8, TimeoutKind::Attempt, 7),
+        ] {
+            let limits = limits(timeout);
+            let attempt = limits.attempt(now);
+            let length = Duration::from_secs(seconds);
+            assert_eq!(attempt.limit, (kind, length));
+            assert_eq!(attempt.deadline, now + length);
+            assert_eq!(limits.lease(), Duration::from_secs(9));
+        }
+    }
+}

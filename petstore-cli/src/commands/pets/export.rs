@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ValueEnum as _, ValueHint};
 use futures_util::StreamExt as _;
-use petstore_client::{Client, More, PetStatus, Url};
+use petstore_client::{Client, ErrorKind, More, PetStatus, Url};
 use tokio::time::Instant;
 
 use super::part_file::{Mark, PartFile, Selection};
@@ -224,6 +224,7 @@ impl<'a> ExportJob<'a> {
 
     /// Returns the error of an export that ended early.
     fn stopped(mut self, error: CliError) -> CliError {
+        let is_dead_end = is_dead_end(&error);
         let mut failure = match self.context.connector().explain(error) {
             Ok(failure) => failure,
             Err(code) => return CliError::Silent(code),
@@ -241,18 +242,29 @@ impl<'a> ExportJob<'a> {
         };
         let is_saved = self.save().is_ok();
         let Some((file, _)) = &self.file else {
-            let hint = "an export into a file can continue: `petstore pets export FILE`";
-            failure.hint.get_or_insert(hint.to_owned());
+            if !is_dead_end {
+                let hint = "an export into a file can continue: `petstore pets export FILE`";
+                failure.hint.get_or_insert(hint.to_owned());
+            }
             return failure.into();
         };
         let part = file.shown(self.context.system());
         let is_first = self.pages == self.resumed;
-        if is_first && matches!(failure.kind, Kind::Refused | Kind::NotFound) {
-            // The stored link to the next page may be too old.
+        let is_too_old = is_first && matches!(failure.kind, Kind::Refused | Kind::NotFound);
+        if is_dead_end || is_too_old {
+            // With the stored link to the next page, the same command would fail again.
             failure.hint = Some(format!("`rm {part}` lets the same command start over"));
         } else if is_saved {
             failure.list.push("the same command continues".to_owned());
         }
         failure.into()
+    }
+}
+
+/// Returns whether the links between the service's pages cannot be followed.
+fn is_dead_end(error: &CliError) -> bool {
+    match error {
+        CliError::Client(error) => error.kind() == ErrorKind::Paging,
+        CliError::Failure(_) | CliError::Silent(_) => false,
     }
 }

@@ -319,6 +319,19 @@ fn a_member_pauses_eight_times_as_long_as_its_update_took() {
 }
 
 #[test]
+fn a_member_with_a_slow_store_keeps_what_it_uses_until_its_next_updates() {
+    let mut shared = Shared::new(900);
+    for other in 0..8 {
+        shared.record.members_mut().slot(MemberId(other));
+    }
+    // It may update again after 1.5 s, and the pause after that is as long.
+    shared.update(at(9), 20, 1_000);
+    shared.send(at(10), 10, 10);
+    let report = shared.update(at(11), 1, 0);
+    assert_eq!(report.reserved + report.prefetch, 30);
+}
+
+#[test]
 fn what_a_probe_brings_is_told_at_once() {
     let mut shared = Shared::new(900);
     shared.record.ledger_mut().refusals_mut().doubt();
