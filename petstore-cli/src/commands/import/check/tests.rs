@@ -295,6 +295,16 @@ fn fields_that_the_service_adds_to_each_pet_are_no_difference() {
     };
     assert_eq!(verdict("created"), found(&[(1, 6)]));
     assert_eq!(verdict("chip"), uncertain(&[(1, &[6])]));
+    // The order of the fields does not matter.
+    let mut matching = Matching::new(&rows, &state);
+    for (id, name, fields) in [(5, "a", ["chip", "owner"]), (6, "b", ["owner", "chip"])] {
+        let mut pet = NewPet::new(name, 7).into_pet(id);
+        for field in fields {
+            pet.extra.insert(field.to_owned(), json!(id));
+        }
+        matching.add(&pet);
+    }
+    assert_eq!(matching.finish(None), found(&[(1, 6)]));
 }
 
 #[test]
