@@ -319,7 +319,7 @@ fn a_member_pauses_eight_times_as_long_as_its_update_took() {
 }
 
 #[test]
-fn a_member_with_a_slow_store_keeps_what_it_uses_until_its_next_updates() {
+fn a_member_with_a_slow_store_keeps_more_of_its_rate() {
     let mut shared = Shared::new(900);
     for other in 0..8 {
         shared.record.members_mut().slot(MemberId(other));
