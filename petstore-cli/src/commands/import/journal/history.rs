@@ -318,6 +318,17 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_was_settled_begins_anew() {
+        // The service has rejected the row, so that the first request created no pet.
+        let mut history = history(&[(0, Some(5)), (0, None)]);
+        history.settle(1);
+        history.send(2, 100);
+        history.create(2, 6);
+        history.send(1, 9_000);
+        assert_eq!(history.windows().of(1).first(), 7);
+    }
+
+    #[test]
     fn a_run_that_begins_ends_the_sending_of_all_rows_before() {
         let mut history = history(&[(0, Some(5))]);
         history.send(1, 100);
