@@ -262,7 +262,8 @@ fn a_journal_on_a_full_disk_ends_the_import_and_figures_agree() {
     let output = limited.current_dir(folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("error: cannot use the journal: "), "{said}");
+    let problem = "error: cannot use the journal pets.ndjson.petstore-journal: ";
+    assert!(said.contains(problem), "{said}");
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let created = server.pets().len();
     assert!(0 < created && created < ROWS, "{created}");
