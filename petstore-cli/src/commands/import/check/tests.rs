@@ -153,6 +153,13 @@ fn a_copy_of_one_row_makes_the_match_of_another_uncertain() {
 }
 
 #[test]
+fn at_most_ten_pets_are_named_for_a_row() {
+    let pets: Vec<_> = (1..=12).map(|id| pet(id, "b")).collect();
+    let ids: Vec<_> = (1..=10).collect();
+    assert_eq!(verdict(&["b"], &[None], &pets), uncertain(&[(0, &ids)]));
+}
+
+#[test]
 fn a_second_import_of_the_same_rows_makes_matches_uncertain() {
     let mut names: Vec<_> = vec!["a"; 16];
     names.extend(["b", "c"]);
