@@ -160,10 +160,27 @@ impl Effect {
     /// responses.
     pub(super) fn sets_length(&self) -> bool {
         self.parts().into_iter().any(|effect| {
-            let (Self::SetHeader(field) | Self::AddHeader(field)) = effect else {
-                return false;
+            let name = match effect {
+                Self::SetHeader(field) | Self::AddHeader(field) => field.name(),
+                Self::All(_)
+                | Self::Pass
+                | Self::Status(_)
+                | Self::Delay(_)
+                | Self::Body { .. }
+                | Self::MalformedJson { .. }
+                | Self::RateHeaders(_)
+                | Self::Date { .. }
+                | Self::RetryAfter(_)
+                | Self::PetStatus { .. }
+                | Self::Reset { .. }
+                | Self::EmptyReply { .. }
+                | Self::Cut { .. }
+                | Self::Stall { .. }
+                | Self::Hang { .. }
+                | Self::Trickle { .. }
+                | Self::Bandwidth { .. } => return false,
             };
-            [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&field.name())
+            [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&name)
         })
     }
 
