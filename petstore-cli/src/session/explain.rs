@@ -5,7 +5,6 @@ mod tests;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::LOCATION;
 use petstore_client::rate_limit::{BlockReason, Blocked};
@@ -22,8 +21,6 @@ use crate::escape;
 use crate::settings::{Seconds, Settings, Size};
 use crate::time::{self, Clock};
 
-/// The client's time limit for connecting.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many characters of an unexpected response are shown.
 const MAX_START: usize = 15;
 
@@ -102,7 +99,7 @@ impl Explainer {
     fn not_connected_in_time(&self) -> Failure {
         let host = self.service.host();
         let timeout = self.settings.values().timeout();
-        let limit = timeout.min(CONNECT_TIMEOUT);
+        let limit = timeout.min(super::CONNECT_TIMEOUT);
         let limit = time::duration(limit);
         let message = format!("cannot connect to {host} within {limit}");
         Failure::new(Kind::Timeout, message).hint("check the network and the firewall")

@@ -37,6 +37,9 @@ use crate::ui::Ui;
 /// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
 
+/// The time limit for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// What to do just before a request is sent.
 type SendHook = Box<dyn Fn() + Send>;
 
@@ -159,6 +162,7 @@ impl Connector {
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&self.limits(purpose))
+            .connect_timeout(CONNECT_TIMEOUT)
             .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event))
             .on_event(move |event| {
