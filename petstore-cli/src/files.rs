@@ -19,7 +19,10 @@ const MAX_PIPE_WAITS: u32 = 6_000;
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> Result<()> {
     let content = content.as_ref();
-    replace(path, content).map_err(|problem| not_written(path, system, &problem))
+    match replace(path, content) {
+        Ok(()) => Ok(()),
+        Err(problem) => Err(not_written(path, system, &problem)),
+    }
 }
 
 pub(crate) fn not_written(path: &Path, system: &System, problem: &io::Error) -> CliError {

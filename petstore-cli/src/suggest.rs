@@ -140,9 +140,13 @@ pub(crate) fn usage_error(error: &clap::Error, tree: &Command, args: &[String]) 
         ErrorKind::InvalidValue => mistake.no_choice(),
         ErrorKind::ValueValidation => mistake.invalid_value(),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Advice::new(format!("`{}` needs a command", mistake.path)).hint(mistake.help())
+            let problem = format!("`{}` needs a command", mistake.path);
+            Advice::new(problem).hint(mistake.help())
         }
-        ErrorKind::TooManyValues => Advice::new(format!("`{}` takes no value", mistake.name())),
+        ErrorKind::TooManyValues => {
+            let name = mistake.name();
+            Advice::new(format!("`{name}` takes no value"))
+        }
         ErrorKind::MissingRequiredArgument => mistake.missing(),
         ErrorKind::ArgumentConflict => mistake.conflict(),
         ErrorKind::InvalidUtf8 => not_unicode(args),
@@ -198,10 +202,12 @@ impl Mistake<'_> {
 
     fn no_command(&self, tree: &Command, word: &str) -> Advice {
         let typed = format!("{} {word}", self.path);
-        let problem = format!("no command `{}`", typed.trim_start_matches("petstore "));
+        let short = typed.trim_start_matches("petstore ");
+        let problem = format!("no command `{short}`");
         // A verb without a command is about pets too: somebody who types `delete 3` does not mean a
         // profile.
-        let is_about_pets = self.is_bare(tree) || self.command.get_name() == "pets";
+        let name = self.command.get_name();
+        let is_about_pets = self.is_bare(tree) || name == "pets";
         if is_about_pets
             && let Some(pets) = tree.find_subcommand("pets")
             && let Some(hint) = pet_verb(pets, word)
@@ -287,9 +293,11 @@ impl Mistake<'_> {
         let values = texts(self.error, ContextKind::ValidValue);
         let problem = format!("`{}` is not {}", self.given(), either(&values));
         if self.command.get_name() == "set" && KEY_NAMES.contains(&self.value.as_str()) {
-            return Advice::new(problem).hint("`petstore auth login` stores the key");
+            let hint = "`petstore auth login` stores the key";
+            return Advice::new(problem).hint(hint);
         }
-        let hint = did_you_mean(&self.value, values.iter().map(String::as_str));
+        let values = values.iter().map(String::as_str);
+        let hint = did_you_mean(&self.value, values);
         Advice { problem, hint }
     }
 
@@ -340,11 +348,12 @@ impl Mistake<'_> {
 
 /// Describes an argument that is not Unicode. It is the only one with a replacement character.
 fn not_unicode(args: &[String]) -> Advice {
-    let garbled = args
-        .iter()
-        .find(|arg| arg.contains(char::REPLACEMENT_CHARACTER));
+    let is_garbled = |arg: &&String| arg.contains(char::REPLACEMENT_CHARACTER);
+    let garbled = args.iter().find(is_garbled);
     let shown = garbled.map_or("an argument", |arg| arg);
-    Advice::new(format!("`{shown}` is not UTF-8")).hint("type it in a terminal that uses UTF-8")
+    let problem = format!("`{shown}` is not UTF-8");
+    let hint = "type it in a terminal that uses UTF-8";
+    Advice::new(problem).hint(hint)
 }
 
 /// Returns what the program itself says about a value.

@@ -265,8 +265,11 @@ impl<'a> Summary<'a> {
         let totals = self.state.totals();
         let can_continue = self.journal.is_some();
         if totals.unknown == 0 {
-            let is_listed = self.files.rejects().is_none();
-            return is_listed.then(|| "`--rejects FILE` writes the rejected rows".to_owned());
+            if self.files.rejects().is_some() {
+                return None;
+            }
+            let hint = "`--rejects FILE` writes the rejected rows";
+            return Some(hint.to_owned());
         }
         if !can_continue {
             return None;
@@ -405,10 +408,12 @@ fn note_end(context: &Context, clock: &Clock, forecast: Option<Forecast>) {
         context.ui().note_with_hint("no forecast", Some(hint));
         return;
     };
-    let Some((quota, end)) = forecast.early_end(context.settings().values().max_wait()) else {
+    let max_wait = context.settings().values().max_wait();
+    let Some((quota, end)) = forecast.early_end(max_wait) else {
         return;
     };
-    let (end, name) = (clock.minute(clock.now() + end), quota_name(quota));
+    let end = clock.minute(clock.now() + end);
+    let name = quota_name(quota);
     let hint = QuotaWords::of(quota).and_then(wait_hint);
     let text =
         format!("at this --max-wait the run ends at {end}: the wait for the {name} is longer");

@@ -64,9 +64,10 @@ pub(super) fn corrected_rows(
         && let Some(base_url) = base_url
         && base_url != run.base_url
     {
-        let problem = format!("{} was imported to {}", input.name(), run.base_url);
-        return Err(CliError::usage(problem)
-            .hint("`--journal FILE` keeps another journal for another service"));
+        let name = input.name();
+        let problem = format!("{name} was imported to {}", run.base_url);
+        let hint = "`--journal FILE` keeps another journal for another service";
+        return Err(CliError::usage(problem).hint(hint));
     }
     changed_rows(input, state)
 }
@@ -83,7 +84,8 @@ pub(super) fn report_journal(
     if let (Some(defect), 1.., UnknownAction::Skip) = (&defect, unknown, action) {
         let rows = plural(unknown, "row", "rows");
         let problem = format!("{defect}; {rows} may have been created");
-        let hint = format!("`{}` finds out", typed(context.args(), Change::Check));
+        let command = typed(context.args(), Change::Check);
+        let hint = format!("`{command}` finds out");
         return Err(CliError::new(Kind::Partial, problem).hint(hint));
     }
     if state.is_cut() && defect.is_none() {
@@ -143,11 +145,12 @@ fn other_file(input: &Input, state: &State) -> CliError {
     if moved > 0 {
         let rows = plural(moved, "row", "rows");
         let problem = format!("{rows} of {name} moved since the last import");
-        return CliError::usage(problem)
-            .hint("undo the change; under another name, pets that exist would be created again");
+        let hint = "undo the change; under another name, pets that exist would be created again";
+        return CliError::usage(problem).hint(hint);
     }
     let problem = format!("{name} is not the file of its journal: none of its rows match");
-    CliError::usage(problem).hint("import the new file under another name")
+    let hint = "import the new file under another name";
+    CliError::usage(problem).hint(hint)
 }
 
 fn changed_row(input: &Input, row: usize, state: &RowState) -> CliError {
@@ -160,7 +163,8 @@ fn changed_row(input: &Input, row: usize, state: &RowState) -> CliError {
         Some(row) => format!("{name} {} has changed since it was {became}", row.place()),
         None => format!("row {} of {name} is missing since it was {became}", row + 1),
     };
-    CliError::usage(problem).hint("undo the change; new pets go at the end of the file")
+    let hint = "undo the change; new pets go at the end of the file";
+    CliError::usage(problem).hint(hint)
 }
 
 /// Identifies the service in a journal.

@@ -124,7 +124,7 @@ impl RowFiles {
         }
         // Another import may have written one of them just before.
         self.check_own(state)?;
-        Ok(Reserved(files))
+        Ok(Reserved { _files: files })
     }
 
     /// Writes the files. Returns the errors of those that cannot be written.
@@ -144,9 +144,8 @@ impl RowFiles {
                 }
             }
             let rows = input.with_column(column, &values);
-            if let Err(error) = rows.and_then(|rows| files::write(path, rows, system)) {
-                errors.push(error);
-            }
+            let written = rows.and_then(|rows| files::write(path, rows, system));
+            errors.extend(written.err());
         }
         errors
     }
@@ -154,7 +153,10 @@ impl RowFiles {
 
 /// The files of rows, reserved for one import.
 #[derive(Default)]
-pub(super) struct Reserved(#[expect(dead_code, reason = "locked while they are open")] Vec<File>);
+pub(super) struct Reserved {
+    /// They are locked while they are open.
+    _files: Vec<File>,
+}
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(CliError::internal)

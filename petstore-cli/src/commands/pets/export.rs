@@ -77,8 +77,8 @@ impl Export {
 fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
     if printer.is_filtered() {
         let problem = "`--jq` needs all pets at once, and cannot write a file";
-        return Err(CliError::usage(problem)
-            .hint("redirect the output: `petstore pets export --jq EXPRESSION > FILE`"));
+        let hint = "redirect the output: `petstore pets export --jq EXPRESSION > FILE`";
+        return Err(CliError::usage(problem).hint(hint));
     }
     let format = match printer.requested_format() {
         Some(format) => format,
@@ -250,8 +250,8 @@ impl<'a> ExportJob<'a> {
         };
         let part = file.shown(self.context.system());
         let is_first = self.pages == self.resumed;
-        let is_too_old = is_first && matches!(failure.kind, Kind::Refused | Kind::NotFound);
-        if is_dead_end || is_too_old {
+        let is_refused = matches!(failure.kind, Kind::Refused | Kind::NotFound);
+        if is_dead_end || is_first && is_refused {
             // With the stored link to the next page, the same command would fail again.
             failure.hint = Some(format!("`rm {part}` lets the same command start over"));
         } else if is_saved {

@@ -121,10 +121,12 @@ impl Journal {
         let file = Arc::new(file);
         let synced = Arc::clone(&file);
         let weak = Arc::downgrade(&file);
-        let out = Lines::new(file, state.whole, state.length, state.is_cut());
+        let is_cut = state.is_cut();
+        let out = Lines::new(file, state.whole, state.length, is_cut);
         // A time in the future is not kept: each run would wait for the whole limit.
         let opened_after = modified.elapsed().ok();
-        let journal = Self::new(out, Arc::new(move || synced.sync_data()), state);
+        let sync = Arc::new(move || synced.sync_data());
+        let journal = Self::new(out, sync, state);
         Ok(Self {
             path: Some(path.to_owned()),
             name,
@@ -135,8 +137,11 @@ impl Journal {
         })
     }
 
-    fn unusable(&self, problem: &io::Error) -> CliError {
-        unusable(&self.name, problem)
+    fn checked<T>(&self, result: io::Result<T>) -> Result<T> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(problem) => Err(unusable(&self.name, &problem)),
+        }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -170,15 +175,17 @@ impl Journal {
         };
         if self.state.whole == 0 {
             let written = self.out.write_all(HEADER);
-            written.map_err(|problem| self.unusable(&problem))?;
+            self.checked(written)?;
         }
         // Unknown rows stay unknown, even if this run announces them.
-        let unknown = self.state.rows_where(|row| *row == RowState::Unknown);
+        let is_unknown = |row: &RowState| *row == RowState::Unknown;
+        let unknown = self.state.rows_where(is_unknown);
         self.write(vec![
             Record::Rows(RowState::Unknown, unknown),
             Record::Run(run),
         ])?;
-        (self.sync)().map_err(|problem| self.unusable(&problem))
+        let synced = (self.sync)();
+        self.checked(synced)
     }
 
     /// Writes records, and applies them to the state.
@@ -208,12 +215,16 @@ impl Journal {
             self.kept_time = None;
         }
         let lines: io::Result<String> = records.iter().map(line).collect();
-        let written = lines.and_then(|lines| self.out.write_all(lines.as_bytes()));
-        if let (Some(time), Some(file)) = (self.kept_time, self.file.upgrade()) {
+        let written = lines.and_then(|lines| {
+            let bytes = lines.as_bytes();
+            self.out.write_all(bytes)
+        });
+        let file = self.file.upgrade();
+        if let (Some(time), Some(file)) = (self.kept_time, file) {
             // If this fails, the next run only waits longer.
             let _ = file.set_modified(time);
         }
-        written.map_err(|problem| self.unusable(&problem))
+        self.checked(written)
     }
 
     /// Returns the time for a record.
@@ -252,7 +263,7 @@ impl Journal {
         let sync = Arc::clone(&self.sync);
         let synced = tokio::task::spawn_blocking(move || sync()).await;
         let synced = synced.map_err(io::Error::other).flatten();
-        synced.map_err(|problem| self.unusable(&problem))
+        self.checked(synced)
     }
 
     /// Returns whether the file was removed, so that the next run does not find it.
@@ -263,7 +274,8 @@ impl Journal {
     /// Ends a run normally.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.write(vec![Record::End])?;
-        (self.sync)().map_err(|problem| self.unusable(&problem))
+        let synced = (self.sync)();
+        self.checked(synced)
     }
 }
 
@@ -276,16 +288,24 @@ fn is_about_sending(record: &Record) -> bool {
 pub(crate) fn read(path: &Path, context: &Context) -> Result<State> {
     match File::open(path) {
         Ok(file) => load(&file, path, context),
-        Err(problem) => Err(unusable(&journal_name(path, context), &problem)),
+        Err(problem) => {
+            let name = journal_name(path, context);
+            Err(unusable(&name, &problem))
+        }
     }
 }
 
 fn load(mut file: &File, path: &Path, context: &Context) -> Result<State> {
     let mut bytes = Vec::new();
     if let Err(problem) = file.read_to_end(&mut bytes) {
-        return Err(unusable(&journal_name(path, context), &problem));
+        let name = journal_name(path, context);
+        return Err(unusable(&name, &problem));
     }
-    State::read(&bytes, boot().as_deref()).ok_or_else(|| foreign(path, context))
+    let boot = boot();
+    match State::read(&bytes, boot.as_deref()) {
+        Some(state) => Ok(state),
+        None => Err(foreign(path, context)),
+    }
 }
 
 /// Returns what messages call the journal.
@@ -321,8 +341,9 @@ fn boot() -> Option<String> {
 
 fn foreign(path: &Path, context: &Context) -> CliError {
     let path = context.system().shown(path);
-    CliError::usage(format!("{path} exists and is not a journal of an import"))
-        .hint("name another file with `--journal`")
+    let problem = format!("{path} exists and is not a journal of an import");
+    let hint = "name another file with `--journal`";
+    CliError::usage(problem).hint(hint)
 }
 
 fn busy(state: Option<&State>, name: &str, context: &Context) -> CliError {
@@ -333,7 +354,8 @@ fn busy(state: Option<&State>, name: &str, context: &Context) -> CliError {
         }
         None => format!("another process is using {name}"),
     };
-    CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
+    let hint = "wait until it ends; the same command then sends what is left";
+    CliError::usage(problem).hint(hint)
 }
 
 fn unusable(name: &str, problem: &io::Error) -> CliError {
@@ -341,7 +363,9 @@ fn unusable(name: &str, problem: &io::Error) -> CliError {
         io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
         _ => "`--journal FILE` names another file for it",
     };
-    CliError::io(Kind::Internal, format!("cannot use {name}"), problem).hint(hint)
+    let action = format!("cannot use {name}");
+    let error = CliError::io(Kind::Internal, action, problem);
+    error.hint(hint)
 }
 
 #[cfg(test)]
