@@ -58,7 +58,7 @@ impl Activity {
         Self::new(text.clone(), text)
     }
 
-    /// Other processes have reserved or use the remaining requests.
+    /// The rest belongs to other processes that share the key and wait, too.
     pub(crate) fn share() -> Self {
         let text = "waiting for a share of the rate limits";
         Self::new(text, "waiting for a share").beside_bar()

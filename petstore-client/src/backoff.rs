@@ -77,28 +77,9 @@ impl Schedule {
     }
 }
 
-/// Returns a random delay between zero and a maximum.
-#[cfg(feature = "shared-limits")]
-pub(crate) fn jitter(max: Duration) -> Duration {
-    Backoff { initial: max, max }.schedule().next()
-}
-
-/// Returns a random number between 0 and 1.
-#[cfg(feature = "shared-limits")]
-pub(crate) fn random_part() -> f64 {
-    jitter(Duration::from_secs(1)).as_secs_f64().min(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn jitter_stays_below_its_maximum() {
-        let max = Duration::from_secs(4);
-        assert!((0..1_000).all(|_| jitter(max) <= max + Duration::from_nanos(1)));
-        assert_eq!(jitter(Duration::ZERO), Duration::ZERO);
-    }
 
     #[test]
     fn a_pause_is_random_up_to_an_interval_that_doubles() {
@@ -114,10 +95,6 @@ mod tests {
         for (longest, interval) in longest.into_iter().zip([1, 2, 4, 4].map(seconds)) {
             assert!(longest > interval.mul_f64(0.9) && longest <= interval + seconds(1) / 1_000);
         }
-        let drawn: Vec<_> = (0..1_000).map(|_| random_part()).collect();
-        assert!(drawn.iter().all(|part| (0.0..=1.0).contains(part)));
-        assert!(drawn.iter().filter(|part| **part == 1.0).count() < 100);
-        assert!(drawn.iter().any(|part| *part > 0.9) && drawn.iter().any(|part| *part < 0.1));
         let default = Backoff {
             initial: Duration::from_millis(200),
             max: seconds(10),

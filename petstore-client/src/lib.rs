@@ -39,9 +39,9 @@ mod call;
 
 pub mod guide;
 pub mod operations;
-pub mod reexports;
 #[cfg(test)]
-mod simulator;
+mod properties;
+pub mod reexports;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 

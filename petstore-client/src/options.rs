@@ -46,11 +46,10 @@ macro_rules! option_setters {
             self
         }
 
-        /// Sets how long an exhausted quota or a ban may delay the call in total (default: 120 s).
-        /// If the delay would be longer, the call fails immediately, and its error says when to
-        /// retry. With zero, the call never waits for a quota. This limit does not cover the wait
-        /// for the responses to other requests, while these may use up the quota; only `timeout`
-        /// does.
+        /// Sets how long rate limits may delay the call in total (default: 120 s): a used-up quota, a
+        /// ban, or requests before it. If the end of the wait is known and later, the call fails
+        /// immediately, and its error says when to retry. With zero, the call is sent now or not at
+        /// all. The exchange with a store of shared limits does not count.
         pub fn max_wait(mut self, limit: std::time::Duration) -> Self {
             self.options_mut().max_wait = Some(limit);
             self

@@ -42,21 +42,88 @@ async fn takes_no_longer_than_the_quota_asks_for() {
     );
 }
 
+#[tokio::test]
+async fn a_lone_import_is_as_fast_with_shared_limits_as_without() {
+    for (count, plan) in [(16, Plan::Free), (50, Plan::Free), (900, Plan::Business)] {
+        let took = async |store: &str| {
+            let scene = Scene::at(Clock::frozen(noon()), plan).await;
+            scene.write("pets.ndjson", &rows(count));
+            let began = Instant::now();
+            let line = format!("pets import DIR/pets.ndjson --limits-store {store}");
+            scene.expect(&line, [count, count, 0, 0, 0], 0).await;
+            began.elapsed()
+        };
+        let without = took("off").await;
+        let shared = took("file").await;
+        let most = 2 * without + Duration::from_millis(1_500);
+        assert!(
+            shared < most,
+            "{count} rows: {shared:?}, without: {without:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_that_wait_for_each_other_do_not_end_an_import() {
+    for max_wait in [0, 5] {
+        let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
+        scene.write("pets.ndjson", &rows(50));
+        // Fewer rows may be in flight than the import would send.
+        let _slow = scene
+            .server
+            .faults()
+            .on(Operation::CreatePet)
+            .delay(Duration::from_secs(3));
+        let line = format!(
+            "pets import DIR/pets.ndjson --concurrency 32 --max-wait {max_wait} \
+             --retry-for 0"
+        );
+        scene.expect(&line, [50, 50, 0, 0, 0], 0).await;
+        assert_eq!(scene.sent(), 50);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn imports_wait_through_more_windows_than_one_row_may() {
+    let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(10, 1_000)).await;
+    let import = async |number: usize| {
+        // Another name of the home folder makes it the import of another process.
+        let other = scene.path(&number.to_string());
+        std::fs::create_dir(&other).unwrap();
+        let home = std::path::Path::new(&other).join("..");
+        let name = format!("pets{number}.ndjson");
+        scene.write(&name, &rows(12));
+        let line = format!("pets import DIR/{name} --concurrency 8");
+        let ran = scene.run_with(|petstore| petstore.home(&home), &line).await;
+        assert_eq!(
+            (ran.summary(), ran.code),
+            ([12, 12, 0, 0, 0], 0),
+            "{}",
+            ran.stderr
+        );
+    };
+    futures_util::future::join_all((0..6).map(import)).await;
+    assert_eq!(scene.sent(), 72);
+    let posts = scene.server.requests(Operation::CreatePet);
+    assert!(posts.iter().all(|post| post.status == Some(201)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn ctrl_c_finds_no_row_in_line_for_the_next_window() {
-    let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(5, 100)).await;
-    scene.write("pets.ndjson", &rows(30));
-    let interrupted = |petstore: Petstore| petstore.interrupted_after(90);
-    let ran = scene
-        .run_with(interrupted, "pets import DIR/pets.ndjson")
-        .await;
-    assert_eq!(
-        (ran.summary(), ran.code),
-        ([30, 10, 0, 0, 20], 130),
-        "{}",
-        ran.stderr
-    );
-    assert!(!ran.stderr.contains("in flight"), "{}", ran.stderr);
+    for store in ["off", "file"] {
+        let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(5, 100)).await;
+        scene.write("pets.ndjson", &rows(30));
+        let interrupted = |petstore: Petstore| petstore.interrupted_after(90);
+        let line = format!("pets import DIR/pets.ndjson --limits-store {store}");
+        let ran = scene.run_with(interrupted, &line).await;
+        assert_eq!(
+            (ran.summary(), ran.code),
+            ([30, 10, 0, 0, 20], 130),
+            "{store}: {}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("in flight"), "{}", ran.stderr);
+    }
 }
 
 #[tokio::test]
@@ -175,7 +242,7 @@ async fn an_hours_quota_is_forecast_shown_and_kept() {
     ");
     let (_, error) = ran.stderr.split_once("error: ").unwrap();
     assert_snapshot!(error, @"
-    30 of 70 rows done; hour quota used up, resets in 59 min (2026-11-21T11:00:00Z)
+    30 of 70 rows done; hour quota used up, resets in 59 min (2026-11-21T11:00:01Z)
     hint: `petstore pets import HOME/pets.ndjson --max-wait 2m -o table` continues then; `--max-wait 59m` waits for it
     ");
     assert_eq!(ran.code, 7);

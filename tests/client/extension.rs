@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::rate_limit::{BoxStore, FileStore, LimitStore as _};
 use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
 use petstore_client::{Bytes, ErrorKind, HeaderValue, Method, NewPet, RequestOptions};
 use petstore_mock::Plan;
@@ -226,23 +225,6 @@ fn a_client_either_wraps_or_replaces_the_transport() {
         .connect_timeout(super::kit::secs(1))
         .wrap_transport(|builtin| builtin);
     assert!(wrapped.build().is_ok());
-}
-
-#[tokio::test]
-async fn a_boxed_store_passes_on_all_that_a_client_asks_of_it() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let file = FileStore::new(folder.path());
-    let location = file.location().into_owned();
-    let (_server, client) = {
-        let server = Wire::start(|_| answer(200, &[], "[]"));
-        let client = builder(&server.base()).shared_limits(BoxStore::new(file));
-        (server, client.build().unwrap())
-    };
-    client.pets().list().await.unwrap();
-    let limits = client.synchronize_rate_limits().await;
-    let shared = limits.shared.unwrap();
-    assert_eq!((shared.location, shared.members), (location, 1));
-    client.forget_rate_limits().await.unwrap();
 }
 
 /// A wrapper that answers all requests after the first one itself, as if no quota were left.

@@ -171,7 +171,7 @@ async fn many_waiting_calls_read_the_clock_as_rarely_as_one() {
     for result in futures_util::future::join_all(calls).await {
         result.unwrap();
     }
-    // Three minutes pass, in which one waiter reads it each 25 ms.
+    // Three minutes pass, in which it is read each 25 ms, and by each call every few seconds.
     let reads = reads.load(Ordering::Relaxed);
-    assert!((1_000..20_000).contains(&reads), "{reads}");
+    assert!((1_000..30_000).contains(&reads), "{reads}");
 }

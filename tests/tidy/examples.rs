@@ -14,14 +14,14 @@ fn last_segment(code: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path)
 }
 
-/// Returns the traits of a public surface, and the types that have methods of their own.
+/// Returns the traits and types of a public surface that have methods of their own.
 fn with_methods(surface: &str) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     let mut implemented = None;
     for line in surface.lines() {
         let line = without_attributes(line);
         if let Some(name) = line.strip_prefix("pub trait ") {
-            found.insert(last_segment(name));
+            implemented = Some(last_segment(name));
         } else if let Some(block) = line.strip_prefix("impl") {
             let is_of_trait = block.contains(" for ");
             implemented = (!is_of_trait).then(|| implemented_type(block));
@@ -108,6 +108,8 @@ pub fn x::Two::clone(&self) -> x::Two
 impl<T> petstore_x::Three<T>
 pub const fn petstore_x::Three<T>::new() -> Self
 pub trait x::Four: core::marker::Send
+pub fn x::Four::four()
+pub trait x::Five: core::marker::Send
 ";
     let names = ["Four", "One", "Three"];
     assert!(with_methods(surface).into_iter().eq(names));

@@ -21,6 +21,9 @@ use crate::time;
 /// With a larger difference, the times in messages are misleading.
 const MAX_CLOCK_ERROR: Duration = Duration::from_secs(5);
 
+/// A longer block is shown. Most requests of other commands end earlier.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+
 const CHECKS: Shape = Shape {
     noun: "checks",
     fields: &["check", "result", "found", "hint"],
@@ -195,9 +198,7 @@ fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> 
 
 /// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
 async fn service(connector: &Connector, system: &System, client: &Client, checks: &mut Vec<Check>) {
-    let options = RequestOptions::new()
-        .max_wait(Duration::ZERO)
-        .max_attempts(1);
+    let options = RequestOptions::new().max_wait(MAX_WAIT).max_attempts(1);
     let started = tokio::time::Instant::now();
     let list = client.pets().list().limit(1);
     let asked = list.options(&options).send().await;
@@ -258,11 +259,6 @@ fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Ch
 
     let mut found = system.shown(Path::new(&*store.location));
     if let Some(problem) = &store.problem {
-        if store.is_waiting {
-            let found = format!("{found}: {problem}; this command sends nothing yet");
-            let hint = "run fewer commands at the same time";
-            return Check::warning(NAME, found, hint);
-        }
         let effect = "limits are not shared, and the key may be banned";
         let found = format!("{found}: {problem}; {effect}");
         let hint = match &place.fix {

@@ -12,7 +12,7 @@ use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
 use crate::screen::{Screen, YELLOW};
 use crate::session::words::{QUOTAS, limit_name};
 use crate::session::{Connector, Purpose};
-use crate::time::{self, Clock, count};
+use crate::time::{self, Clock, count, plural};
 use crate::ui::Ui;
 
 /// Show what is left of the rate limits, without a request.
@@ -29,10 +29,6 @@ pub(crate) struct Limits {
     /// forget the limits of this key, including blocks
     #[arg(long)]
     forget: bool,
-
-    /// with --forget: all keys
-    #[arg(long, requires = "forget")]
-    all: bool,
 }
 
 /// Narrower terminals show resets without the time of day.
@@ -56,11 +52,6 @@ impl Limits {
     ) -> Result<()> {
         // Starting the result checks `--jq` before anything is sent.
         printer.start(LIMITS)?;
-        if self.all {
-            connector.forget_all_limits().await?;
-            ui.note("forgot what was known about all keys");
-            return Ok(());
-        }
         let client = connector.connect(Purpose::Read).await?;
         if self.forget {
             client.forget_rate_limits().await?;
@@ -102,13 +93,12 @@ impl Limits {
 
 /// Sends a request, and returns what is known after it. A 429 shows the limits too.
 async fn refresh(client: &Client) -> Result<(RateLimits, Option<CliError>)> {
-    client.synchronize_rate_limits().await;
     let refused = match client.refresh_rate_limits().await {
         Ok(_) => None,
         Err(error) if error.is_rate_limited() => Some(error.into()),
         Err(error) => return Err(error.into()),
     };
-    Ok((client.rate_limits(), refused))
+    Ok((client.synchronize_rate_limits().await, refused))
 }
 
 fn is_known(limits: &RateLimits) -> bool {
@@ -243,14 +233,10 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
     let mut notes = Vec::new();
     notes.extend(waits(limits, clock).map(|waits| format!("Requests {waits}.")));
     if let Some(shared) = &limits.shared
-        && shared.members > 1
+        && shared.members > 0
     {
-        let in_flight = limits.in_flight;
-        let waiting = limits.waiting;
-        let members = shared.members;
-        notes.push(format!(
-            "Shared by {members} processes: {in_flight} in flight, {waiting} waiting."
-        ));
+        let processes = plural(shared.members as usize, "process uses", "processes use");
+        notes.push(format!("{processes} the key now."));
     }
     if let Some(age) = limits.age {
         notes.push(format!("From a response {} ago.", time::duration(age)));

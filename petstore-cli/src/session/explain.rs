@@ -5,6 +5,7 @@ mod tests;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::LOCATION;
 use petstore_client::rate_limit::{BlockReason, Blocked};
@@ -72,6 +73,7 @@ impl Explainer {
             ErrorKind::Interrupted => self.interrupted(error),
             ErrorKind::BodyTooLarge => self.too_large(),
             ErrorKind::Decode => self.undecodable(error),
+            ErrorKind::RateLimited if error.status().is_none() => self.waited_in_vain(error),
             ErrorKind::Config | ErrorKind::Credentials => other(Kind::Config, error),
             ErrorKind::InvalidRequest => other(Kind::Usage, error),
             ErrorKind::Paging => other(Kind::Service, error),
@@ -195,6 +197,20 @@ impl Explainer {
             format!("run the command again then, or add `--max-wait {longer}`")
         };
         failure.hint(hint)
+    }
+
+    /// Describes a wait for other requests with the key.
+    fn waited_in_vain(&self, error: &Error) -> Failure {
+        /// A shorter wait may be in vain too.
+        const MIN_LONGER: Duration = Duration::from_secs(60);
+
+        let failure = other(Kind::RateLimited, error);
+        let max_wait = self.settings.values().max_wait();
+        if error.waited() < max_wait {
+            return failure;
+        }
+        let longer = time::wait_option(max_wait.saturating_mul(4).max(MIN_LONGER));
+        failure.hint(format!("`--max-wait {longer}` waits longer"))
     }
 
     fn banned(&self, blocked: &Blocked) -> Failure {

@@ -24,7 +24,7 @@ use self::explain::Explainer;
 use self::places::Places;
 pub(crate) use self::purpose::Purpose;
 use self::service::Service;
-use self::stores::LimitsStore;
+use self::stores::share_limits;
 use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
@@ -51,7 +51,7 @@ pub(crate) struct Connector {
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
     before_sending: Arc<Mutex<Option<SendHook>>>,
-    /// What is still needed of the last client when the program ends.
+    /// What is needed of the last client when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
     mock: Mutex<Option<petstore_mock::MockServer>>,
@@ -67,7 +67,6 @@ pub(crate) struct LimitsPlace {
 
 struct Last {
     client: Option<Client>,
-    store: LimitsStore,
     explainer: Explainer,
 }
 
@@ -77,7 +76,6 @@ impl Connector {
         let explainer = Explainer::new(Arc::clone(&settings), clock.clone(), service);
         let last = Last {
             client: None,
-            store: LimitsStore::Off,
             explainer,
         };
         Self {
@@ -172,18 +170,14 @@ impl Connector {
                     hook();
                 }
             });
-        let mut store = LimitsStore::Off;
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
                 builder = builder.root_certificates(authorities);
             }
-            store = LimitsStore::new(&self.settings, &self.system)?;
-            builder = store.share(builder);
+            builder = share_limits(builder, &self.settings, &self.system)?;
         }
         let client = builder.build()?;
-        let mut last = self.last();
-        last.client = Some(client.clone());
-        last.store = store;
+        self.last().client = Some(client.clone());
         Ok(client)
     }
 
@@ -252,12 +246,6 @@ impl Connector {
         trace::shared_store(&self.ui, store, place.fix.as_deref());
     }
 
-    /// Removes the stored rate limits of all keys.
-    pub(crate) async fn forget_all_limits(&self) -> Result<()> {
-        let store = LimitsStore::new(&self.settings, &self.system)?;
-        store.forget_all().await
-    }
-
     /// Returns the purpose of the last client's requests.
     pub(crate) fn purpose(&self) -> Purpose {
         self.last().explainer.purpose()
@@ -282,12 +270,9 @@ impl Connector {
         self.last().explainer.client(error)
     }
 
-    /// Shares the latest rate limits with other processes, and removes the files of this process.
+    /// Shares the latest rate limits with other processes, which then need not wait for this one.
     pub(crate) async fn share_limits(&self) {
-        let (client, store) = {
-            let last = self.last();
-            (last.client.clone(), last.store.clone())
-        };
+        let client = self.last().client.clone();
         let Some(client) = client else { return };
         // An unreachable store would only delay the end of the command.
         if let Some(shared) = client.rate_limits().shared
@@ -296,7 +281,6 @@ impl Connector {
         {
             client.synchronize_rate_limits().await;
         }
-        store.close();
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {

@@ -117,13 +117,9 @@ fn create(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Opens the file of the folder's secret as the store does. Its content is left to the store.
+/// Creates a file in a folder, and removes it.
 fn try_writing(folder: &Path) -> io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(folder.join("secret")).map(drop)
+    tempfile::NamedTempFile::new_in(folder)?.close()
 }
 
 /// Creates a folder if it is missing. Checks that it belongs to this user, and that nobody else can

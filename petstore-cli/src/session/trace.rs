@@ -194,11 +194,6 @@ pub(super) fn shared_store(ui: &Ui, store: &SharedStatus, fix: Option<&str>) {
         return;
     };
     let place = &store.location;
-    if store.is_waiting {
-        let text = format!("this command sends nothing yet: {place}: {problem}");
-        ui.warning(&text, Some("run fewer commands at the same time"));
-        return;
-    }
     let text = format!("rate limits are not shared: {place}: {problem}; {ALONE}");
     ui.warning(&text, fix.or(Some("`petstore doctor` checks the store")));
 }

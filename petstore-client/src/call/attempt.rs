@@ -1,6 +1,7 @@
 //! Sends one attempt of a call.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, header};
@@ -48,8 +49,8 @@ impl Sender for NetworkSender<'_> {
     async fn send(
         &mut self,
         credential: &Credential,
-        limiter: &Limiter,
-        permit: Permit<'_>,
+        limiter: &Arc<Limiter>,
+        permit: Permit,
         observer: &mut Observer<'_>,
     ) -> Result<Self::Answer, Error> {
         let logged_blocks = limiter.logged_blocks();
@@ -103,7 +104,7 @@ impl NetworkSender<'_> {
         mut headers: HeaderMap,
         credential: &Credential,
         redactor: &Redactor,
-        permit: Permit<'_>,
+        permit: Permit,
         limits: &AttemptLimits,
     ) -> Result<(Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
@@ -137,7 +138,7 @@ impl NetworkSender<'_> {
 }
 
 /// Adds the reason that only the body of a 429 tells.
-fn explained(blocked: Blocked, response: &ErrorResponse, limiter: &Limiter) -> Blocked {
+fn explained(blocked: Blocked, response: &ErrorResponse, limiter: &Arc<Limiter>) -> Blocked {
     if response.code.as_deref() != Some("key_banned") {
         return blocked;
     }

@@ -40,7 +40,6 @@ async fn run(
         request: &request,
         limits: &limits,
         retries: &core.retries,
-        policy: core.policy,
     };
     let mut sender = NetworkSender::new(&core, &request, &limits, &record);
     let mut observer = Observer::new(&core.events, &request, &record);

@@ -1,6 +1,7 @@
 //! What limits a call, and what it has used of that.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,7 +10,7 @@ use super::limits::CallLimits;
 use super::observer::Observer;
 use crate::clock;
 use crate::error::Error;
-use crate::rate_limit::{Acquire, Limiter, Permit, Policy};
+use crate::rate_limit::{Acquire, Limiter, Permit, Refused};
 use crate::request::Request;
 use crate::retry::Retries;
 
@@ -22,15 +23,13 @@ pub(super) struct Rules<'c> {
     pub(super) limits: &'c CallLimits,
     /// The back-off, the budget and the classifier.
     pub(super) retries: &'c Retries,
-    /// How the client uses the quotas.
-    pub(super) policy: Policy,
 }
 
 /// What a call has used of its limits.
 pub(super) struct Progress<'c> {
     rules: Rules<'c>,
     /// The used part of `max_wait`.
-    blocked_for: Duration,
+    waited: Duration,
     has_reauthorized: bool,
     /// Whether the next attempt is sent even if the rate limits are known to be used up.
     forced: bool,
@@ -42,7 +41,7 @@ impl<'c> Progress<'c> {
     pub(super) fn new(rules: Rules<'c>) -> Self {
         Self {
             rules,
-            blocked_for: Duration::ZERO,
+            waited: Duration::ZERO,
             has_reauthorized: false,
             forced: rules.request.forced,
             place: None,
@@ -50,47 +49,39 @@ impl<'c> Progress<'c> {
     }
 
     /// Waits until the limiter permits a request. Returns the permit and the duration of the wait.
-    pub(super) async fn acquire<'l>(
+    pub(super) async fn acquire(
         &mut self,
-        limiter: &'l Limiter,
+        limiter: &Arc<Limiter>,
         observer: &mut Observer<'_>,
-    ) -> Result<(Permit<'l>, Duration), Error> {
+    ) -> Result<(Permit, Duration), Error> {
         let limits = self.rules.limits;
         let began = clock::now();
         let request = Acquire {
             place: self.place,
             priority: limits.priority(),
-            policy: self.rules.policy,
-            latest: self.latest_unblocked(began),
+            max_wait: self.allowed_wait(),
+            deadline: limits.deadline(),
             forced: std::mem::take(&mut self.forced),
             lease: limits.lease(),
         };
-        let mut was_blocked = false;
         let acquired = {
-            let acquiring = pin!(limiter.acquire(request, |wait| {
-                was_blocked |= wait.blocked.is_some();
-                observer.waiting(wait);
-            }));
+            let acquiring = pin!(limiter.acquire(request, |wait| observer.waiting(wait)));
             let in_time = clock::by(limits.deadline(), acquiring);
             observer.watch_store(limiter, in_time).await
         };
         let waited = match &acquired {
-            Some(Ok(permit)) if !permit.has_waited() => Duration::ZERO,
-            _ => clock::now().saturating_duration_since(began),
+            Some(Ok(permit)) => permit.waited(),
+            Some(Err(refused)) => refused.waited,
+            None => clock::now().saturating_duration_since(began),
         };
         observer.waited(waited);
-        if was_blocked {
-            self.blocked_for += waited;
-        }
+        self.waited += waited;
         match acquired {
             Some(Ok(permit)) => {
                 self.place = Some(permit.place());
                 Ok((permit, waited))
             }
-            Some(Err(blocked)) => {
-                let allowed = self.allowed_wait(clock::now());
-                Err(Error::rate_limited(blocked).with_allowed_wait(allowed))
-            }
+            Some(Err(refused)) => Err(self.refused(refused)),
             None => Err(limits.timed_out(false)),
         }
     }
@@ -103,7 +94,7 @@ impl<'c> Progress<'c> {
         let now = clock::now();
         match error.retry_after() {
             Some(wait) if clock::after(now, wait) > self.latest_unblocked(now) => {
-                Err(error.with_allowed_wait(self.allowed_wait(now)))
+                Err(error.with_allowed_wait(self.time_left(now)))
             }
             _ => Ok(()),
         }
@@ -126,7 +117,7 @@ impl<'c> Progress<'c> {
         if !self.rules.retries.spend() {
             return None;
         }
-        self.blocked_for += asked;
+        self.waited += asked;
         Some(delay)
     }
 
@@ -143,12 +134,27 @@ impl<'c> Progress<'c> {
 
     /// Returns the latest instant until which rate limits may block the next attempt.
     fn latest_unblocked(&self, now: Instant) -> Instant {
-        let limits = self.rules.limits;
-        let left = limits.max_wait().saturating_sub(self.blocked_for);
-        clock::after(now, left).min(limits.deadline())
+        clock::after(now, self.allowed_wait()).min(self.rules.limits.deadline())
     }
 
-    fn allowed_wait(&self, now: Instant) -> Duration {
+    /// Returns how long the call may still wait for rate limits.
+    fn allowed_wait(&self) -> Duration {
+        let max_wait = self.rules.limits.max_wait();
+        max_wait.saturating_sub(self.waited)
+    }
+
+    /// Returns how long a block may still last.
+    fn time_left(&self, now: Instant) -> Duration {
         self.latest_unblocked(now).saturating_duration_since(now)
+    }
+
+    fn refused(&self, refused: Refused) -> Error {
+        match refused.blocked {
+            Some(blocked) => {
+                let left = self.time_left(clock::now());
+                Error::rate_limited(blocked).with_allowed_wait(left)
+            }
+            None => Error::waited_in_vain(refused.reason, self.rules.limits.max_wait()),
+        }
     }
 }

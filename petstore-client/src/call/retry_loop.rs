@@ -3,6 +3,7 @@
 //! All decisions are made by the arguments: the credentials, the limiter and the retry policy. The
 //! observer records what happens. The loop itself knows neither sockets nor events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -29,8 +30,8 @@ pub(super) trait Sender {
     fn send(
         &mut self,
         credential: &Credential,
-        limiter: &Limiter,
-        permit: Permit<'_>,
+        limiter: &Arc<Limiter>,
+        permit: Permit,
         observer: &mut Observer<'_>,
     ) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
 }

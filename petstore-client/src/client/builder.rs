@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::events::{AttemptRequest, Event, Events};
 use crate::http::base_url::BaseUrl;
 use crate::options::{RequestOptions, option_setters};
-#[cfg(feature = "shared-limits")]
-use crate::rate_limit::LimitStore;
+#[cfg(any(feature = "file-store", feature = "redis"))]
+use crate::rate_limit::LimitsStore;
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TimeSource;
 use crate::rate_limit::{MaxInFlight, Plan, Policy, SharedStore};
@@ -243,9 +243,8 @@ impl ClientBuilder {
     /// Other clients with the same key are not limited by it.
     ///
     /// The default follows the quotas: an eighth of the remaining requests, or more if the latency
-    /// requires more to use the quota up, but at most 4,096. The minimum is 32 with shared limits,
-    /// and otherwise a fifth of the remaining requests, from 8 to 32. The default is 5 if neither
-    /// the service nor a [`plan`](Self::plan) shows the quota per minute.
+    /// requires more to use the quota up, from 5 to 4,096. It is 5 if neither the service nor a
+    /// [`plan`](Self::plan) shows the quota per minute, and fewer beside other users of the key.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
         self.policy.max_in_flight = Some(MaxInFlight::new(requests));
         self
@@ -255,31 +254,31 @@ impl ClientBuilder {
     /// counts its own requests per minute and day of the service. It cannot count those of other
     /// clients.
     pub fn plan(mut self, plan: Plan) -> Self {
-        self.policy.plan = Some(plan);
+        self.policy.terms.plan = Some(plan);
         self
     }
 
-    /// Sets the share of each quota that this client may use, above 0 and up to 1. Use 0.25 for
+    /// Sets the share of each window that this client may use, above 0 and up to 1. Use 0.25 for
     /// each of four programs that use the same key without shared limits.
     pub fn quota_share(mut self, share: f64) -> Self {
-        self.policy.quota_part = share;
+        self.policy.terms.share = share;
         self
     }
 
     /// Sets whether calls wait for quotas (default: true). The client always obeys a 429. Switch
     /// this off for servers whose rate limit headers mean something else.
     pub fn rate_limiting(mut self, on: bool) -> Self {
-        self.policy.rate_limiting = on;
+        self.policy.terms.is_limited = on;
         self
     }
 
     /// Shares the rate limits of a key fairly with all processes that use the same store.
     ///
-    /// While the store is unreachable, the client continues alone, and assumes that other clients
+    /// While the store is away, the client goes on with what it knows, and assumes that others
     /// use the key. [`Event::SharedStore`] reports when that begins and ends.
-    #[cfg(feature = "shared-limits")]
-    pub fn shared_limits(mut self, store: impl LimitStore) -> Self {
-        self.store = Some(std::sync::Arc::new(store));
+    #[cfg(any(feature = "file-store", feature = "redis"))]
+    pub fn shared_limits(mut self, store: impl LimitsStore) -> Self {
+        self.store = Some(store.into_shared_store());
         self
     }
 

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::http::base_url::BaseUrl;
 use crate::options::RequestOptions;
-use crate::rate_limit::{ClientLimiters, Limiter, Policy, RateLimits};
+use crate::rate_limit::{ClientLimiters, Limiter, RateLimits};
 use crate::request::Request;
 use crate::retry::Retries;
 use crate::transport::Network;
@@ -45,7 +45,6 @@ pub(crate) struct Core {
     pub(crate) network: Arc<Network>,
     pub(crate) credentials: Credentials,
     pub(crate) limiters: ClientLimiters,
-    pub(crate) policy: Policy,
     /// The headers of every request.
     pub(crate) headers: HeaderMap,
     pub(crate) retries: Arc<Retries>,
@@ -91,7 +90,6 @@ impl Client {
             network: Arc::clone(&core.network),
             credentials: Credentials::Fixed(key.into().authorization()?),
             limiters: core.limiters.of_another_key(),
-            policy: core.policy,
             headers: core.headers.clone(),
             retries: Arc::clone(&core.retries),
             events: core.events.of_another_key(),
@@ -123,9 +121,7 @@ impl Client {
     #[must_use]
     pub fn rate_limits(&self) -> RateLimits {
         let limiter = self.limiter();
-        limiter
-            .map(|limiter| limiter.view(&self.core.policy))
-            .unwrap_or_default()
+        limiter.map(|limiter| limiter.view()).unwrap_or_default()
     }
 
     /// Returns the limiter of the key that was used last.
@@ -138,9 +134,9 @@ impl Client {
     }
 
     /// Exchanges rate limits with the processes that share them, and returns the result. Sends no
-    /// request to the service. The exchange also happens automatically within 1.5 s. Only
-    /// short-lived programs need to call this, before they exit, so that no requests stay reserved
-    /// for them. Without a store, it equals [`rate_limits`](Self::rate_limits).
+    /// request to the service. A client with requests in flight does so at least once a second. A
+    /// short-lived program calls this before it exits, so that the others need not wait for it.
+    /// Without a store, it equals [`rate_limits`](Self::rate_limits).
     pub async fn synchronize_rate_limits(&self) -> RateLimits {
         if let Some(limiter) = self.limiter() {
             limiter.synchronize().await;
@@ -148,9 +144,8 @@ impl Client {
         self.rate_limits()
     }
 
-    /// Forgets the key's rate limits, in this process and in the shared store. A blocked key can be
-    /// used again: the next call sends a request. Other running processes keep their knowledge, and
-    /// write it to the store again.
+    /// Forgets the key's rate limits, for this process and all others that share them. A blocked key
+    /// can be used again: the next call sends a request.
     ///
     /// # Errors
     ///

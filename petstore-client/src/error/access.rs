@@ -15,6 +15,9 @@ use crate::clock;
 use crate::http::headers;
 use crate::rate_limit::{Blocked, QuotaWindow};
 
+/// When to retry after a wait for something without a known end.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 impl Error {
     /// Returns whether the request of the last attempt may have reached the service.
     pub(crate) fn was_sent(&self) -> bool {
@@ -125,7 +128,8 @@ impl Error {
         self.0.decode_path.as_deref()
     }
 
-    /// Returns the block that ended the call, if any.
+    /// Returns the block that ended the call, if any. A call that waited for other requests for as long as
+    /// it may has none.
     #[must_use]
     pub fn blocked(&self) -> Option<&Blocked> {
         self.0.blocked.as_ref()
@@ -150,6 +154,9 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         if let Some(blocked) = self.blocked() {
             return Some(blocked.remaining);
+        }
+        if self.0.has_waited_in_vain {
+            return Some(ASK_AGAIN_AFTER);
         }
         let response = self.response()?;
         if !response.status.is_server_error() && response.status != StatusCode::REQUEST_TIMEOUT {

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
 use self::response::explain_decode;
 pub(crate) use self::response::{ErrorResponse, MAX_ERROR_BODY};
-use crate::rate_limit::Blocked;
+use crate::rate_limit::{Blocked, WaitReason};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -66,6 +66,7 @@ struct Inner {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     response: Option<ErrorResponse>,
     blocked: Option<Blocked>,
+    has_waited_in_vain: bool,
     timeout: Option<TimeoutKind>,
     decode_path: Option<String>,
 }
@@ -82,6 +83,7 @@ impl Error {
             source: None,
             response: None,
             blocked: None,
+            has_waited_in_vain: false,
             timeout: None,
             decode_path: None,
         }))
@@ -160,6 +162,15 @@ impl Error {
         let message = format!("{blocked}; retry then, or allow more attempts");
         let mut error = Self::new(ErrorKind::RateLimited, message);
         error.0.blocked = Some(blocked);
+        error
+    }
+
+    /// Creates the error of a call that has waited for as long as it may, for something without a known end.
+    pub(crate) fn waited_in_vain(reason: WaitReason, max_wait: Duration) -> Self {
+        let seconds = max_wait.as_secs_f64();
+        let message = format!("waited {seconds} s for {reason}, and may wait no longer");
+        let mut error = Self::new(ErrorKind::RateLimited, message);
+        error.0.has_waited_in_vain = true;
         error
     }
 

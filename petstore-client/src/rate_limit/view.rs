@@ -56,6 +56,15 @@ impl Quota {
         }
     }
 
+    /// Returns the quota with the longer period.
+    pub(super) fn longer(self, other: Self) -> Self {
+        if other.period() > self.period() {
+            other
+        } else {
+            self
+        }
+    }
+
     /// Determines the quota by its reset and the time until then, because the service does not name
     /// it. In its last hour, a day's quota differs from an hour's only by its reset, which is at
     /// midnight (UTC).
@@ -145,7 +154,7 @@ impl QuotaWindow {
 ///
 /// assert_ne!(Plan::FREE, Plan::custom().per_minute(60));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use]
 pub struct Plan {
     per_minute: Option<u64>,
@@ -233,8 +242,7 @@ impl fmt::Display for BlockReason {
 pub struct Blocked {
     /// The reason.
     pub reason: BlockReason,
-    /// The end that the service named, on the service's clock. If that is more than 25 hours away, the
-    /// client asks again after 25 hours.
+    /// The end, on the service's clock: at most 25 hours away. Then the client asks again.
     #[serde(serialize_with = "unix_seconds")]
     pub until: SystemTime,
     /// The time until this end when this value was created. It does not depend on a correct clock.
@@ -269,8 +277,7 @@ pub enum WaitReason {
     /// The maximum number of requests is in flight
     /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
     Concurrency,
-    /// The rest is reserved for other members that share the key. Or the store is unreachable, and
-    /// unseen members may use the rest.
+    /// The rest belongs to other processes that share the key and wait, too.
     Members,
 }
 
@@ -324,10 +331,10 @@ pub struct RateLimits {
     pub unresolved: u32,
     /// The number of waiting calls.
     pub waiting: usize,
-    /// The number of 429s since this process first used the key.
+    /// The number of 429s that all who share these limits have got since they were last forgotten.
     pub throttled: u64,
     /// The time since the last response that described a quota, to this process or to another
-    /// member; `None` if there was none.
+    /// process that shares the limits; `None` if there was none.
     #[serde(serialize_with = "optional_seconds")]
     pub age: Option<Duration>,
     /// The store through which processes share the limits, if any.
@@ -340,18 +347,12 @@ pub struct RateLimits {
 pub struct SharedStatus {
     /// The location of the store.
     pub location: String,
-    /// The number of processes that use the key now, including this one; 0 before the first update.
+    /// The number of holders that use the key now: one for each process, or for each set of rate limit settings
+    /// within a process. 0 before the first answer of the store.
     pub members: u32,
-    /// Why the store cannot be used, if so. Unless [`is_waiting`](Self::is_waiting), the process
-    /// then continues alone. Its pace leaves room for other members, which it cannot see. It counts
-    /// them for 3 s after its start and for 1 s after each reset, and leaves some of the last
-    /// requests of each minute unused. If a process starts when the quota is used up, its first
-    /// request is refused. Twelve of these may get the key banned.
+    /// Why the store cannot be used, if so. The process then continues with what it knows. It assumes that
+    /// other processes use the key, so it has few requests in flight, and leaves some of each window unused.
     pub problem: Option<String>,
-    /// Whether the process sends nothing until the problem is over. This happens if 100 other
-    /// processes share the key, which is the maximum. The process continues when one of them has
-    /// ended.
-    pub is_waiting: bool,
 }
 
 fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -248,23 +248,36 @@ async fn a_call_waits_exactly_as_long_as_it_may_for_all_refusals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_for_other_calls_uses_up_nothing_of_max_wait() {
-    let server = Wire::of(vec![
-        Act::Later(secs(100), http(200, &[], "[]")),
-        answer(429, &[("Retry-After", "60")], ""),
-        no_pets(),
-    ]);
-    let client = builder(&server.base())
-        .max_in_flight(1)
-        .attempt_timeout(secs(200))
-        .build()
-        .unwrap();
-    let list = || client.pets().list().send();
-    let (first, second) = tokio::join!(list(), list());
-    first.unwrap();
-    let page = second.unwrap();
-    assert_eq!(page.meta().attempts(), 2);
-    assert!(page.meta().waited() >= secs(159), "100 s and 60 s");
+async fn a_wait_for_other_calls_counts_as_well() {
+    for (max_wait, attempts) in [(99, 0), (159, 1), (161, 2)] {
+        let server = Wire::of(vec![
+            Act::Later(secs(100), http(200, &[], "[]")),
+            answer(429, &[("Retry-After", "60")], ""),
+            no_pets(),
+        ]);
+        let client = builder(&server.base())
+            .max_in_flight(1)
+            .attempt_timeout(secs(200))
+            .max_wait(secs(max_wait))
+            .timeout(secs(600))
+            .build()
+            .unwrap();
+        let list = || client.pets().list().send();
+        let (first, second) = tokio::join!(list(), list());
+        first.unwrap();
+        match second {
+            Ok(page) => {
+                assert_eq!((page.meta().attempts(), attempts), (2, 2));
+                assert!(page.meta().waited() >= secs(159), "100 s and 60 s");
+            }
+            Err(error) => {
+                assert!(error.is_rate_limited(), "{error}");
+                assert_eq!(error.attempts(), attempts, "{max_wait} s: {error}");
+                assert!(error.waited() <= secs(max_wait + 1), "{error}");
+            }
+        }
+        assert_eq!(server.count(), 1 + attempts as usize);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use petstore_client::rate_limit::BlockReason;
 use petstore_client::{Client, ErrorKind, Method};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::kit::{answer, client, http, millis, no_pets, once, secs, serve};
+use crate::client::kit::{answer, builder, client, http, millis, no_pets, once, secs, serve};
 use crate::client::service::{get, impatient, patient, within};
 use crate::client::wire::{Act, Seen, Wire};
 
@@ -184,21 +184,66 @@ async fn a_call_behind_one_that_hangs_keeps_its_own_time_limit() {
     tokio::time::sleep(secs(1)).await;
     let start = Instant::now();
     let error = client.pets().list().timeout(secs(5)).await.unwrap_err();
-    assert!(error.is_timeout() && error.attempts() == 0, "{error}");
+    assert!(error.is_timeout(), "{error}");
     assert!(start.elapsed() < secs(6), "{:?}", start.elapsed());
     hanging.abort();
 }
 
+/// A service whose first response comes after this time.
+fn late(first: Duration) -> Wire {
+    Wire::of(vec![Act::Later(first, http(200, &[], "[]")), no_pets()])
+}
+
 #[tokio::test(start_paused = true)]
-async fn the_time_behind_own_requests_is_not_counted_against_max_wait() {
-    let (server, client) = serve(vec![
-        Act::Later(secs(20), http(200, &[], "[]")),
-        answer(429, &[("Retry-After", "5")], ""),
-        no_pets(),
-    ]);
-    let calls = [(); 2].map(|()| client.pets().list().max_wait(secs(10)).send());
-    for page in futures_util::future::join_all(calls).await {
-        page.unwrap();
+async fn max_wait_bounds_waits_for_own_requests_and_first_answers() {
+    for (most_in_flight, latency, max_wait) in [
+        (Some(1), secs(20), secs(10)),
+        (None, millis(900), millis(500)),
+    ] {
+        let server = late(latency);
+        let builder = builder(&server.base()).max_wait(max_wait);
+        let client = match most_in_flight {
+            Some(requests) => builder.max_in_flight(requests),
+            None => builder,
+        };
+        let client = client.build().unwrap();
+        let start = Instant::now();
+        let list = || client.pets().list().send();
+        let second = async {
+            let error = list().await.unwrap_err();
+            (error, start.elapsed())
+        };
+        let (first, (error, took)) = tokio::join!(list(), second);
+        first.unwrap();
+        assert!(error.is_rate_limited(), "{error}");
+        assert_eq!((error.blocked(), error.attempts()), (None, 0), "{error}");
+        assert_eq!(error.retry_after(), Some(secs(1)));
+        assert!(!error.may_have_been_processed());
+        assert!(
+            (max_wait..max_wait + millis(100)).contains(&took),
+            "{took:?}"
+        );
+        assert_eq!(server.count(), 1);
     }
-    assert_eq!(server.seen().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_not_wait_is_sent_now_or_not_at_all() {
+    let server = late(secs(20));
+    let client = impatient(&server.base()).max_in_flight(1).build().unwrap();
+    let first = tokio::spawn(get(&client));
+    sleep(millis(10)).await;
+    for _ in 0..3 {
+        let start = Instant::now();
+        let error = get(&client).await.unwrap_err();
+        assert!(
+            error.is_rate_limited() && error.blocked().is_none(),
+            "{error}"
+        );
+        assert_eq!(error.retry_after(), Some(secs(1)));
+        assert!(start.elapsed() < millis(5), "{:?}", start.elapsed());
+    }
+    first.await.unwrap().unwrap();
+    get(&client).await.unwrap();
+    assert_eq!(server.count(), 2);
 }

@@ -1,15 +1,12 @@
 //! Tests of rate limits over real sockets: blocks, quotas, shares, and processes that share a key.
 
-mod alone;
 mod blocks;
-mod folders;
 mod joining;
 mod networks;
 mod pace;
 mod processes;
 mod programs;
 mod quotas;
-mod room;
 mod shaping;
 mod shared;
 mod together;

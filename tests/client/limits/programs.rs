@@ -141,10 +141,10 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
-    for tasks in TASKS {
-        // The first response takes ten seconds.
+    for tasks in [16, 64, 256] {
+        // The first response takes ten seconds. A few more requests are sent meanwhile, as it may be lost.
         let server = Wire::start(|number| {
-            let wait = if number == 0 { SLACK } else { Duration::ZERO };
+            let wait = if number < 5 { SLACK } else { Duration::ZERO };
             Act::Later(wait, http(200, &[], "[]"))
         });
         let (client, recorded) = recorded(patient(&server.base()), |event| {
@@ -159,15 +159,12 @@ async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
         });
         let client = client.build().unwrap();
         let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
-        sleep(SLACK / 2).await;
+        sleep(secs(8)).await;
         let limits = client.rate_limits();
-        let (waiting, in_flight) = (limits.waiting, limits.in_flight);
-        let expected = (Some(WaitReason::Probe), tasks, 1);
-        assert_eq!(
-            (limits.wait_reason, waiting, in_flight),
-            expected,
-            "{limits:?}"
-        );
+        let in_flight = usize::try_from(limits.in_flight).unwrap();
+        assert_eq!(limits.wait_reason, Some(WaitReason::Probe), "{limits:?}");
+        assert!((1..=5).contains(&in_flight), "{limits:?}");
+        assert_eq!(limits.waiting, tasks + 1 - in_flight, "{limits:?}");
         assert!(
             !recorded.lock().unwrap().is_empty(),
             "{tasks} calls wait in silence"

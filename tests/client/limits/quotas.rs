@@ -111,10 +111,10 @@ async fn all_calls_fail_at_once_when_the_day_is_used_up() {
                 (Some(BlockReason::Quota(Quota::Day)), 0),
                 "{error}"
             );
-            let midnight = START.next_multiple_of(86_400);
+            let after_midnight = START.next_multiple_of(86_400) + 1;
             assert_eq!(
                 (error.may_have_been_processed(), error.retry_at()),
-                (false, Some(at(midnight)))
+                (false, Some(at(after_midnight)))
             );
             told += 1;
         }

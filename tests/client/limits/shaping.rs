@@ -30,21 +30,23 @@ async fn at_once(client: &Client, count: usize) -> Vec<f64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_programs_with_half_the_quota_each_use_it_all() {
+async fn two_programs_with_half_the_quota_each_use_almost_all() {
     let server = free().await;
     // The two clients use different host names, so that they do not share a limiter.
     let other = server.url().replace("127.0.0.1", "localhost");
     let one = patient(server.url()).quota_share(0.5).build().unwrap();
     let two = patient(&other).quota_share(0.5).build().unwrap();
     let (first, second) = tokio::join!(at_once(&one, 90), at_once(&two, 90));
-    for ends in [first, second] {
-        for (window, ends) in ends.chunks(30).enumerate() {
-            let begin = 60.0 * window as f64;
-            assert!(
-                ends.iter().all(|end| (begin..begin + 59.0).contains(end)),
-                "{ends:?}"
-            );
-        }
+    for minute in 0..3 {
+        let begin = 60.0 * f64::from(minute);
+        let count = |ends: &[f64]| {
+            let within = begin..begin + 60.0;
+            ends.iter().filter(|end| within.contains(end)).count()
+        };
+        let used = [count(&first), count(&second)];
+        // Each leaves a few requests to the other one, which it cannot see.
+        assert!(used.iter().all(|used| *used <= 30), "{minute}: {used:?}");
+        assert!(used.iter().sum::<usize>() >= 54, "{minute}: {used:?}");
     }
     assert_eq!(
         (one.rate_limits().throttled, two.rate_limits().throttled),

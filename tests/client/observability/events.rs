@@ -1,18 +1,12 @@
 //! Tests of events of waits and 429s, and of the snapshot of the limits.
 
-use std::borrow::Cow;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use petstore_client::events::{Attempt, Event, Finished};
-use petstore_client::rate_limit::{
-    BlockReason, Change, LimitStore, Quota, RateLimits, RecordKey, StoreError, StoreTime,
-    WaitReason,
-};
+use petstore_client::rate_limit::{BlockReason, FileStore, Quota, RateLimits, WaitReason};
 use petstore_client::{Client, NewPet};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use crate::client::kit::{answer, builder, http, millis, no_pets, once, recorded, secs};
 use crate::client::wire::{Act, Wire};
@@ -290,60 +284,31 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     assert!(recorded[4].contains("/v1/pets?limit=5"), "{}", recorded[4]);
 }
 
-/// A store that a test tells to apply changes, to fail, or to do nothing.
-struct Moody {
-    mood: AtomicU8,
-    record: Mutex<Vec<u8>>,
-    start: Instant,
-}
-
-impl LimitStore for Moody {
-    async fn update(&self, _: &RecordKey, mut change: Change<'_>) -> Result<(), StoreError> {
-        match self.mood.load(Ordering::Relaxed) {
-            0 => {
-                let mut record = self.record.lock().unwrap();
-                *record = change.apply(Some(&record), StoreTime::new(1, self.start.elapsed()));
-                Ok(())
-            }
-            1 => Err(StoreError::new("no power")),
-            _ => Ok(()),
-        }
-    }
-
-    async fn forget(&self, _: Option<&RecordKey>) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn location(&self) -> Cow<'_, str> {
-        "a moody store".into()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
     let server = Wire::start(|_| no_pets());
-    let (mood, record) = (AtomicU8::new(0), Mutex::default());
-    let store = Arc::new(Moody {
-        mood,
-        record,
-        start: Instant::now(),
-    });
-    let client = builder(&server.base()).shared_limits(Arc::clone(&store));
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("limits");
+    let client = builder(&server.base()).shared_limits(FileStore::new(&folder));
     let (client, recorded) = recorded(client, |event| match event {
-        Event::SharedStore(status) => Some(status.problem.clone()),
+        Event::SharedStore(status) => Some((status.location.clone(), status.problem.is_some())),
         _ => None,
     });
     let client = client.build().unwrap();
-    let problem = |text: &str| Some(text.to_owned());
-    for (mood, expected) in [
-        (0, vec![]),
-        (1, vec![problem("no power")]),
-        (0, vec![None]),
-        (2, vec![problem("the store did not apply the change")]),
-        (1, vec![]),
-        (0, vec![None]),
+    let location = folder.display().to_string();
+    for (is_usable, expected) in [
+        (true, vec![]),
+        (false, vec![(location.clone(), true)]),
+        (true, vec![(location.clone(), false)]),
+        (false, vec![(location.clone(), true)]),
+        (false, vec![]),
+        (true, vec![(location.clone(), false)]),
     ] {
-        store.mood.store(mood, Ordering::Relaxed);
+        let _ = std::fs::remove_dir_all(&folder);
+        let _ = std::fs::remove_file(&folder);
+        if !is_usable {
+            std::fs::write(&folder, "a file in the place of the folder").unwrap();
+        }
         for _ in 0..2 {
             client.synchronize_rate_limits().await;
             client.pets().list().await.unwrap();
@@ -351,7 +316,7 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
         assert_eq!(
             std::mem::take(&mut *recorded.lock().unwrap()),
             expected,
-            "{mood}"
+            "{is_usable}"
         );
     }
 }

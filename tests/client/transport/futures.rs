@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt as _};
 use petstore_client::auth::{BoxProvider, CachingProvider};
 use petstore_client::operations::{Call, CallFuture, ListPets, Pets, RawRequest, Store};
 use petstore_client::rate_limit::{
-    Blocked, BoxStore, FileStore, Plan, QuotaWindow, RateLimits, RecordKey, RedisStore, StoreError,
+    Blocked, FileStore, Plan, QuotaWindow, RateLimits, RedisStore, StoreError,
 };
 use petstore_client::retry::{Backoff, RetryBudget};
 use petstore_client::test_util::{ErrorBuilder, FakeService};
@@ -122,10 +122,8 @@ fn every_type_may_cross_threads_and_none_borrows() {
         Blocked,
         CachingProvider<ApiKey>,
         BoxProvider,
-        BoxStore,
         BoxTransport,
         StoreError,
-        RecordKey,
     )>();
     shared::<CallFuture<Pet>>();
     shared::<CallFuture<Page<Pet>>>();

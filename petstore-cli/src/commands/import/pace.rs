@@ -118,6 +118,11 @@ impl Pace {
         self.concurrency = self.max.min(self.concurrency + 1);
     }
 
+    /// Allows this number of rows in flight, until one succeeds.
+    pub(super) fn limit(&mut self, in_flight: usize) {
+        self.concurrency = self.concurrency.min(in_flight).max(1);
+    }
+
     pub(super) fn failed(&mut self, error: Error) {
         let now = Instant::now();
         self.failures += 1;
@@ -182,9 +187,9 @@ pub(super) fn is_hopeless(error: &Error) -> bool {
     let status = error.status().map_or(0, |status| status.as_u16());
     let is_kind = matches!(
         error.kind(),
-        ErrorKind::RateLimited | ErrorKind::Config | ErrorKind::InvalidRequest | ErrorKind::Tls
+        ErrorKind::Config | ErrorKind::InvalidRequest | ErrorKind::Tls
     );
-    is_kind || matches!(status, 401 | 403 | 404 | 405 | 410)
+    is_kind || error.blocked().is_some() || matches!(status, 401 | 403 | 404 | 405 | 410)
 }
 
 /// Describes a failure that may pass.
@@ -194,6 +199,10 @@ fn reason(error: &Error) -> PauseReason {
             let status = status.as_u16();
             (format!("the service fails ({status})"), status.to_string())
         }
+        None if error.is_rate_limited() => (
+            "other requests with this key are in flight".to_owned(),
+            "other requests".to_owned(),
+        ),
         None if error.is_connect() => (
             "cannot connect to the service".to_owned(),
             "no connection".to_owned(),

@@ -52,9 +52,8 @@ fn reason(status: u16, error: &Error) -> String {
 }
 
 /// Returns how many more rows may be sent. Rows wait here and not in the client: after a kill, a
-/// row that waits here is certainly unsent, and one that waits in the client would be unknown. Only
-/// for a share that other processes may use, rows wait in the client, because their number is what
-/// the client asks for.
+/// row that waits here is certainly unsent, and one that waits in the client would be unknown. Few
+/// rows wait in the client: their number is what it asks for if other processes share the key.
 fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
     let free = concurrency.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -301,8 +300,25 @@ impl<'a> Sender<'a> {
                 Record::Rows(state, rows)
             }
         };
-        self.pace.failed(error);
+        if self.has_waited_in_line(&error) {
+            self.pace.limit(self.in_flight.len());
+        } else {
+            self.pace.failed(error);
+        }
         record
+    }
+
+    /// Returns whether a row may go later: others were before it for as long as `--max-wait`. A
+    /// limit that lasts longer than that, or the requests of other processes, would hold up the
+    /// next row, too.
+    fn has_waited_in_line(&self, error: &Error) -> bool {
+        if !error.is_rate_limited() || error.status().is_some() {
+            return false;
+        }
+        match error.blocked() {
+            Some(blocked) => blocked.remaining <= self.context.settings().values().max_wait(),
+            None => !self.in_flight.is_empty(),
+        }
     }
 
     fn request(&self, row: usize) -> Request {

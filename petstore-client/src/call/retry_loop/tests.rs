@@ -1,7 +1,7 @@
 //! Tests of the retry loop with a scripted service.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -39,8 +39,8 @@ impl Sender for Script {
     async fn send(
         &mut self,
         credential: &Credential,
-        _: &Limiter,
-        permit: Permit<'_>,
+        _: &Arc<Limiter>,
+        permit: Permit,
         observer: &mut Observer<'_>,
     ) -> Result<StatusCode, Error> {
         let key = credential.authorization.to_str().unwrap();
@@ -121,16 +121,13 @@ impl Scene {
         let limits = CallLimits::new(&self.options);
         let base = "http://127.0.0.1/v1".parse().unwrap();
         // A limiter without quotas: every request is permitted unless a 429 blocks.
-        let policy = Policy {
-            rate_limiting: false,
-            ..Policy::default()
-        };
-        let limiters = ClientLimiters::new(base, None).isolated(None);
+        let mut policy = Policy::default();
+        policy.terms.is_limited = false;
+        let limiters = ClientLimiters::new(base, None, policy).isolated(None);
         let rules = Rules {
             request: &self.request,
             limits: &limits,
             retries: &retries,
-            policy,
         };
         let events = Events::default();
         let record = CallRecord::new("test".into(), self.request.idempotent);

@@ -38,7 +38,7 @@ impl ClientBuilder {
             (None, Some(wrap)) => Route::Wrapped(wrap(self.connection.build(&base)?)),
             (None, None) => Route::Builtin(self.connection.build(&base)?),
         };
-        let limiters = ClientLimiters::new(base.as_url().clone(), self.store);
+        let limiters = ClientLimiters::new(base.as_url().clone(), self.store, self.policy);
         #[cfg(feature = "test-util")]
         let limiters = if self.isolated {
             limiters.isolated(self.test_clock)
@@ -50,7 +50,6 @@ impl ClientBuilder {
             base,
             credentials,
             limiters,
-            policy: self.policy,
             headers,
             retries: Arc::new(Retries::new(self.backoff, self.classifier, self.budget)),
             events: self.events,
@@ -65,15 +64,14 @@ impl ClientBuilder {
         let fail = |setting, problem: &str| Err(Error::config(setting, problem));
         let Policy {
             max_in_flight,
-            quota_part,
-            plan,
-            ..
+            terms,
         } = self.policy;
+        let (share, plan) = (terms.share, terms.plan);
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
         }
-        if !(quota_part > 0.0 && quota_part <= 1.0) {
-            let problem = format!("it is {quota_part}, and must be above 0 and at most 1");
+        if !(share > 0.0 && share <= 1.0) {
+            let problem = format!("it is {share}, and must be above 0 and at most 1");
             return fail("quota share", &problem);
         }
         if max_in_flight.is_some_and(|limit| limit.most() == 0) {

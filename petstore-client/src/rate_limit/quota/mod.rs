@@ -1,17 +1,14 @@
-//! The quotas of one key, as one process knows them: pure rules without a clock, a lock or a socket.
-//! Read `reading`, `window`, `refusals`, `ledger`, `policy`, `decision` and `local` in this order.
+//! What is known of a key's quotas, and how many requests may be sent. These rules are pure: they use no
+//! clock, lock or socket. Read `reading`, `window`, `ledger` and `ledger/grant` in this order.
 
 pub(crate) mod clock;
-pub(crate) mod others;
-pub(crate) mod outstanding;
-pub(crate) mod plan;
-pub(crate) mod policy;
+pub(crate) mod holder;
+pub(crate) mod lost;
 pub(crate) mod reading;
-pub(crate) mod refusals;
+pub(crate) mod time;
 pub(crate) mod window;
 
 pub(crate) mod ledger;
 
-pub(crate) mod decision;
-
-pub(crate) mod local;
+pub(crate) use self::ledger::Ledger;
+pub(crate) use self::ledger::grant::{Answer, Pause, Report};

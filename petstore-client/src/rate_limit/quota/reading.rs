@@ -1,122 +1,74 @@
-//! What a response, or a lost request, says about limits.
+//! What a response says about limits, and how a request ended.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::clock::{LocalTime, ServiceTime};
+use super::time::{DAY, MINUTE, SECOND, ServiceTime, duration, micros};
 use crate::http::headers;
-use crate::rate_limit::view::{BlockReason, Quota, QuotaWindow};
+use crate::rate_limit::view::{BlockReason, Blocked, Quota, QuotaWindow};
 
 /// A later reset is implausible: quotas are per minute and day, or at most per month.
-const MAX_WINDOW: Duration = Duration::from_secs(32 * 24 * 3600);
+const MAX_WINDOW: i64 = 32 * DAY;
+/// The longest wait that is believed: a day's quota and an hour of slack. Then a probe is sent.
+pub(crate) const MAX_BLOCK: i64 = DAY + 60 * MINUTE;
 
 /// The quota that a response describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reading {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
     pub(crate) reset: ServiceTime,
 }
 
+/// The parts of a response's head that matter for limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ResponseHead {
+    pub(crate) status: u16,
+    /// The time on the service's clock, if the response says so.
+    pub(crate) date: Option<ServiceTime>,
+    /// The time on this machine's wall clock.
+    pub(crate) wall: ServiceTime,
+    pub(crate) reading: Option<Reading>,
+    /// The wait that a 429 asks for, in microseconds.
+    pub(crate) retry_after: Option<i64>,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// How long before the report the request was sent, in microseconds.
+    pub(crate) sent_ago: i64,
+    /// How long before the report it ended.
+    pub(crate) ended_ago: i64,
+    pub(crate) is_probe: bool,
+    /// `None` if no response came. The service may have counted the request.
+    pub(crate) head: Option<ResponseHead>,
+}
+
 impl Reading {
-    /// Reads the quota that a response describes, if its reset is plausible.
     fn read(headers: &HeaderMap, service_now: SystemTime) -> Option<Self> {
         let window = QuotaWindow::read_at(headers, service_now)?;
-        let left = window.reset.duration_since(service_now).unwrap_or_default();
-        if left > MAX_WINDOW {
-            return None;
-        }
-        Some(Self {
+        let reset = ServiceTime::from(window.reset);
+        let is_plausible = reset.after(service_now.into()) <= MAX_WINDOW;
+        is_plausible.then_some(Self {
             limit: window.limit,
             remaining: window.remaining,
-            reset: window.reset.into(),
+            reset,
         })
-    }
-
-    /// Returns the reading, with its reset no later than `latest`.
-    pub(crate) fn with_reset_by(self, latest: ServiceTime) -> Self {
-        Self {
-            reset: self.reset.min(latest),
-            ..self
-        }
     }
 
     /// Returns which quota it is, by the time to its reset.
     pub(crate) fn quota(&self, service_now: ServiceTime) -> Quota {
-        Quota::by_reset(self.reset.since(service_now), self.reset.system())
+        Quota::by_reset(duration(self.reset.after(service_now)), self.reset.system())
     }
-}
-
-/// The circumstances of a reading: when its response came, and which own requests it may include.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer {
-    /// When the request was sent, and when its response came.
-    pub(crate) sent: LocalTime,
-    pub(crate) received: LocalTime,
-    /// The earliest time that the service's clock may have shown when the response came.
-    pub(crate) service_now: ServiceTime,
-    /// How many own requests were answered and use the quota: none if it was a 429.
-    pub(crate) counted: u32,
-    /// How many other own requests are outstanding.
-    pub(crate) outstanding: u64,
-}
-
-/// A block, after a 429 or by a used-up quota: no request may be sent before an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Block {
-    pub(crate) until: LocalTime,
-    /// The end that the service named, which may differ from `until`.
-    pub(crate) named: ServiceTime,
-    pub(crate) reason: BlockReason,
-}
-
-impl Block {
-    /// Returns the block on a clock that is `by` microseconds ahead.
-    pub(crate) fn moved(self, by: i64) -> Self {
-        Self {
-            until: self.until.moved(by),
-            ..self
-        }
-    }
-}
-
-/// The parts of a response's head that matter for limits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResponseHead {
-    pub(crate) status: u16,
-    pub(crate) date: Option<ServiceTime>,
-    pub(crate) reading: Option<Reading>,
-    /// The wait that a 429 asks for.
-    pub(crate) retry_after: Option<Duration>,
-}
-
-/// The outcome of a sent request, or of several with the same kind of response.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestOutcome {
-    /// When the last of these requests was sent, and when it ended.
-    sent: LocalTime,
-    ended: LocalTime,
-    is_probe: bool,
-    /// The number of reservations that end with it; 0 if its lease had already ended.
-    requests: u32,
-    /// `None` if no response came.
-    head: Option<ResponseHead>,
 }
 
 impl ResponseHead {
-    /// Returns whether the service has certainly looked up the request's key. Before that, it may
-    /// answer 401, 408, 414, 431 or 5xx, with the quota of requests without a key.
-    pub(crate) fn is_after_lookup(&self) -> bool {
-        self.status < 500 && !matches!(self.status, 401 | 408 | 414 | 431)
-    }
-
-    /// Reads a response's head. `believed` is the estimated time of the service, for a response
-    /// without `Date`.
-    pub(crate) fn read(status: StatusCode, headers: &HeaderMap, believed: ServiceTime) -> Self {
+    pub(crate) fn read(status: StatusCode, headers: &HeaderMap, wall: SystemTime) -> Self {
         let date = headers::date(headers);
-        let service_now = date.unwrap_or_else(|| believed.system());
+        let service_now = date.unwrap_or(wall);
         let retry_after = match status {
             StatusCode::TOO_MANY_REQUESTS => headers::retry_after(headers, service_now),
             _ => None,
@@ -124,105 +76,78 @@ impl ResponseHead {
         Self {
             status: status.as_u16(),
             date: date.map(ServiceTime::from),
+            wall: wall.into(),
             reading: Reading::read(headers, service_now),
-            retry_after,
-        }
-    }
-}
-
-impl RequestOutcome {
-    /// Creates the outcome of a request that ended without a usable response.
-    pub(crate) fn lost(sent: LocalTime, ended: LocalTime, is_probe: bool) -> Self {
-        Self {
-            sent,
-            ended,
-            is_probe,
-            requests: 1,
-            head: None,
+            retry_after: retry_after.map(micros),
         }
     }
 
-    /// Creates the outcome of an answered request. `requests` is 0 if its lease had already ended.
-    pub(crate) fn answered(
-        sent: LocalTime,
-        ended: LocalTime,
-        is_probe: bool,
-        requests: u32,
-        head: ResponseHead,
-    ) -> Self {
-        Self {
-            sent,
-            ended,
-            is_probe,
-            requests,
-            head: Some(head),
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.status == 429
+    }
+
+    /// Returns whether the service has certainly looked up the request's key. Before that, it may answer
+    /// with the quota of requests without a key.
+    pub(crate) fn is_after_lookup(&self) -> bool {
+        self.status < 500 && !matches!(self.status, 401 | 408 | 414 | 431)
+    }
+
+    /// Returns how long a 429 blocks the key, and why. `used_up` is the used-up quota that it describes, if any.
+    pub(crate) fn block(
+        &self,
+        used_up: Option<Reading>,
+        service_now: ServiceTime,
+    ) -> (i64, BlockReason) {
+        /// The block of a 429 without `Retry-After` that describes no used-up quota.
+        const DEFAULT: i64 = MINUTE;
+        /// How much the wait may differ from the time to the reset, because services round both.
+        const ROUNDING: u64 = 2 * SECOND.unsigned_abs();
+
+        let to_reset = used_up.map(|reading| reading.reset.after(service_now));
+        let asked = self.retry_after.or(to_reset).unwrap_or(DEFAULT);
+        // The wait is for this quota only if it ends with the reset.
+        let reason = match (used_up, to_reset) {
+            (Some(reading), Some(to_reset)) if to_reset.abs_diff(asked) <= ROUNDING => {
+                BlockReason::Quota(reading.quota(service_now))
+            }
+            _ => BlockReason::Unknown,
+        };
+        (asked.clamp(SECOND, MAX_BLOCK), reason)
+    }
+
+    /// Returns the block that a 429 begins, for its caller.
+    pub(crate) fn blocked(&self) -> Option<Blocked> {
+        if !self.is_refusal() {
+            return None;
         }
-    }
-
-    pub(crate) fn sent(&self) -> LocalTime {
-        self.sent
-    }
-
-    pub(crate) fn ended(&self) -> LocalTime {
-        self.ended
-    }
-
-    pub(crate) fn is_probe(&self) -> bool {
-        self.is_probe
-    }
-
-    pub(crate) fn requests(&self) -> u32 {
-        self.requests
-    }
-
-    pub(crate) fn head(&self) -> Option<&ResponseHead> {
-        self.head.as_ref()
-    }
-
-    /// Returns the quota that the response described.
-    pub(crate) fn reading(&self) -> Option<Reading> {
-        self.head?.reading
-    }
-
-    /// Returns the outcome on a clock that is `by` microseconds ahead.
-    pub(crate) fn moved(&self, by: i64) -> Self {
-        Self {
-            sent: self.sent.moved(by),
-            ended: self.ended.moved(by),
-            ..*self
-        }
-    }
-}
-
-#[cfg(test)]
-impl Answer {
-    /// Creates the answer to the only request, which was sent and answered at once.
-    pub(crate) const fn at(at: LocalTime, service_now: ServiceTime) -> Self {
-        Self {
-            sent: at,
-            received: at,
-            service_now,
-            counted: 1,
-            outstanding: 0,
-        }
+        let service_now = self.date.unwrap_or(self.wall);
+        let used_up = self.reading.filter(|reading| reading.remaining == 0);
+        let (length, reason) = self.block(used_up, service_now);
+        Some(Blocked {
+            reason,
+            until: service_now.plus(length).system(),
+            remaining: duration(length),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn a_reset_that_is_more_than_a_month_off_is_no_figure() {
+    fn a_reset_that_is_more_than_a_month_off_is_no_reading() {
         let month = 32 * 24 * 3_600;
-        for (reset, is_figure) in [(month, true), (month + 1, false)] {
+        for (reset, is_reading) in [(month, true), (month + 1, false)] {
             let mut headers = HeaderMap::new();
             headers.insert("x-ratelimit-limit", 60.into());
             headers.insert("x-ratelimit-remaining", 59.into());
             headers.insert("x-ratelimit-reset", (1_800_000_000 + reset).into());
-            let now = ServiceTime(1_800_000_000_000_000);
-            let head = ResponseHead::read(StatusCode::OK, &headers, now);
-            assert_eq!(head.reading.is_some(), is_figure, "{reset}");
+            let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+            let head = ResponseHead::read(StatusCode::OK, &headers, wall);
+            assert_eq!(head.reading.is_some(), is_reading, "{reset}");
         }
     }
 }

@@ -1,93 +1,214 @@
 //! One window of a quota, as the service counts it.
 
-use std::cmp::Ordering;
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
-use super::clock::{LocalTime, SECOND, ServiceTime};
-use super::others::ASSUMED_SHARE;
-use super::outstanding::MAX_COUNT;
-use super::reading::{Answer, Reading};
+use super::reading::Reading;
+use super::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::view::Quota;
 
 /// Resets this close together belong to the same window, because servers round them.
 const SAME_WINDOW: i64 = 2 * SECOND;
 /// If the reset moves by less than this, the window is a sliding one.
-const MIN_FIXED_WINDOW: Duration = Duration::from_secs(50);
-/// The own share needs this many requests. An earlier value counts like this many requests.
-const MIN_SAMPLE: u64 = 8;
+const MIN_FIXED_WINDOW: i64 = 50 * SECOND;
+const MAX_SHARERS: usize = 64;
 
-/// One window of a quota: what its readings show, and how many requests are own ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Window {
     quota: Quota,
     limit: u64,
-    /// The lowest reading seen. Within a window, the service's reading only falls.
+    /// The lowest reading. Within a window, the service's figure only falls.
     remaining: u64,
     reset: ServiceTime,
     /// The reset when the window was opened. In a sliding window, the reset moves.
     anchor: ServiceTime,
-    opened_at: LocalTime,
-    /// What the first reading would have shown if, of the own requests, only the one that it
-    /// answered had been counted.
-    opened_with: u64,
-    /// Own requests that were answered or settled in this window, without the one that opened it.
+    opened_at: LedgerTime,
+    /// How many requests were left before the first own one.
+    start: u64,
+    /// The own requests that the service has counted in this window.
     own: u64,
-    /// Requests of other clients in this window, before its first reading came.
-    others_before: u64,
-    /// The own share that was known when the window was opened.
-    prior: Option<f64>,
+    /// Whether only the configured plan says that there is such a quota.
+    is_planned: bool,
+    /// Of a planned window: the own requests at its very end, which may count in the next one.
+    late: u64,
+    /// What holders that may only use a share have used of it.
+    uses: Vec<Use>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Use {
+    holder: u64,
+    requests: u64,
+}
+
+/// When a response came, and what it may include.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Receipt {
+    /// When the request was sent, and when its response came.
+    pub(crate) sent: LedgerTime,
+    pub(crate) at: LedgerTime,
+    /// The earliest time that the service's clock may have shown then.
+    pub(crate) service_now: ServiceTime,
+    /// How many requests the service has counted: none if it refused this one.
+    pub(crate) counted: u64,
+    /// The holder that sent it, if it may only use a share of each window.
+    pub(crate) sharer: Option<u64>,
+}
+
+/// What a reading has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The reading was of an earlier window.
+    Nothing,
+    Lowered,
+    /// The window slides.
+    Moved,
+    Opened,
 }
 
 impl Window {
-    /// Opens the first window of a quota. `share` is the own share so far. If more of the quota is used
-    /// than own requests explain, other clients may use the key.
-    pub(crate) fn open(reading: Reading, answer: &Answer, share: Option<f64>) -> Self {
-        let answered = u64::from(answer.counted.max(1));
-        let is_explained = reading.limit - reading.remaining <= answered + answer.outstanding;
-        Self {
-            quota: reading.quota(answer.service_now),
+    /// Opens a window of a quota that was not known. What is used of it besides this response's request counts as
+    /// used by others.
+    pub(crate) fn open(reading: &Reading, receipt: &Receipt) -> Self {
+        let mut window = Self {
+            quota: reading.quota(receipt.service_now),
             limit: reading.limit,
             remaining: reading.remaining,
             reset: reading.reset,
             anchor: reading.reset,
-            opened_at: answer.received,
-            opened_with: reading.remaining.saturating_add(answered - 1),
-            own: answered - 1,
-            others_before: 0,
-            prior: share.or((!is_explained).then_some(ASSUMED_SHARE)),
+            opened_at: receipt.at,
+            start: reading.limit,
+            own: 0,
+            is_planned: false,
+            late: 0,
+            uses: Vec::new(),
+        };
+        window.count_answered(receipt);
+        window
+    }
+
+    /// Opens a window of a planned quota, which may include late requests of the one before.
+    pub(crate) fn planned(
+        quota: Quota,
+        limit: u64,
+        reset: ServiceTime,
+        at: LedgerTime,
+        late: u64,
+    ) -> Self {
+        let remaining = limit.saturating_sub(late);
+        Self {
+            quota,
+            limit,
+            remaining,
+            reset,
+            anchor: reset,
+            opened_at: at,
+            start: remaining,
+            own: 0,
+            is_planned: true,
+            late: 0,
+            uses: Vec::new(),
         }
     }
 
-    /// Opens the next window. Other clients have used what own requests do not explain.
-    fn reopen(&self, reading: Reading, answer: &Answer, share: Option<f64>) -> Self {
-        let explained = u64::from(answer.counted.max(1)) + answer.outstanding;
-        let used = reading.limit - reading.remaining;
-        // In a sliding window, earlier own requests may still count.
-        let slides = reading.reset.since(self.anchor) < MIN_FIXED_WINDOW;
-        let others_before = if slides {
-            0
-        } else {
-            used.saturating_sub(explained)
-        };
-        Self {
-            quota: self.quota,
-            others_before,
-            prior: share,
-            ..Self::open(reading, answer, share)
+    /// Returns whether a reading is of this quota. The limit alone is not enough: 1,000 is a day's quota in
+    /// one plan and a minute's in another.
+    pub(crate) fn describes(&self, reading: &Reading, service_now: ServiceTime) -> bool {
+        let is_same_quota = self.is_minute() == (reading.quota(service_now) == Quota::Minute);
+        let is_same_window = reading.reset.after(self.anchor).saturating_abs() <= SAME_WINDOW;
+        self.limit == reading.limit && !self.is_planned && (is_same_quota || is_same_window)
+    }
+
+    /// Records a reading of this quota. Responses may be late, so one of this window only lowers what is
+    /// known.
+    pub(crate) fn record(&mut self, reading: &Reading, receipt: &Receipt) -> Change {
+        let ahead = reading.reset.after(self.anchor);
+        if ahead.saturating_abs() <= SAME_WINDOW {
+            self.remaining = self.remaining.min(reading.remaining);
+            self.reset = self.reset.max(reading.reset);
+            self.count_answered(receipt);
+            return Change::Lowered;
         }
+        // If the request was sent after this window was opened, the service's clock was set back.
+        if ahead < 0 && receipt.sent <= self.opened_at && receipt.service_now < self.reset {
+            return Change::Nothing;
+        }
+        let next = Self::open(reading, receipt);
+        // Near its reset, a day's quota looks like a minute's.
+        let quota = self.quota.longer(next.quota);
+        let uses = std::mem::take(&mut self.uses);
+        *self = Self { quota, ..next };
+        if ahead < MIN_FIXED_WINDOW {
+            self.ignore_others(0);
+            self.uses = uses;
+            return Change::Moved;
+        }
+        Change::Opened
+    }
+
+    /// Counts an answered request whose response does not describe this quota.
+    pub(crate) fn record_undescribed(&mut self, receipt: &Receipt) {
+        self.remaining = self.remaining.saturating_sub(receipt.counted);
+        self.count_answered(receipt);
+        if self.is_planned && self.reset.after(receipt.service_now) <= SECOND {
+            self.late = self.late.saturating_add(receipt.counted);
+        }
+    }
+
+    /// Counts lost requests. `is_described` says whether the reading includes them already.
+    pub(crate) fn count_lost(&mut self, requests: u64, is_described: bool) {
+        self.own = self.own.saturating_add(requests);
+        if !is_described {
+            self.remaining = self.remaining.saturating_sub(requests);
+        }
+    }
+
+    fn count_answered(&mut self, receipt: &Receipt) {
+        self.own = self.own.saturating_add(receipt.counted);
+        let Some(sharer) = receipt.sharer else {
+            return;
+        };
+        match self.uses.iter_mut().find(|used| used.holder == sharer) {
+            Some(used) => used.requests = used.requests.saturating_add(receipt.counted),
+            None => {
+                self.uses.truncate(MAX_SHARERS - 1);
+                self.uses.push(Use {
+                    holder: sharer,
+                    requests: receipt.counted,
+                });
+            }
+        }
+    }
+
+    /// Returns how many requests a holder has used.
+    pub(crate) fn used_by(&self, sharer: u64) -> u64 {
+        let used = self.uses.iter().find(|used| used.holder == sharer);
+        used.map_or(0, |used| used.requests)
+    }
+
+    /// Returns how many requests of others the service has certainly counted in this window, if these many of
+    /// our own are outstanding.
+    pub(crate) fn by_others(&self, outstanding: u64) -> u64 {
+        let used = self.start.saturating_sub(self.remaining);
+        used.saturating_sub(self.own.saturating_add(outstanding))
+    }
+
+    /// Begins anew to look for requests of others, if these many of our own are outstanding.
+    pub(crate) fn ignore_others(&mut self, outstanding: u64) {
+        self.start = self.start.saturating_sub(self.by_others(outstanding));
     }
 
     pub(crate) fn quota(&self) -> Quota {
         self.quota
     }
 
+    pub(crate) fn is_minute(&self) -> bool {
+        self.quota == Quota::Minute
+    }
+
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Returns the lowest reading of `remaining`.
     pub(crate) fn remaining(&self) -> u64 {
         self.remaining
     }
@@ -96,294 +217,24 @@ impl Window {
         self.reset
     }
 
-    pub(crate) fn opened_at(&self) -> LocalTime {
-        self.opened_at
-    }
-
-    /// Returns whether a member can have written these values. A store may return anything.
-    pub(crate) fn is_plausible(&self) -> bool {
-        self.own < MAX_COUNT && self.remaining <= self.limit
-    }
-
-    /// Returns whether a reading describes this quota. The limit alone is not enough: 1,000 is a
-    /// day's quota in one plan and a minute's in another.
-    pub(crate) fn describes(&self, reading: &Reading, service_now: ServiceTime) -> bool {
-        let quota = reading.quota(service_now);
-        // In its last hour, a day's quota may look like an hour's.
-        let is_minute = |quota| quota == Quota::Minute;
-        self.limit == reading.limit
-            && (is_minute(self.quota) == is_minute(quota)
-                || self.compare(reading) == Ordering::Equal)
-    }
-
-    /// Returns whether a reading's window comes before this one, after it, or is this one.
-    pub(crate) fn compare(&self, reading: &Reading) -> Ordering {
-        match reading.reset.0.saturating_sub(self.anchor.0) {
-            ahead if ahead > SAME_WINDOW => Ordering::Greater,
-            ahead if ahead < -SAME_WINDOW => Ordering::Less,
-            _ => Ordering::Equal,
-        }
-    }
-
-    /// Records a reading of this quota: of this window, or of the next one, which it opens. Returns
-    /// whether it has opened the next one. `share` is the own share so far, and `has_passed` says
-    /// whether the reset is over.
-    pub(crate) fn record(
-        &mut self,
-        reading: &Reading,
-        answer: &Answer,
-        share: Option<f64>,
-        has_passed: bool,
-    ) -> bool {
-        match self.compare(reading) {
-            Ordering::Equal => {
-                self.lower(reading);
-                self.count_own(answer.counted);
-                false
-            }
-            // A late response from an earlier window. If its request was sent after this window was
-            // opened, the service's clock was set back instead.
-            Ordering::Less if !has_passed && answer.sent <= self.opened_at => false,
-            Ordering::Less | Ordering::Greater => {
-                *self = self.reopen(*reading, answer, share);
-                true
-            }
-        }
-    }
-
-    /// Records a reading of this window. The response may be late, so a reading only lowers what is
-    /// known.
-    fn lower(&mut self, reading: &Reading) {
-        self.reset = self.reset.max(reading.reset);
-        self.remaining = self.remaining.min(reading.remaining);
-    }
-
-    /// Takes over what another copy of the same window knows.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let apart = self.anchor.0.abs_diff(other.anchor.0);
-        if self.quota != other.quota
-            || self.limit != other.limit
-            || apart > SAME_WINDOW.unsigned_abs()
-        {
-            return;
-        }
-        self.remaining = self.remaining.min(other.remaining);
-        self.own = self.own.max(other.own);
-    }
-
-    /// Records own requests that the service counted, or may have counted.
-    pub(crate) fn count_own(&mut self, requests: u32) {
-        self.own += u64::from(requests);
-    }
-
-    /// Records own requests that count here too, although their responses describe another quota.
-    pub(crate) fn count_unreported(&mut self, requests: u32) {
-        self.remaining = self.remaining.saturating_sub(requests.into());
-        self.count_own(requests);
-    }
-
-    /// Returns the part of a minute's window that is left, 0 to 1.
-    pub(crate) fn part_left(&self, service_now: ServiceTime) -> f64 {
-        (self.reset.since(service_now).as_secs_f64() / 60.0).min(1.0)
-    }
-
-    /// Returns the number of own requests that were answered or settled in this window, without the one that opened it.
     pub(crate) fn own(&self) -> u64 {
         self.own
     }
 
-    /// Returns the least number of requests that other clients have sent in this window.
-    pub(crate) fn others(&self, outstanding: u64) -> u64 {
-        let used = self.opened_with.saturating_sub(self.remaining);
-        let others = used.saturating_sub(self.own + outstanding);
-        self.others_before.saturating_add(others)
+    pub(crate) fn is_planned(&self) -> bool {
+        self.is_planned
     }
 
-    /// Returns how many more requests may be sent by a client that may send `allowed` in a window.
-    pub(crate) fn left_of_part(&self, allowed: u64, outstanding: u64) -> u64 {
-        allowed.saturating_sub(self.own + 1 + outstanding)
+    pub(crate) fn opened_at(&self) -> LedgerTime {
+        self.opened_at
     }
 
-    /// Returns the own share: the part of the requests in this window that are own ones. It is known
-    /// after a few requests. Outstanding requests count as own.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a ratio of requests in one window"
-    )]
-    pub(crate) fn own_share(&self, outstanding: u64) -> Option<f64> {
-        let (own, others) = (self.own + 1, self.others(outstanding));
-        let (own, all) = (own as f64, own as f64 + others as f64);
-        match self.prior {
-            // Few requests say little, so the share from before counts as well.
-            Some(prior) => Some((own + prior * MIN_SAMPLE as f64) / (all + MIN_SAMPLE as f64)),
-            None => (all >= MIN_SAMPLE as f64).then(|| own / all),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FIRST: Answer = Answer::at(LocalTime(0), ServiceTime(0));
-
-    #[test]
-    fn figures_between_extremes_overflow_nothing() {
-        let reading = |remaining| Reading {
-            limit: u64::MAX,
-            remaining,
-            reset: ServiceTime(60 * SECOND),
-        };
-        let share = |window: &Window| window.own_share(0).is_none_or(|s| (0.0..=1.0).contains(&s));
-        let mut window = Window::open(reading(u64::MAX), &FIRST, None);
-        window.lower(&reading(0));
-        assert!(share(&window));
-        let later = Reading {
-            reset: ServiceTime(120 * SECOND),
-            ..reading(0)
-        };
-        let mut window = window.reopen(later, &FIRST, None);
-        window.lower(&Reading {
-            remaining: u64::MAX,
-            ..later
-        });
-        assert!(share(&window));
+    /// Returns how many requests may count in the window that begins at this reset.
+    pub(crate) fn late(&self) -> u64 {
+        self.late
     }
 
-    const HUNDRED: Reading = Reading {
-        limit: 100,
-        remaining: 100,
-        reset: ServiceTime(60 * SECOND),
-    };
-
-    /// Opens a window of 100 requests, of which `used` are used.
-    fn open(used: u64, counted: u32, share: Option<f64>) -> Window {
-        let reading = Reading {
-            remaining: 100 - used,
-            ..HUNDRED
-        };
-        Window::open(reading, &Answer { counted, ..FIRST }, share)
-    }
-
-    /// Opens a window while other requests are outstanding.
-    fn open_beside(used: u64, outstanding: u64) -> Window {
-        let reading = Reading {
-            remaining: 100 - used,
-            ..HUNDRED
-        };
-        let answer = Answer {
-            outstanding,
-            ..FIRST
-        };
-        Window::open(reading, &answer, None)
-    }
-
-    /// Opens a window, and then the next one, whose reset is `later` microseconds after the first.
-    fn reopen(used: u64, counted: u32, share: Option<f64>, later: i64) -> Window {
-        let reset = ServiceTime(HUNDRED.reset.0 + later);
-        let reading = Reading {
-            remaining: 100 - used,
-            reset,
-            ..HUNDRED
-        };
-        let answer = Answer {
-            counted,
-            outstanding: 2,
-            ..FIRST
-        };
-        open(0, 1, None).reopen(reading, &answer, share)
-    }
-
-    #[test]
-    fn what_the_figures_miss_was_used_by_other_clients() {
-        let mut alone = open(1, 1, None);
-        alone.lower(&Reading {
-            remaining: 93,
-            ..HUNDRED
-        });
-        alone.count_own(6);
-        assert_eq!(alone.own_share(0), None, "seven requests tell too little");
-        assert_eq!(alone.left_of_part(20, 2), 20 - (7 + 2));
-        alone.count_unreported(1);
-        let fixed = MIN_FIXED_WINDOW.as_secs().cast_signed() * SECOND;
-        let cases = [
-            (alone, Some(1.0)),
-            (open_beside(3, 2), None),
-            (open(10, 1, None), Some((1.0 + 2.0) / (1.0 + 8.0))),
-            (open(3, 3, Some(0.5)), Some((3.0 + 4.0) / (3.0 + 8.0))),
-            (
-                reopen(10, 3, Some(0.5), fixed),
-                Some((3.0 + 4.0) / (8.0 + 8.0)),
-            ),
-            (
-                reopen(10, 1, Some(0.5), fixed),
-                Some((1.0 + 4.0) / (8.0 + 8.0)),
-            ),
-            (
-                reopen(10, 1, Some(0.5), fixed - 1),
-                Some((1.0 + 4.0) / (1.0 + 8.0)),
-            ),
-        ];
-        for (window, share) in cases {
-            assert_eq!(window.own_share(0), share, "{window:?}");
-        }
-    }
-
-    #[test]
-    fn a_merge_takes_the_lowest_reading_and_the_most_own_requests() {
-        let known = open(12, 5, None);
-        let merged = |other: Window| {
-            let mut window = open(10, 7, None);
-            window.merge(&other);
-            (window.remaining, window.own)
-        };
-        assert_eq!(merged(known.clone()), (88, 6));
-        assert_eq!(merged(open(8, 9, None)), (90, 8));
-        let at = |by| Window {
-            anchor: ServiceTime(known.anchor.0 + by),
-            ..known.clone()
-        };
-        assert_eq!(merged(at(2 * SECOND)), (88, 6));
-        assert_eq!(merged(at(-2 * SECOND)), (88, 6));
-        assert_eq!(merged(at(2 * SECOND + 1)), (90, 6), "a later window");
-        assert_eq!(merged(at(-2 * SECOND - 1)), (90, 6), "an earlier window");
-        let (limit, quota) = (99, Quota::Day);
-        let of_limit = Window {
-            limit,
-            ..known.clone()
-        };
-        assert_eq!(merged(of_limit), (90, 6), "another limit");
-        let of_day = Window { quota, ..known };
-        assert_eq!(merged(of_day), (90, 6), "another quota");
-    }
-
-    #[test]
-    fn resets_two_seconds_apart_are_of_one_window() {
-        let mut window = open(1, 1, None);
-        let reading = |by| Reading {
-            reset: ServiceTime(60 * SECOND + by),
-            ..HUNDRED
-        };
-        for (by, expected) in [
-            (2 * SECOND, Ordering::Equal),
-            (2 * SECOND + 1, Ordering::Greater),
-            (-2 * SECOND, Ordering::Equal),
-            (-2 * SECOND - 1, Ordering::Less),
-        ] {
-            assert_eq!(window.compare(&reading(by)), expected, "{by}");
-        }
-        window.lower(&reading(SECOND));
-        window.lower(&reading(-SECOND));
-        assert_eq!(
-            (window.reset, window.remaining),
-            (ServiceTime(61 * SECOND), 99)
-        );
-        for (seconds, left) in [(0, 1.0), (31, 0.5), (61, 0.0)] {
-            assert_eq!(
-                window.part_left(ServiceTime(seconds * SECOND)),
-                left,
-                "{seconds}"
-            );
-        }
+    pub(crate) fn is_plausible(&self) -> bool {
+        self.remaining <= self.limit && self.limit > 0 && self.uses.len() <= MAX_SHARERS
     }
 }

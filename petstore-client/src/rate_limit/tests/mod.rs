@@ -1,13 +1,15 @@
-//! Tests of the limiter.
+//! Tests of the rate limiter.
 
-mod bounds;
-#[cfg(feature = "file-store")]
-mod file;
-mod grants;
-mod members;
+mod clocks;
+mod cost;
+mod hostile_headers;
+mod in_flight;
 #[cfg(shuttle)]
 mod model;
-pub(super) mod rules;
-mod updates;
+mod order;
+mod rules;
+mod sharing;
+mod stored;
+mod story;
 mod view;
-pub(super) mod waiting;
+pub(crate) mod waiting;

@@ -1,9 +1,7 @@
-//! Tests of the limiter under a model checker. Calls run in many orders (depth first up to a limit
-//! for two calls, randomly and by priority for more), and are dropped at several points. A lost
-//! wake-up appears as a deadlock, and a lost permit as a count that is not zero at rest.
+//! The queue and the exchanges under a model checker: calls run in many orders, and are dropped at several
+//! points. A lost wake-up appears as a deadlock, and a lost permit as a count that is not zero at rest.
 //!
-//! The checker has no clock, so `waiting` tests timers. Shared files are tested elsewhere, because
-//! no other task can hold them while one runs.
+//! The checker has no clock, so `waiting` tests timers.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p petstore-client --lib rate_limit::tests::model`
 
@@ -11,57 +9,29 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
-use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 use shuttle::future::{block_on, spawn, yield_now};
 
-use crate::clock;
+use super::waiting::{acquire, limiter_with};
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit};
-use crate::rate_limit::quota::policy::{MaxInFlight, Policy};
+use crate::rate_limit::policy::{MaxInFlight, Policy};
 use crate::rate_limit::time::TimeSource;
 use crate::rate_limit::view::Priority;
 
-const LEASE: Duration = Duration::from_secs(30);
-
-/// A service whose quota is tight but never exhausted here: requests have to wait for each other.
+/// A service whose quota is tight but never used up here: requests have to wait for each other.
 struct Service {
     left: AtomicU64,
-    /// All calls are of one client.
-    policy: Policy,
 }
 
 impl Service {
     fn answer(&self) -> HeaderMap {
-        let left = self
-            .left
-            .fetch_sub(1, Ordering::SeqCst)
-            .checked_sub(1)
-            .expect("enough quota");
+        let left = self.left.fetch_sub(1, Ordering::SeqCst) - 1;
         let mut headers = HeaderMap::new();
-        for (name, value) in [("limit", 100), ("remaining", left), ("reset", 3_000)] {
-            let name = format!("x-ratelimit-{name}");
-            headers.insert(http::HeaderName::try_from(name).unwrap(), value.into());
-        }
+        headers.insert("x-ratelimit-limit", 100.into());
+        headers.insert("x-ratelimit-remaining", left.into());
+        headers.insert("x-ratelimit-reset", 50.into());
         headers
-    }
-}
-
-/// The request of a call. A retry has a place before all others.
-fn request(kind: Kind, policy: Policy) -> Acquire {
-    let latest = clock::now() + Duration::from_secs(3_600);
-    let (place, priority) = match kind {
-        Kind::New => (None, Priority::Normal),
-        Kind::Low => (None, Priority::Low),
-        Kind::Retry => (Some(0), Priority::Normal),
-    };
-    Acquire {
-        place,
-        priority,
-        policy,
-        latest,
-        forced: false,
-        lease: LEASE,
     }
 }
 
@@ -84,8 +54,22 @@ enum GivenUp {
     Sent,
 }
 
-async fn call(limiter: &Limiter, service: &Service, kind: Kind, given_up: GivenUp) {
-    let Some(permit) = permit(limiter, request(kind, service.policy), given_up).await else {
+fn request(kind: Kind) -> Acquire {
+    match kind {
+        Kind::New => acquire(),
+        Kind::Low => Acquire {
+            priority: Priority::Low,
+            ..acquire()
+        },
+        Kind::Retry => Acquire {
+            place: Some(0),
+            ..acquire()
+        },
+    }
+}
+
+async fn call(limiter: &Arc<Limiter>, service: &Service, kind: Kind, given_up: GivenUp) {
+    let Some(permit) = permit(limiter, request(kind), given_up).await else {
         return;
     };
     if matches!(given_up, GivenUp::Permitted) {
@@ -99,21 +83,19 @@ async fn call(limiter: &Limiter, service: &Service, kind: Kind, given_up: GivenU
     permit.observe(StatusCode::OK, &headers);
 }
 
-async fn permit(limiter: &Limiter, request: Acquire, given_up: GivenUp) -> Option<Permit<'_>> {
+async fn permit(limiter: &Arc<Limiter>, request: Acquire, given_up: GivenUp) -> Option<Permit> {
     let mut acquire = pin!(limiter.acquire(request, |_| ()));
     let mut turns = 0;
     std::future::poll_fn(|context| {
-        if matches!(given_up, GivenUp::Waiting(most) if turns >= most) {
-            return Poll::Ready(None);
-        }
-        turns += 1;
-        if matches!(given_up, GivenUp::Waiting(_)) {
+        if let GivenUp::Waiting(most) = given_up {
+            if turns >= most {
+                return Poll::Ready(None);
+            }
             context.waker().wake_by_ref();
         }
-        acquire
-            .as_mut()
-            .poll(context)
-            .map(|permit| Some(permit.unwrap()))
+        turns += 1;
+        let permit = acquire.as_mut().poll(context);
+        permit.map(|permit| Some(permit.unwrap()))
     })
     .await
 }
@@ -125,13 +107,13 @@ fn run(calls: &[(Kind, GivenUp)]) {
         .build()
         .unwrap();
     let _entered = runtime.enter();
-    let limiter = Limiter::new(TimeSource::default());
+    let policy = Policy {
+        max_in_flight: Some(MaxInFlight::new(1)),
+        ..Policy::default()
+    };
+    let limiter = limiter_with(TimeSource::default(), policy);
     let service = Arc::new(Service {
         left: AtomicU64::new(100),
-        policy: Policy {
-            max_in_flight: Some(MaxInFlight::new(1)),
-            ..Policy::default()
-        },
     });
     let tasks: Vec<_> = calls
         .iter()
@@ -143,7 +125,7 @@ fn run(calls: &[(Kind, GivenUp)]) {
     for task in tasks {
         block_on(task).unwrap();
     }
-    let limits = limiter.view(&Policy::default());
+    let limits = limiter.view();
     assert_eq!((limits.in_flight, limits.waiting), (0, 0));
 }
 

@@ -1,32 +1,35 @@
-//! Tests of waiting calls, in paused time.
+//! Stories of waiting calls, in paused time.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
-use crate::rate_limit::quota::policy::Policy;
-use crate::rate_limit::shared::exchange::Host as _;
-use crate::rate_limit::time::TimeSource;
-use crate::rate_limit::view::{Plan, Priority, WaitReason};
+use crate::rate_limit::policy::{MaxInFlight, Policy};
+use crate::rate_limit::store::KeyStore;
+use crate::rate_limit::store::memory::MemoryStore;
+use crate::rate_limit::store::simulated::SharedLedger;
+use crate::rate_limit::time::{Clock, TimeSource};
+use crate::rate_limit::view::{Plan, Priority, Quota, WaitReason};
 
-const LEASE: Duration = Duration::from_secs(30);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The request of a call that waits for an hour at most.
 pub(crate) fn acquire() -> Acquire {
-    let latest = clock::now() + Duration::from_secs(3_600);
-    let (priority, policy) = (Priority::Normal, Policy::default());
     Acquire {
         place: None,
-        priority,
-        policy,
-        latest,
+        priority: Priority::Normal,
+        max_wait: HOUR,
+        deadline: clock::now() + 1_000 * HOUR,
         forced: false,
-        lease: LEASE,
+        lease: Duration::from_secs(30),
     }
 }
 
@@ -37,409 +40,514 @@ fn low() -> Acquire {
     }
 }
 
+fn within(max_wait: Duration) -> Acquire {
+    Acquire {
+        max_wait,
+        ..acquire()
+    }
+}
+
+fn forced() -> Acquire {
+    Acquire {
+        forced: true,
+        ..acquire()
+    }
+}
+
+/// Returns the limiter of a lone process.
+pub(crate) fn limiter_with(time: TimeSource, policy: Policy) -> Arc<Limiter> {
+    let clock = Arc::new(Clock::start(time));
+    let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
+    Limiter::new(clock, Arc::new(store), policy)
+}
+
+fn limiter() -> Arc<Limiter> {
+    limiter_with(TimeSource::default(), Policy::default())
+}
+
+fn with_plan(per_minute: u64) -> Arc<Limiter> {
+    let mut policy = Policy::default();
+    policy.terms.plan = Some(Plan::custom().per_minute(per_minute));
+    limiter_with(TimeSource::default(), policy)
+}
+
 fn ignore(_: Wait) {}
 
-fn answer(permit: Permit<'_>, status: u16, lines: &[(&'static str, &str)]) {
+fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
         headers.insert(*name, HeaderValue::from_str(value).unwrap());
     }
-    permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
+    headers
 }
 
-/// A limiter whose quota is exhausted for ten seconds.
-async fn used_up() -> Arc<Limiter> {
-    let limiter = Limiter::new(TimeSource::default());
-    let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-    let quota = [
-        ("x-ratelimit-limit", "1"),
-        ("x-ratelimit-remaining", "0"),
-        ("x-ratelimit-reset", "10"),
+fn answer(permit: Permit, status: u16, lines: &[(&'static str, &str)]) {
+    permit.observe(StatusCode::from_u16(status).unwrap(), &headers(lines));
+}
+
+/// Answers with a quota that resets after some seconds.
+fn show(permit: Permit, [limit, remaining, reset]: [&str; 3]) {
+    let lines = [
+        ("x-ratelimit-limit", limit),
+        ("x-ratelimit-remaining", remaining),
+        ("x-ratelimit-reset", reset),
     ];
-    answer(permit, 200, &quota);
+    answer(permit, 200, &lines);
+}
+
+async fn take(limiter: &Arc<Limiter>) -> Permit {
+    limiter.acquire(acquire(), ignore).await.unwrap()
+}
+
+/// Returns a limiter whose quota is used up for ten seconds, and a second more.
+async fn used_up() -> Arc<Limiter> {
+    let limiter = limiter();
+    show(take(&limiter).await, ["1", "0", "10"]);
     limiter
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_first_in_line_resets_its_timer_when_another_went_first() {
-    let limiter = used_up().await;
-    let start = clock::now();
-    // It runs in a separate task, so that only its own waker can wake it.
-    let behind = Arc::clone(&limiter);
-    let waiting = tokio::spawn(async move {
-        drop(behind.acquire(low(), ignore).await.unwrap());
-        clock::now() - start
-    });
-    // Another call arrives just as the window opens, sends the probe, and is refused for thirty
-    // seconds after the waiting call's timer has fired.
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    answer(permit, 429, &[("retry-after", "30")]);
-    let waited = timeout(Duration::from_secs(600), waiting)
-        .await
-        .unwrap()
-        .unwrap();
-    assert!(waited >= Duration::from_secs(41), "{waited:?}");
-    assert!(waited < Duration::from_secs(42), "{waited:?}");
+/// Starts a call by a single poll.
+fn start<F: Future>(call: Pin<&mut F>) -> Poll<F::Output> {
+    call.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_in_line_takes_the_timer_over_from_one_that_leaves() {
+async fn a_call_waits_for_the_reset_and_a_second_more() {
     let limiter = used_up().await;
-    let start = clock::now();
+    let began = clock::now();
+    let probe = take(&limiter).await;
+    let waited = began.elapsed().as_millis();
+    assert!((10_900..11_100).contains(&waited), "{waited}");
+    assert!(probe.waited().as_millis().abs_diff(waited) <= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_leaves_does_not_hold_up_the_next() {
+    let limiter = used_up().await;
+    let began = clock::now();
     let leaving = timeout(Duration::from_secs(5), limiter.acquire(acquire(), ignore));
-    let staying = limiter.acquire(acquire(), ignore);
-    let (left, stayed) = tokio::join!(leaving, staying);
+    let (left, stayed) = tokio::join!(leaving, limiter.acquire(acquire(), ignore));
     assert!(left.is_err());
-    let _permit = stayed.unwrap();
-    let waited = clock::now() - start;
-    assert!((10..=12).contains(&waited.as_secs()), "{waited:?}");
+    drop(stayed.unwrap());
+    assert_eq!(began.elapsed().as_secs(), 11);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_the_middle_of_the_line_no_longer_waits() {
+async fn a_call_that_is_dropped_no_longer_waits() {
     let limiter = used_up().await;
     let mut calls = [(); 3].map(|()| Some(Box::pin(limiter.acquire(acquire(), ignore))));
     for call in calls.iter_mut().flatten() {
         assert!(start(call.as_mut()).is_pending());
     }
+    assert_eq!(limiter.view().waiting, 3);
     calls[1] = None;
-    assert_eq!(limiter.view(&Policy::default()).waiting, 2);
+    assert_eq!(limiter.view().waiting, 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_whose_wait_becomes_too_long_are_told_at_once() {
     let limiter = used_up().await;
-    let start = clock::now();
-    let patient = limiter.acquire(acquire(), ignore);
-    let short = || Acquire {
-        latest: clock::now() + Duration::from_secs(60),
-        ..acquire()
-    };
-    // A call with an unlimited wait is in line before them.
-    let calm = Acquire {
-        latest: start + Duration::from_secs(100_000),
-        ..acquire()
-    };
-    let calm = limiter.acquire(calm, ignore);
-    let hasty: Vec<_> = (0..400).map(|_| limiter.acquire(short(), ignore)).collect();
-    let asking = async {
-        // The first call sends a probe after the reset, and learns that the quota per day is
-        // exhausted.
-        let permit = patient.await.unwrap();
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        let day = [
-            ("x-ratelimit-limit", "1000"),
-            ("x-ratelimit-remaining", "0"),
-            ("x-ratelimit-reset", "40000"),
-            ("retry-after", "40000"),
-        ];
-        answer(permit, 429, &day);
+    let began = clock::now();
+    // This call has the most patience, and is first.
+    let calm = limiter.acquire(within(1_000 * HOUR), ignore);
+    let hasty = (0..400).map(|_| limiter.acquire(within(Duration::from_secs(60)), ignore));
+    let hasty = join_all(hasty);
+    let refused = async {
+        // The first call is refused: the day's quota is used up, too.
+        let permit = calm.await.unwrap();
+        sleep(Duration::from_millis(200)).await;
+        answer(permit, 429, &[("retry-after", "40000")]);
     };
     let told = async {
-        let results = futures_util::future::join_all(hasty).await;
+        let results = hasty.await;
         assert!(results.iter().all(Result::is_err));
-        clock::now() - start
+        began.elapsed()
     };
-    let ((), calm, told) = tokio::join!(biased; asking, calm, told);
-    assert!(told < Duration::from_millis(10_500), "{told:?}");
-    assert!(calm.is_ok() && clock::now() - start > Duration::from_secs(40_000));
+    let ((), told) = tokio::join!(refused, told);
+    assert!(told < Duration::from_millis(11_500), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_also_bounds_the_wait_for_the_first_answer() {
+    let limiter = limiter();
+    let probe = take(&limiter).await;
+    let began = clock::now();
+    let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
+    let refused = refused.err().unwrap();
+    assert_eq!(began.elapsed(), Duration::ZERO, "sent now or not at all");
+    assert_eq!((refused.reason, refused.blocked), (WaitReason::Probe, None));
+    let some = Duration::from_millis(300);
+    let refused = limiter.acquire(within(some), ignore).await.err().unwrap();
+    assert_eq!(refused.waited, some);
+    show(probe, ["60", "59", "30"]);
+    let permit = limiter.acquire(within(Duration::ZERO), ignore).await;
+    permit.ok().unwrap().not_sent();
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_bounds_the_wait_behind_own_requests() {
+    let limiter = limiter();
+    show(take(&limiter).await, ["60", "59", "30"]);
+    // An eighth of what is left may be in flight.
+    let in_flight = timeout(
+        Duration::from_secs(1),
+        join_all((0..7).map(|_| take(&limiter))),
+    );
+    let _in_flight = in_flight.await.unwrap();
+    let some = Duration::from_secs(3);
+    let refused = limiter.acquire(within(some), ignore).await.err().unwrap();
+    assert_eq!(
+        (refused.reason, refused.blocked),
+        (WaitReason::Reserved, None)
+    );
+    assert_eq!(refused.waited, some);
+}
+
+/// The exchange with a store is not counted.
+#[tokio::test(start_paused = true)]
+async fn an_exchange_with_a_far_store_is_not_counted() {
+    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let shared = SharedLedger::new(Arc::clone(&clock));
+    let store = shared.store(Duration::from_millis(500), Arc::default());
+    let store = Arc::new(KeyStore::Simulated(store));
+    let limiter = Limiter::new(clock, store, Policy::default());
+    let probe = limiter.acquire(within(Duration::ZERO), ignore).await;
+    show(probe.ok().unwrap(), ["60", "59", "30"]);
+    let next = limiter.acquire(within(Duration::ZERO), ignore).await;
+    next.ok().unwrap().not_sent();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_call_does_not_pass_those_who_wait_and_a_retry_does() {
+    let limiter = used_up().await;
+    let order = std::cell::RefCell::new(Vec::new());
+    let call = async |name, request| {
+        let permit = limiter.acquire(request, ignore).await.unwrap();
+        order.borrow_mut().push(name);
+        answer(permit, 200, &[]);
+    };
+    let retry = Acquire {
+        place: Some(0),
+        ..acquire()
+    };
+    let late = async {
+        sleep(Duration::from_secs(10)).await;
+        call("late", acquire()).await;
+    };
+    let retry = async {
+        sleep(Duration::from_secs(5)).await;
+        call("retry", retry).await;
+    };
+    tokio::join!(biased; late, call("low", low()), call("early", acquire()), retry);
+    assert_eq!(*order.borrow(), ["retry", "early", "late", "low"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_is_kept_where_the_service_shows_nothing() {
+    let limiter = with_plan(2);
+    answer(take(&limiter).await, 200, &[]);
+    answer(take(&limiter).await, 200, &[]);
+    let began = clock::now();
+    let both = join_all([take(&limiter), take(&limiter)]);
+    for permit in timeout(HOUR, both).await.unwrap() {
+        answer(permit, 200, &[]);
+    }
+    assert!(
+        began.elapsed() <= Duration::from_secs(62),
+        "both go when the minute is over"
+    );
+    let view = limiter.view();
+    assert_eq!(view.wait_reason, Some(WaitReason::Blocked));
+    let reason = view.blocked.unwrap().reason;
+    assert_eq!(reason, crate::rate_limit::BlockReason::Quota(Quota::Minute));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_request_that_may_have_used_the_plan_up_is_waited_out() {
-    let limiter = Limiter::new(TimeSource::default());
-    let plan = Policy {
-        plan: Some(Plan::custom().per_minute(2)),
-        ..Policy::default()
-    };
-    let request = || Acquire {
-        policy: plan,
-        ..acquire()
-    };
-    answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
-    let lost = limiter.acquire(request(), ignore).await.unwrap();
-    drop(lost);
-    let start = clock::now();
-    let third = timeout(Duration::from_secs(600), limiter.acquire(request(), ignore)).await;
-    assert!(third.unwrap().is_ok());
-    assert!(clock::now() - start <= Duration::from_secs(62));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_late_call_does_not_pass_those_who_wait() {
-    let limiter = used_up().await;
-    let order = std::cell::RefCell::new(Vec::new());
-    let call = async |name| {
-        let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-        order.borrow_mut().push(name);
-        answer(permit, 200, &[]);
-    };
-    let late = async {
-        tokio::time::sleep(Duration::from_secs(10)).await;
-        call("late").await;
-    };
-    tokio::join!(biased; late, call("early"));
-    assert_eq!(*order.borrow(), ["early", "late"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn all_that_may_be_sent_go_when_the_window_opens() {
-    let limiter = Limiter::new(TimeSource::default());
-    let plan = Policy {
-        plan: Some(Plan::custom().per_minute(2)),
-        ..Policy::default()
-    };
-    let request = move || Acquire {
-        policy: plan,
-        ..acquire()
-    };
-    for _ in 0..2 {
-        answer(limiter.acquire(request(), ignore).await.unwrap(), 200, &[]);
-    }
-    let both = [(); 2].map(|()| {
-        let limiter = Arc::clone(&limiter);
-        tokio::spawn(async move {
-            drop(limiter.acquire(request(), ignore).await.unwrap());
-        })
-    });
-    let both = timeout(
-        Duration::from_secs(600),
-        futures_util::future::join_all(both),
-    )
-    .await;
-    assert!(both.is_ok(), "both go when the minute is over");
-    assert_eq!(limiter.demand().1, plan, "updates of a record go by it");
+    let limiter = with_plan(2);
+    answer(take(&limiter).await, 200, &[]);
+    drop(take(&limiter).await);
+    let began = clock::now();
+    drop(timeout(HOUR, take(&limiter)).await.unwrap());
+    assert!(began.elapsed() <= Duration::from_secs(62));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_sent_is_not_lost() {
-    let limiter = Limiter::new(TimeSource::default());
-    let [one, two] = [(); 2].map(|()| async {
-        let permit = limiter.acquire(acquire(), ignore).await.unwrap();
-        let place = permit.place();
-        permit.not_sent();
-        place
-    });
-    assert!(one.await < two.await, "each has its own place");
-    let limits = limiter.view(&Policy::default());
+    let limiter = limiter();
+    let first = take(&limiter).await;
+    let place = first.place();
+    first.not_sent();
+    let second = take(&limiter).await;
+    assert!(place < second.place(), "each has its own place");
+    second.not_sent();
+    let limits = limiter.view();
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
-/// Starts a call by a single poll.
-fn start<F: Future>(call: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
-    call.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_waiter_that_is_not_run_loses_its_grant_after_a_second() {
+async fn a_call_that_is_not_polled_loses_its_permit_after_a_second() {
     let limiter = used_up().await;
     let began = clock::now();
     let mut stopped = Box::pin(limiter.acquire(acquire(), ignore));
     assert!(start(stopped.as_mut()).is_pending());
-    let behind = limiter.acquire(acquire(), ignore).await.unwrap();
-    let waited = clock::now() - began;
-    assert!((10..=13).contains(&waited.as_secs()), "{waited:?}");
+    let behind = take(&limiter).await;
+    let waited = began.elapsed().as_secs();
+    assert!((11..=14).contains(&waited), "{waited}");
     answer(behind, 200, &[]);
-    // Its grant has lapsed, so it is in the queue again.
+    // Its permit has lapsed, so it is in the queue again.
     answer(stopped.await.unwrap(), 200, &[]);
-    assert_eq!(limiter.view(&Policy::default()).in_flight, 0);
+    assert_eq!(limiter.view().in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_does_not_run_counts_as_lost_after_its_lease() {
-    let limiter = Limiter::new(TimeSource::default());
+async fn a_request_that_never_ends_is_lost_after_its_time_limit() {
+    let limiter = limiter();
+    show(take(&limiter).await, ["3", "1", "50"]);
     let short = Acquire {
         lease: Duration::from_millis(5_500),
         ..acquire()
     };
-    let probe = limiter.acquire(short, ignore).await.unwrap();
+    let stuck = limiter.acquire(short, ignore).await.unwrap();
+    assert_eq!(limiter.view().in_flight, 1);
+    sleep(Duration::from_secs(6)).await;
+    let limits = limiter.view();
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 1));
+    drop(stuck);
+    assert_eq!(limiter.view().unresolved, 1, "it is lost only once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_hangs_is_followed_by_another_after_a_second() {
+    let limiter = limiter();
     let began = clock::now();
-    let next = limiter.acquire(acquire(), ignore).await.unwrap();
-    assert_eq!(clock::now() - began, Duration::from_millis(5_500));
-    let limits = limiter.view(&Policy::default());
-    assert_eq!((limits.in_flight, limits.unresolved), (1, 1));
-    drop(probe);
-    next.not_sent();
-    assert_eq!(
-        limiter.view(&Policy::default()).unresolved,
-        1,
-        "it is lost only once"
-    );
+    let hanging = take(&limiter).await;
+    let next = take(&limiter).await;
+    let waited = began.elapsed().as_millis();
+    assert!((1_000..1_400).contains(&waited), "{waited}");
+    show(next, ["60", "58", "30"]);
+    take(&limiter).await.not_sent();
+    drop(hanging);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_is_reported_after_a_second_and_a_block_at_once() {
-    let limiter = Limiter::new(TimeSource::default());
-    let probe = limiter.acquire(acquire(), ignore).await.unwrap();
+    let limiter = limiter();
+    let probe = take(&limiter).await;
     let reports = std::sync::Mutex::new(Vec::new());
     let began = clock::now();
     let report = |wait: Wait| {
+        let is_blocked = wait.blocked.is_some();
         reports
             .lock()
             .unwrap()
-            .push((wait.reason, wait.blocked.is_some(), began.elapsed()));
+            .push((wait.reason, is_blocked, began.elapsed().as_secs()));
     };
     let waiting = limiter.acquire(acquire(), report);
     let probing = async {
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        // Those that hang are followed by others, which wait for the same.
+        let others: Vec<_> = join_all((0..4).map(|_| take(&limiter))).await;
+        sleep(Duration::from_millis(2_500)).await;
+        others.into_iter().for_each(Permit::not_sent);
         answer(probe, 429, &[("retry-after", "30")]);
     };
-    drop(tokio::join!(waiting, probing).0.unwrap());
+    let ((), waiting) = tokio::join!(biased; probing, waiting);
+    drop(waiting.unwrap());
     let reports = reports.into_inner().unwrap();
-    assert_eq!(reports.len(), 2, "{reports:?}");
-    assert_eq!((reports[0].0, reports[0].1), (WaitReason::Probe, false));
-    assert!(reports[0].2 >= Duration::from_secs(1) && reports[0].2 < Duration::from_secs(2));
-    assert_eq!((reports[1].0, reports[1].1), (WaitReason::Blocked, true));
-    assert_eq!(reports[1].2.as_secs(), 3);
+    let reasons: Vec<_> = reports.iter().map(|report| report.0).collect();
+    assert_eq!(
+        reasons,
+        [WaitReason::Probe, WaitReason::Blocked],
+        "{reports:?}"
+    );
+    assert!(
+        reports[0].2 >= 1 && !reports[0].1 && reports[1].1,
+        "{reports:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     let limiter = used_up().await;
-    answer(
-        limiter.acquire(acquire(), ignore).await.unwrap(),
-        429,
-        &[("retry-after", "3000")],
-    );
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
     let began = clock::now();
-    let forced = limiter
-        .acquire(
-            Acquire {
-                forced: true,
-                ..acquire()
-            },
-            ignore,
-        )
-        .await
-        .unwrap();
-    assert_eq!(clock::now(), began);
-    answer(forced, 200, &[]);
-    assert_eq!(
-        limiter.view(&Policy::default()).blocked,
-        None,
-        "the service has let it in"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_retry_goes_before_those_who_came_later() {
-    let limiter = used_up().await;
-    let retry = limiter.acquire(
-        Acquire {
-            place: Some(0),
-            ..acquire()
-        },
-        ignore,
-    );
-    let order = std::cell::RefCell::new(Vec::new());
-    let newcomer = async {
-        answer(limiter.acquire(acquire(), ignore).await.unwrap(), 200, &[]);
-        order.borrow_mut().push("newcomer");
+    let asked = limiter.acquire(forced(), ignore).await.unwrap();
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    // Of several, one is sent.
+    let hasty = Acquire {
+        max_wait: Duration::ZERO,
+        ..forced()
     };
-    let retry = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        answer(retry.await.unwrap(), 200, &[]);
-        order.borrow_mut().push("retry");
-    };
-    tokio::join!(biased; newcomer, retry);
-    assert_eq!(*order.borrow(), ["retry", "newcomer"]);
+    let refused = limiter.acquire(hasty, ignore).await.err().unwrap();
+    assert_eq!(refused.reason, WaitReason::Blocked);
+    answer(asked, 200, &[]);
+    assert_eq!(limiter.view().blocked, None, "the service has let it in");
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
-    let limiter = Limiter::new(TimeSource::default());
-    let first = limiter.acquire(acquire(), ignore).await.unwrap();
+    let limiter = used_up().await;
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    assert!(limiter.view().blocked.is_some());
     limiter.forget().await.unwrap();
-    let second = limiter.acquire(acquire(), ignore).await.unwrap();
-    assert_eq!(limiter.view(&Policy::default()).in_flight, 2);
-    drop(first);
-    let known = limiter.view(&Policy::default());
-    assert_eq!((known.in_flight, known.unresolved), (1, 1));
-    second.not_sent();
-    assert_eq!(limiter.view(&Policy::default()).in_flight, 0);
-}
-
-/// `cargo test --release -p petstore-client --lib cost_of -- --ignored --nocapture`
-#[tokio::test]
-#[ignore = "meant for release: it prints the cost of acquiring and of a response"]
-async fn cost_of_a_permit() {
-    const ROUNDS: u32 = 1_000_000;
-    let limiter = Limiter::new(TimeSource::default());
-    let million = [
-        ("x-ratelimit-limit", "1000000"),
-        ("x-ratelimit-remaining", "999999"),
-        ("x-ratelimit-reset", "60"),
-    ];
-    answer(
-        limiter.acquire(acquire(), ignore).await.unwrap(),
-        200,
-        &million,
+    let first = take(&limiter).await;
+    limiter.forget().await.unwrap();
+    let limits = limiter.view();
+    assert_eq!(
+        (limits.in_flight, limits.blocked, limits.windows.len()),
+        (1, None, 0)
     );
-    for in_flight in [0, 1, 64, 1_024] {
-        let mut permits = Vec::new();
-        for _ in 0..in_flight {
-            permits.push(limiter.acquire(acquire(), ignore).await.unwrap());
-        }
-        let began = clock::now();
-        let request = acquire();
-        for _ in 0..ROUNDS {
-            limiter.acquire(request, ignore).await.unwrap().not_sent();
-        }
-        let released = began.elapsed() / ROUNDS;
-        println!("acquire and release with {in_flight} in flight: {released:?}");
-        assert!(released < Duration::from_micros(5), "{released:?}");
-        permits.into_iter().for_each(Permit::not_sent);
-    }
+    drop(first);
+    let limits = limiter.view();
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 1));
 }
 
-/// Returns a limiter on a simulated machine, and the seconds for which that machine was suspended.
+#[tokio::test(start_paused = true)]
+async fn max_in_flight_limits_one_client_and_holds_up_no_other() {
+    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
+    let store = Arc::new(store);
+    let limited = Policy {
+        max_in_flight: Some(MaxInFlight::new(2)),
+        ..Policy::default()
+    };
+    let limited = Limiter::new(Arc::clone(&clock), Arc::clone(&store), limited);
+    let other = Limiter::new(clock, store, Policy::default());
+    show(take(&other).await, ["1000", "999", "50"]);
+    let _both = [take(&limited).await, take(&limited).await];
+    let mut third = pin!(limited.acquire(acquire(), ignore));
+    assert!(start(third.as_mut()).is_pending());
+    let refused = limited.acquire(within(Duration::ZERO), ignore).await;
+    assert_eq!(refused.err().unwrap().reason, WaitReason::Concurrency);
+    let _others = join_all((0..20).map(|_| take(&other))).await;
+    assert!(start(third.as_mut()).is_pending());
+}
+
+/// Two clients of a process with other settings learn of each other's blocks.
+#[tokio::test(start_paused = true)]
+async fn a_block_holds_back_all_clients_of_a_key() {
+    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
+    let store = Arc::new(store);
+    let mut policy = Policy::default();
+    policy.terms.is_limited = false;
+    let unlimited = Limiter::new(Arc::clone(&clock), Arc::clone(&store), policy);
+    let other = Limiter::new(clock, store, Policy::default());
+    answer(take(&other).await, 429, &[("retry-after", "30")]);
+    let began = clock::now();
+    take(&unlimited).await.not_sent();
+    assert_eq!(began.elapsed().as_secs(), 30);
+    drop(unlimited);
+    assert_eq!(other.view().throttled, 1);
+}
+
+/// Returns a limiter on a machine that a test suspends, and the seconds for which it was.
 fn suspendable() -> (Arc<Limiter>, Arc<AtomicU64>) {
     let suspended = Arc::new(AtomicU64::new(0));
     let seconds = Arc::clone(&suspended);
     let source =
         TimeSource::of_machine(move || Duration::from_secs(seconds.load(Ordering::Relaxed)));
-    (Limiter::new(source), suspended)
+    (limiter_with(source, Policy::default()), suspended)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_was_suspended_goes_on_with_the_next_call() {
+async fn a_machine_that_was_suspended_goes_on_within_a_second() {
     for (reset, length) in [("50", 60), ("80000", 25 * 3_600)] {
-        for is_waiting in [false, true] {
-            let (limiter, suspended) = suspendable();
-            let quota = [
-                ("x-ratelimit-limit", "1000"),
-                ("x-ratelimit-remaining", "0"),
-                ("x-ratelimit-reset", reset),
-            ];
-            let first = limiter.acquire(acquire(), ignore).await.unwrap();
-            answer(first, 200, &quota);
-            let hasty = Acquire {
-                latest: clock::now() + Duration::from_secs(20),
-                ..acquire()
-            };
-            let blocked = limiter.acquire(hasty, ignore).await;
-            assert!(blocked.is_err(), "{reset}");
-            let patient = Acquire {
-                latest: clock::now() + Duration::from_secs(100_000),
-                ..acquire()
-            };
-            let suspend = async {
-                tokio::time::sleep(Duration::from_secs(7)).await;
-                suspended.store(length, Ordering::Relaxed);
-                clock::now()
-            };
-            let (resumed, permit) = if is_waiting {
-                tokio::join!(suspend, limiter.acquire(patient, ignore))
-            } else {
-                (suspend.await, limiter.acquire(patient, ignore).await)
-            };
-            let took = clock::now() - resumed;
-            let most = Duration::from_secs(if is_waiting { 5 } else { 0 });
-            assert!(permit.is_ok() && took <= most, "{reset}: {took:?}");
-            let other = limiter.view(&Policy::default()).wait_reason;
-            assert_eq!(other, Some(WaitReason::Probe), "{reset}");
+        let (limiter, suspended) = suspendable();
+        show(take(&limiter).await, ["1000", "0", reset]);
+        let hasty = limiter
+            .acquire(within(Duration::from_secs(20)), ignore)
+            .await;
+        assert!(hasty.is_err(), "{reset}");
+        let suspend = async {
+            sleep(Duration::from_secs(7)).await;
+            suspended.store(length, Ordering::Relaxed);
+            clock::now()
+        };
+        let patient = limiter.acquire(within(1_000 * HOUR), ignore);
+        let (resumed, permit) = tokio::join!(suspend, patient);
+        let took = resumed.elapsed();
+        assert!(
+            permit.is_ok() && took <= Duration::from_secs(1),
+            "{reset}: {took:?}"
+        );
+        assert_eq!(
+            limiter.view().wait_reason,
+            Some(WaitReason::Probe),
+            "{reset}"
+        );
+    }
+}
+
+/// The store goes away and comes back while calls wait.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_is_reported_and_tried_each_second() {
+    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let shared = SharedLedger::new(Arc::clone(&clock));
+    let store = shared.store(Duration::from_millis(1), Arc::default());
+    let limiter = Limiter::new(
+        clock,
+        Arc::new(KeyStore::Simulated(store)),
+        Policy::default(),
+    );
+    show(take(&limiter).await, ["1000", "999", "50"]);
+    sleep(Duration::from_secs(1)).await;
+    let seen = AtomicU64::new(0);
+    assert_eq!(limiter.store_status_change(&seen), None);
+    shared.set_down(true);
+    show(take(&limiter).await, ["1000", "998", "50"]);
+    let status = limiter.store_status_change(&seen).unwrap();
+    assert_eq!(status.problem.as_deref(), Some("it is down"));
+    assert_eq!(limiter.store_status_change(&seen), None, "once");
+    shared.set_down(false);
+    let mut answered = 2;
+    for _ in 0..20 {
+        show(take(&limiter).await, ["1000", "990", "50"]);
+        answered += 1;
+        sleep(Duration::from_millis(200)).await;
+    }
+    let status = limiter.store_status_change(&seen).unwrap();
+    assert_eq!(status.problem, None);
+    limiter.synchronize().await;
+    let limits = limiter.view();
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 0), "{answered}");
+}
+
+/// Of two runtimes that share a limiter, the one that ends holds up nobody.
+#[test]
+fn a_runtime_that_ends_holds_up_no_other() {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    for millis in [1, 50, 150] {
+        let clock = {
+            let _entered = runtime().enter();
+            Arc::new(Clock::start(TimeSource::default()))
+        };
+        let shared = SharedLedger::new(Arc::clone(&clock));
+        let store = shared.store(Duration::from_millis(100), Arc::default());
+        let limiter = Limiter::new(
+            clock,
+            Arc::new(KeyStore::Simulated(store)),
+            Policy::default(),
+        );
+        let first = runtime();
+        for _ in 0..4 {
+            let limiter = Arc::clone(&limiter);
+            first.spawn(async move {
+                let _permit = take(&limiter).await;
+                sleep(HOUR).await;
+            });
         }
+        first.block_on(async { sleep(Duration::from_millis(millis)).await });
+        drop(first);
+        runtime().block_on(async {
+            let permit = timeout(Duration::from_secs(60), take(&limiter)).await;
+            permit.unwrap().not_sent();
+        });
+        assert_eq!(limiter.view().in_flight, 0, "{millis}");
     }
 }

@@ -175,7 +175,7 @@ async fn list_pages(
 
 /// Explains why an error ended the list. Fails if it is worth trying again later.
 fn gap(context: &Context, error: Error, listed: usize) -> Result<String> {
-    if error.blocked().is_some() || error.kind() == ErrorKind::Unauthorized {
+    if error.is_rate_limited() || error.kind() == ErrorKind::Unauthorized {
         return Err(error.into());
     }
     let problem = context.connector().explain_client(&error).message;

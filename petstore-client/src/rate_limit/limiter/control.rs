@@ -1,0 +1,92 @@
+//! What clients ask of a limiter besides permits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::exchange::Limiter;
+use super::state::{State, lock};
+use crate::rate_limit::quota::Report;
+use crate::rate_limit::quota::time::micros;
+use crate::rate_limit::store::StoreError;
+use crate::rate_limit::view::{Blocked, RateLimits, SharedStatus, WaitReason};
+
+impl Limiter {
+    /// Returns a snapshot of what is known, for display. Reads a shared file that was not read yet.
+    pub(crate) fn view(self: &Arc<Self>) -> RateLimits {
+        let mut state = self.state();
+        if !state.has_exchanged() {
+            state.ask();
+        }
+        drop(state);
+        let now = self.clock.now();
+        self.exchange(now);
+        let state = self.state();
+        let last_seen = state.last_seen_alone(now);
+        let (ledger, store_now) = last_seen.unwrap_or_else(|| self.store.last_seen());
+        let report = state.pending(now);
+        let members = ledger.holder_count();
+        let mut limits = ledger.snapshot(&report, store_now);
+        if limits.blocked.is_none() && state.is_full() {
+            limits.wait_reason = Some(WaitReason::Concurrency);
+        }
+        RateLimits {
+            in_flight: u32::try_from(state.permits.count()).unwrap_or(u32::MAX),
+            waiting: state.queue.len(),
+            shared: self.status(&state, members),
+            ..limits
+        }
+    }
+
+    fn status(&self, state: &State, members: u32) -> Option<SharedStatus> {
+        Some(SharedStatus {
+            location: self.store.location()?,
+            members,
+            problem: state.problem(),
+        })
+    }
+
+    /// Returns the store's status if it has changed since `seen`, and updates `seen`.
+    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+        let state = self.state();
+        let changes = state.store_changes();
+        if seen.swap(changes, Ordering::Relaxed) == changes {
+            return None;
+        }
+        let (ledger, _) = self.store.last_seen();
+        self.status(&state, ledger.holder_count())
+    }
+
+    /// Records that the last 429 was a ban.
+    pub(crate) fn record_ban(self: &Arc<Self>) {
+        let now = self.clock.now();
+        self.state().record_ban(now);
+        self.follow(now);
+    }
+
+    /// Returns how many blocks of the key were logged.
+    pub(crate) fn logged_blocks(&self) -> u64 {
+        lock(&self.logged).count()
+    }
+
+    /// Returns whether to log a 429, because its block was not logged. `logged` is the number of logged
+    /// blocks when the request was sent.
+    pub(crate) fn log_block(&self, blocked: Blocked, logged: u64) -> bool {
+        let ends = self.clock.now().plus(micros(blocked.remaining));
+        lock(&self.logged).add(blocked.reason, ends, logged)
+    }
+
+    /// Exchanges what is known with the store now. A holder that neither waits nor has requests in flight
+    /// leaves, because the process may end.
+    pub(crate) async fn synchronize(self: &Arc<Self>) {
+        let leave = |report: &mut Report| {
+            report.leaves = report.waiting == 0 && report.in_flight == 0;
+        };
+        // The view says why it failed.
+        _ = self.exchange_now(leave).await;
+    }
+
+    /// Forgets all that is known, for all holders.
+    pub(crate) async fn forget(self: &Arc<Self>) -> Result<(), StoreError> {
+        self.exchange_now(|report| report.forgets = true).await
+    }
+}

@@ -1,0 +1,144 @@
+//! The permits of a limiter. They are counted until they end, even if nobody polls their calls.
+
+use std::collections::BTreeMap;
+
+use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
+use crate::rate_limit::quota::time::{LedgerTime, SECOND};
+
+/// A call that does not take its permit in this time loses it. Its task may not be polled.
+const TAKEN_WITHIN: i64 = SECOND;
+
+/// The permits that were granted and have not ended.
+#[derive(Debug, Default)]
+pub(super) struct Permits {
+    granted: BTreeMap<u64, Granted>,
+    last_number: u64,
+    probes: u64,
+    /// When the first one ends by itself, or earlier.
+    next_end: Option<LedgerTime>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Granted {
+    is_probe: bool,
+    /// When the request was sent, at the earliest.
+    sent: Option<LedgerTime>,
+    /// When it ends by itself.
+    ends: LedgerTime,
+}
+
+/// A request that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedRequest {
+    pub(super) sent: LedgerTime,
+    pub(super) at: LedgerTime,
+    pub(super) is_probe: bool,
+    /// `None` if no response came.
+    pub(super) head: Option<ResponseHead>,
+}
+
+impl Permits {
+    /// Returns the number of a new permit.
+    pub(super) fn grant(&mut self, is_probe: bool, now: LedgerTime) -> u64 {
+        self.last_number += 1;
+        self.probes += u64::from(is_probe);
+        let granted = Granted {
+            is_probe,
+            sent: None,
+            ends: now.plus(TAKEN_WITHIN),
+        };
+        self.insert(self.last_number, granted);
+        self.last_number
+    }
+
+    /// Records that the request is sent now, and lasts for `lease` at most. Returns false if the permit has
+    /// lapsed.
+    pub(super) fn send(&mut self, number: u64, lease: i64, now: LedgerTime) -> bool {
+        let Some(granted) = self.granted.get(&number).copied() else {
+            return false;
+        };
+        if granted.ends <= now {
+            return false;
+        }
+        let sent = Granted {
+            sent: Some(now),
+            ends: now.plus(lease),
+            ..granted
+        };
+        self.insert(number, sent);
+        true
+    }
+
+    fn insert(&mut self, number: u64, granted: Granted) {
+        let next_end = self
+            .next_end
+            .map_or(granted.ends, |end| end.min(granted.ends));
+        self.next_end = Some(next_end);
+        self.granted.insert(number, granted);
+    }
+
+    /// Removes a permit whose request was not sent.
+    pub(super) fn give_back(&mut self, number: u64) {
+        self.remove(number);
+    }
+
+    /// Removes a permit whose request has ended. Returns `None` if it has lapsed and was counted as lost.
+    pub(super) fn end(
+        &mut self,
+        number: u64,
+        head: Option<ResponseHead>,
+        now: LedgerTime,
+    ) -> Option<EndedRequest> {
+        let granted = self.remove(number)?;
+        Some(EndedRequest {
+            sent: granted.sent?,
+            at: now,
+            is_probe: granted.is_probe,
+            head,
+        })
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Granted> {
+        let granted = self.granted.remove(&number)?;
+        self.probes -= u64::from(granted.is_probe);
+        Some(granted)
+    }
+
+    /// Removes the permits that have ended by themselves. Returns the requests that were sent: they count as
+    /// lost.
+    pub(super) fn expire(&mut self, now: LedgerTime) -> Vec<EndedRequest> {
+        if self.next_end.is_none_or(|end| now < end) {
+            return Vec::new();
+        }
+        let expired = self
+            .granted
+            .iter()
+            .filter(|(_, granted)| granted.ends <= now);
+        let expired: Vec<_> = expired.map(|(number, _)| *number).collect();
+        let ended = expired
+            .into_iter()
+            .filter_map(|number| self.end(number, None, now));
+        let ended = ended.collect();
+        self.next_end = self.granted.values().map(|granted| granted.ends).min();
+        ended
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.granted.len() as u64
+    }
+
+    pub(super) fn has_probe(&self) -> bool {
+        self.probes > 0
+    }
+}
+
+impl EndedRequest {
+    pub(super) fn outcome(&self, now: LedgerTime) -> Outcome {
+        Outcome {
+            sent_ago: now.since(self.sent),
+            ended_ago: now.since(self.at),
+            is_probe: self.is_probe,
+            head: self.head,
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! What a limiter knows between two exchanges: who waits, what is in flight, and what the store does not
+//! know yet.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::PoisonError;
+#[cfg(not(shuttle))]
+pub(super) use std::sync::{Mutex, MutexGuard};
+
+// Under the model checker, each lock is a point where another task may run.
+#[cfg(shuttle)]
+pub(super) use shuttle::sync::{Mutex, MutexGuard};
+
+use super::alone::Alone;
+use super::permits::{EndedRequest, Permits};
+use super::queue::Queue;
+use crate::clock;
+use crate::rate_limit::policy::Policy;
+use crate::rate_limit::quota::reading::Outcome;
+use crate::rate_limit::quota::time::{LedgerTime, SECOND};
+use crate::rate_limit::quota::{Answer, Ledger, Pause, Report};
+use crate::rate_limit::view::{Blocked, WaitReason};
+
+/// How often a holder reports at least, while it waits or has requests in flight.
+pub(super) const HEARTBEAT: i64 = SECOND;
+/// How long an outcome waits for others, which the same exchange may carry.
+const GATHERING: i64 = SECOND / 100;
+/// The longest exchange: its time limit, and some time to notice that.
+const MAX_EXCHANGE: i64 = 4 * SECOND;
+/// How many outcomes are kept for a store that is away.
+const MAX_OUTCOMES: usize = 4_096;
+
+#[derive(Debug)]
+pub(super) struct State {
+    /// Identifies this limiter in the ledger.
+    holder: u64,
+    /// The process that it belongs to. The child of a fork is another holder.
+    process: u32,
+    policy: Policy,
+    is_local: bool,
+    pub(super) queue: Queue,
+    pub(super) permits: Permits,
+    /// What the store does not know yet, and the number of the first of these.
+    outcomes: Vec<EndedRequest>,
+    first_outcome: u64,
+    was_banned: bool,
+    forces: bool,
+    /// Since when the store does not know everything.
+    changed_at: Option<LedgerTime>,
+    exchanged_at: Option<LedgerTime>,
+    /// Whether an exchange is to be made at once.
+    is_asked: bool,
+    /// When the exchange in progress began.
+    exchanging_since: Option<LedgerTime>,
+    /// What waiting calls wait for, by the last answer.
+    wait: Option<LastPause>,
+    /// The end of the block that waiting calls were told of, and whether there is a new one.
+    announced: Option<LedgerTime>,
+    is_news: bool,
+    /// Set while the store is away.
+    alone: Option<Alone>,
+    /// Why the store is away.
+    problem: Option<String>,
+    /// How often the store went away or came back.
+    store_changes: u64,
+}
+
+/// A pause, and when it ends on the limiter's clock.
+#[derive(Debug, Clone, Copy)]
+struct LastPause {
+    pause: Pause,
+    ends: LedgerTime,
+    ask_again: LedgerTime,
+}
+
+/// Why a call waits, and until when if that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) reason: WaitReason,
+    pub(crate) blocked: Option<Blocked>,
+}
+
+impl State {
+    pub(super) fn new(policy: Policy, is_local: bool) -> Self {
+        let process = std::process::id();
+        Self {
+            holder: new_holder(process),
+            process,
+            policy,
+            is_local,
+            queue: Queue::default(),
+            permits: Permits::default(),
+            outcomes: Vec::new(),
+            first_outcome: 0,
+            was_banned: false,
+            forces: false,
+            changed_at: None,
+            exchanged_at: None,
+            is_asked: false,
+            exchanging_since: None,
+            wait: None,
+            announced: None,
+            is_news: false,
+            alone: None,
+            problem: None,
+            store_changes: 0,
+        }
+    }
+
+    /// Begins anew in the child of a fork: the parent goes on with its requests.
+    pub(super) fn notice_fork(&mut self) -> bool {
+        let has_forked = !self.is_local && std::process::id() != self.process;
+        if has_forked {
+            *self = Self::new(self.policy, self.is_local);
+        }
+        has_forked
+    }
+}
+
+/// What has changed.
+impl State {
+    /// Asks for an exchange at once.
+    pub(super) fn ask(&mut self) {
+        self.is_asked = true;
+    }
+
+    /// Asks for a request even if nothing is left.
+    pub(super) fn force(&mut self) {
+        self.forces = true;
+        self.is_asked = true;
+    }
+
+    /// Records that the last 429 was a ban.
+    pub(super) fn record_ban(&mut self, now: LedgerTime) {
+        self.was_banned = true;
+        self.change(now);
+    }
+
+    /// Records that a request has ended.
+    pub(super) fn end(&mut self, ended: Option<EndedRequest>, now: LedgerTime) {
+        self.outcomes.extend(ended);
+        let excess = self.outcomes.len().saturating_sub(MAX_OUTCOMES);
+        self.forget_outcomes(excess);
+        self.change(now);
+    }
+
+    /// Records that a permit was given back.
+    pub(super) fn change(&mut self, now: LedgerTime) {
+        self.changed_at.get_or_insert(now);
+    }
+
+    /// Ends the permits of calls that are not polled.
+    pub(super) fn expire(&mut self, now: LedgerTime) {
+        let in_flight = self.permits.count();
+        let lost = self.permits.expire(now);
+        if self.permits.count() < in_flight {
+            self.outcomes.extend(lost);
+            self.change(now);
+        }
+    }
+
+    fn forget_outcomes(&mut self, count: usize) {
+        self.outcomes.drain(..count);
+        self.first_outcome += count as u64;
+    }
+}
+
+/// Exchanges.
+impl State {
+    /// Begins an exchange with the store.
+    pub(super) fn begin_exchange(&mut self, now: LedgerTime) -> Report {
+        if !self.is_alone() {
+            self.exchanging_since = Some(now);
+        }
+        self.report_from(self.first_outcome, now)
+    }
+
+    /// Returns whether an exchange is in progress. One that takes too long is abandoned: nobody may run its
+    /// runtime.
+    pub(super) fn is_exchanging(&self, now: LedgerTime) -> bool {
+        self.exchanging_since
+            .is_some_and(|since| now.since(since) <= MAX_EXCHANGE)
+    }
+
+    pub(super) fn end_exchange(&mut self) {
+        self.exchanging_since = None;
+    }
+
+    /// Returns when the next exchange is due.
+    pub(super) fn due(&self, now: LedgerTime) -> Option<LedgerTime> {
+        if self.is_asked {
+            return Some(now);
+        }
+        let waits = self.wanted() > 0;
+        let gathering = if waits || self.is_local { 0 } else { GATHERING };
+        let change = self.changed_at.map(|at| at.plus(gathering));
+        let wait = waits.then(|| self.wait.map_or(now, |wait| wait.ask_again));
+        let is_active = waits || self.permits.count() > 0;
+        let heartbeat = match self.exchanged_at {
+            Some(at) if is_active && !self.is_local => Some(at.plus(HEARTBEAT)),
+            _ => None,
+        };
+        [change, wait, heartbeat].into_iter().flatten().min()
+    }
+
+    /// Returns whether as many requests are in flight as `max_in_flight` allows.
+    pub(super) fn is_full(&self) -> bool {
+        let limit = self.policy.max_in_flight;
+        limit.is_some_and(|limit| self.permits.count() >= limit.most().into())
+    }
+
+    /// Returns how many waiting calls `max_in_flight` lets go.
+    pub(super) fn wanted(&self) -> u64 {
+        let waiting = self.queue.len() as u64;
+        match self.policy.max_in_flight {
+            Some(limit) => {
+                waiting.min(u64::from(limit.most()).saturating_sub(self.permits.count()))
+            }
+            None => waiting,
+        }
+    }
+
+    /// Returns a report of the outcomes from a number on.
+    fn report_from(&mut self, first_outcome: u64, now: LedgerTime) -> Report {
+        let outcomes = self.outcomes_from(first_outcome, now);
+        (self.changed_at, self.exchanged_at, self.is_asked) = (None, Some(now), false);
+        let waiting = self.wanted();
+        let forces = self.forces && waiting > 0;
+        self.forces &= waiting == 0 && !self.queue.is_empty();
+        Report {
+            first_outcome: first_outcome.max(self.first_outcome),
+            outcomes,
+            waiting,
+            forces,
+            was_banned: std::mem::take(&mut self.was_banned),
+            ..self.figures()
+        }
+    }
+
+    fn outcomes_from(&self, first_outcome: u64, now: LedgerTime) -> Vec<Outcome> {
+        let known = first_outcome.saturating_sub(self.first_outcome);
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        let new = self.outcomes.get(known..).unwrap_or_default();
+        new.iter().map(|ended| ended.outcome(now)).collect()
+    }
+
+    /// Returns a report of all that the store does not know yet, for display.
+    pub(super) fn pending(&self, now: LedgerTime) -> Report {
+        Report {
+            outcomes: self.outcomes_from(self.first_outcome, now),
+            was_banned: self.was_banned,
+            is_alone: self.is_alone(),
+            ..self.figures()
+        }
+    }
+
+    /// Returns a report without outcomes.
+    pub(super) fn figures(&self) -> Report {
+        Report {
+            holder: self.holder,
+            first_outcome: self.first_outcome,
+            outcomes: Vec::new(),
+            in_flight: self.permits.count(),
+            has_probe: self.permits.has_probe(),
+            waiting: 0,
+            forces: false,
+            was_banned: false,
+            is_alone: false,
+            leaves: false,
+            forgets: false,
+            terms: self.policy.terms,
+        }
+    }
+
+    /// Hands out what was granted.
+    pub(super) fn grant(&mut self, answer: &Answer, now: LedgerTime) {
+        for _ in 0..answer.granted {
+            let permit = self.permits.grant(answer.is_probe, now);
+            if !self.queue.grant(permit) {
+                // Nobody waits for it any more.
+                self.permits.give_back(permit);
+                self.change(now);
+            }
+        }
+        self.wait = None;
+        if !self.queue.is_empty() {
+            let ends = now.plus(answer.pause.length);
+            self.wait = Some(LastPause {
+                pause: answer.pause,
+                ends,
+                ask_again: ends.min(now.plus(HEARTBEAT)),
+            });
+        }
+        self.note_block();
+    }
+
+    /// Notes whether there is a block that waiting calls were not told of: it may be too long for them.
+    fn note_block(&mut self) {
+        let ends = self.wait.filter(|wait| wait.pause.block.is_some());
+        let ends = ends.map(|wait| wait.ends);
+        let is_known = match (self.announced, ends) {
+            (Some(known), Some(ends)) => known.0.abs_diff(ends.0) < SECOND.unsigned_abs(),
+            (_, None) => true,
+            (None, Some(_)) => false,
+        };
+        self.is_news |= !is_known;
+        self.announced = ends;
+    }
+
+    /// Returns whether there is a new block, once.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.is_news)
+    }
+
+    /// Takes over the answer of the store to a report.
+    pub(super) fn succeed(&mut self, report: &Report, answer: &Answer, now: LedgerTime) {
+        let known = report.first_outcome + report.outcomes.len() as u64;
+        let known = usize::try_from(known.saturating_sub(self.first_outcome)).unwrap_or(usize::MAX);
+        self.forget_outcomes(known.min(self.outcomes.len()));
+        if self.alone.take().is_some() {
+            self.problem = None;
+            self.store_changes += 1;
+        }
+        self.grant(answer, now);
+    }
+
+    /// Goes on without the store. `last_seen` is the ledger when the store was last reached.
+    pub(super) fn fail(
+        &mut self,
+        report: &Report,
+        problem: String,
+        now: LedgerTime,
+        last_seen: impl FnOnce() -> (Ledger, LedgerTime),
+    ) {
+        self.forces |= report.forces;
+        self.was_banned |= report.was_banned;
+        match &mut self.alone {
+            Some(alone) => alone.failed(now),
+            None => {
+                self.alone = Some(Alone::new(last_seen(), now, self.first_outcome));
+                self.store_changes += 1;
+                self.wait = None;
+                self.change(now);
+            }
+        }
+        self.problem = Some(problem);
+    }
+
+    /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether to try the
+    /// store again, or `None` if the store is there.
+    pub(super) fn exchange_alone(&mut self, now: LedgerTime, takes: i64) -> Option<bool> {
+        let mut alone = self.alone.take()?;
+        let report = Report {
+            is_alone: true,
+            ..self.report_from(alone.next_outcome(), now)
+        };
+        let answer = alone.exchange(&report, now);
+        let must_retry = alone.must_retry(now, takes);
+        self.alone = Some(alone);
+        self.grant(&answer, now);
+        Some(must_retry)
+    }
+
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+}
+
+/// What is known.
+impl State {
+    /// Returns what a call that waits now waits for, if the store has been asked.
+    pub(super) fn wait(&self, now: LedgerTime) -> Option<Wait> {
+        if !self.queue.is_empty() && self.is_full() {
+            return Some(Wait {
+                reason: WaitReason::Concurrency,
+                blocked: None,
+            });
+        }
+        let LastPause {
+            pause,
+            ends,
+            ask_again,
+        } = self.wait?;
+        if ask_again <= now && self.is_exchanging(now) {
+            return None;
+        }
+        let reason = match pause.reason {
+            // They are other clients of this process, with settings of their own.
+            WaitReason::Members if self.is_local => WaitReason::Reserved,
+            reason => reason,
+        };
+        Some(Wait {
+            reason,
+            blocked: pause.blocked(ends.since(now)),
+        })
+    }
+
+    /// Returns the ledger of a process that is alone, and the store's time.
+    pub(super) fn last_seen_alone(&self, now: LedgerTime) -> Option<(Ledger, LedgerTime)> {
+        self.alone.as_ref().map(|alone| alone.last_seen(now))
+    }
+
+    pub(super) fn has_exchanged(&self) -> bool {
+        self.exchanged_at.is_some()
+    }
+
+    pub(super) fn problem(&self) -> Option<String> {
+        self.problem.clone()
+    }
+
+    pub(super) fn store_changes(&self) -> u64 {
+        self.store_changes
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a random number. A child would draw the same ones as its parent without its own number.
+fn new_holder(process: u32) -> u64 {
+    let since = clock::wall().duration_since(std::time::UNIX_EPOCH);
+    RandomState::new().hash_one((process, since.unwrap_or_default()))
+}

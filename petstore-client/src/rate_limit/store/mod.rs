@@ -1,0 +1,190 @@
+//! Where a key's ledger lives: in this process, in a file, or in Redis. A store has one operation, the exchange
+//! of a report for an answer, which is atomic.
+
+#[cfg(feature = "file-store")]
+pub(crate) mod file;
+pub(crate) mod memory;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
+#[cfg(test)]
+pub(crate) mod simulated;
+
+use std::fmt;
+
+#[cfg(any(feature = "file-store", feature = "redis"))]
+use http::HeaderValue;
+#[cfg(any(feature = "file-store", feature = "redis"))]
+use sha2::{Digest as _, Sha256};
+
+use self::memory::MemoryStore;
+use super::quota::time::LedgerTime;
+use super::quota::{Answer, Ledger, Report};
+
+/// The number of the format, in the names of files and streams. All replicas of a stream must apply equal rules to
+/// equal bytes. Raise it with any change of the rules, the report or the ledger. Processes with different numbers
+/// share nothing.
+#[cfg(any(feature = "file-store", feature = "redis"))]
+const FORMAT: u32 = 1;
+
+/// A store that processes share: [`FileStore`](crate::rate_limit::FileStore) or
+/// [`RedisStore`](crate::rate_limit::RedisStore). Other types cannot implement it.
+pub trait LimitsStore: sealed::IntoSharedStore {}
+
+pub(crate) mod sealed {
+    pub trait IntoSharedStore {
+        fn into_shared_store(self) -> super::SharedStore;
+    }
+}
+
+/// A store that processes share.
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "a client has one")]
+pub enum SharedStore {
+    #[cfg(feature = "file-store")]
+    File(file::FileStore),
+    #[cfg(feature = "redis")]
+    Redis(redis::RedisStore),
+}
+
+/// The store of one key's ledger.
+#[allow(clippy::large_enum_variant, reason = "a key has one")]
+pub(crate) enum KeyStore {
+    Memory(MemoryStore),
+    #[cfg(feature = "file-store")]
+    File(file::LedgerFile),
+    #[cfg(feature = "redis")]
+    Redis(redis::LedgerStream),
+    #[cfg(test)]
+    Simulated(simulated::SimulatedStore),
+}
+
+/// Why a store cannot be used. Its text never contains a key or a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreError(String);
+
+impl StoreError {
+    pub(crate) fn new(problem: impl fmt::Display) -> Self {
+        Self(problem.to_string())
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl SharedStore {
+    /// Opens the ledger of a key at an origin. This does not use the store yet.
+    #[cfg_attr(
+        not(any(feature = "file-store", feature = "redis")),
+        expect(unused_variables, reason = "no store exists")
+    )]
+    pub(crate) fn open(&self, origin: &str, authorization: &http::HeaderValue) -> KeyStore {
+        match *self {
+            #[cfg(feature = "file-store")]
+            Self::File(ref store) => KeyStore::File(store.ledger(&name_of(origin, authorization))),
+            #[cfg(feature = "redis")]
+            Self::Redis(ref store) => {
+                KeyStore::Redis(store.ledger(&name_of(origin, authorization)))
+            }
+        }
+    }
+
+    /// Returns where it is, without secrets.
+    pub(crate) fn location(&self) -> String {
+        match *self {
+            #[cfg(feature = "file-store")]
+            Self::File(ref store) => store.location(),
+            #[cfg(feature = "redis")]
+            Self::Redis(ref store) => store.location().to_owned(),
+        }
+    }
+}
+
+impl KeyStore {
+    /// Exchanges a report at once; `None` if that would take time. `now` is the time on the clock of the process.
+    pub(crate) fn try_exchange(
+        &self,
+        report: &Report,
+        now: LedgerTime,
+    ) -> Option<Result<Answer, StoreError>> {
+        match self {
+            Self::Memory(store) => Some(Ok(store.exchange(report, now))),
+            #[cfg(feature = "file-store")]
+            Self::File(store) => store.try_exchange(report),
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => None,
+            #[cfg(test)]
+            Self::Simulated(_) => None,
+        }
+    }
+
+    #[cfg_attr(
+        not(any(feature = "file-store", feature = "redis")),
+        expect(
+            clippy::unused_async,
+            reason = "only the memory of a process is a store"
+        )
+    )]
+    pub(crate) async fn exchange(&self, report: &Report) -> Result<Answer, StoreError> {
+        match self {
+            Self::Memory(store) => Ok(store.exchange(report, store.now())),
+            #[cfg(feature = "file-store")]
+            Self::File(store) => store.exchange(report).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.exchange(report).await,
+            #[cfg(test)]
+            Self::Simulated(store) => store.exchange(report).await,
+        }
+    }
+
+    /// Returns the ledger as this process saw it last, and the time on the store's clock.
+    pub(crate) fn last_seen(&self) -> (Ledger, LedgerTime) {
+        match self {
+            Self::Memory(store) => store.last_seen(),
+            #[cfg(feature = "file-store")]
+            Self::File(store) => store.last_seen(),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.last_seen(),
+            #[cfg(test)]
+            Self::Simulated(store) => store.last_seen(),
+        }
+    }
+
+    /// Returns whether only this process uses it.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
+    /// Returns where a shared store is, without secrets.
+    pub(crate) fn location(&self) -> Option<String> {
+        match self {
+            Self::Memory(_) => None,
+            #[cfg(feature = "file-store")]
+            Self::File(store) => Some(store.location()),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => Some(store.location().to_owned()),
+            #[cfg(test)]
+            Self::Simulated(_) => Some("simulated".to_owned()),
+        }
+    }
+}
+
+/// Returns the name of a ledger: a hash of the key and the origin, in 32 hexadecimal digits. Checking a
+/// guessed key takes a thousand hashes.
+#[cfg(any(feature = "file-store", feature = "redis"))]
+fn name_of(origin: &str, authorization: &HeaderValue) -> String {
+    let begin = || Sha256::new().chain_update(authorization.as_bytes());
+    let mut digest = begin()
+        .chain_update(b"\npetstore limits\n")
+        .chain_update(origin)
+        .finalize();
+    for _ in 0..1_000 {
+        digest = begin().chain_update(digest).finalize();
+    }
+    let bytes = digest.iter().take(16);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,401 @@
+//! A store for several machines: a Redis server with a stream for each key.
+//!
+//! The stream has the reports of all holders, in one order and with the server's times. Each process applies
+//! all of them to its own replica of the ledger, so all replicas are equal, and each knows the answer to its own
+//! report. That takes one round trip, whatever the others do: nothing conflicts. Now and then, a process adds
+//! its replica to the stream, and removes the reports before it. A newcomer begins with the last replica.
+
+use std::fmt;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::streams::StreamId;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo as _, TlsCertificates,
+};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::Url;
+
+use super::sealed::IntoSharedStore;
+use super::{FORMAT, LimitsStore, SharedStore, StoreError};
+use crate::clock;
+use crate::rate_limit::quota::reading::MAX_BLOCK;
+use crate::rate_limit::quota::time::{LedgerTime, MINUTE, micros};
+use crate::rate_limit::quota::{Answer, Ledger, Report};
+
+/// Adds a report with the server's time in microseconds, and returns the entries from one on.
+const ADD_REPORT: &str = "\
+local time = redis.call('TIME')
+local micros = time[1] .. string.format('%06d', time[2])
+local id = redis.call('XADD', KEYS[1], '*', 't', micros, 'r', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {id, redis.call('XRANGE', KEYS[1], ARGV[2], '+')}";
+/// A replica is added to the stream after this many reports.
+const REPLICA_INTERVAL: u64 = 256;
+/// A stream that nobody uses expires after the longest block.
+const TTL_MILLIS: i64 = (MAX_BLOCK + 60 * MINUTE) / 1_000;
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Shares limits between machines, through Redis 6.2 or later, or a compatible server.
+///
+/// The URL is `redis://USER:PASSWORD@HOST:PORT/DB`, or `rediss://` for TLS with the system's
+/// certificates. The server stores no secrets, and the API key only as a slow hash. Set its
+/// `maxmemory-policy` to `noeviction`. A failover to a replica without the last reports may cause a
+/// 429.
+///
+/// Clones share the connection, so several clients need only one.
+///
+/// ```no_run
+/// use petstore_client::{Client, rate_limit::RedisStore};
+///
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .shared_limits(RedisStore::new("redis://cache.internal:6379")?)
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct RedisStore {
+    client: Client,
+    location: String,
+    prefix: String,
+    connection: Arc<Mutex<Option<OpenConnection>>>,
+}
+
+/// A connection, and the process that opened it. The child of a fork cannot use it.
+struct OpenConnection {
+    process: u32,
+    connection: MultiplexedConnection,
+}
+
+/// The stream of one key's reports.
+pub(crate) struct LedgerStream {
+    store: RedisStore,
+    name: String,
+    replica: std::sync::Mutex<Option<Replica>>,
+}
+
+/// A ledger, and the last report that it includes.
+#[derive(Debug, Clone)]
+struct Replica {
+    ledger: Ledger,
+    last: EntryId,
+    /// The server's time of that report, and when it was applied.
+    time: LedgerTime,
+    applied_at: Instant,
+    /// The number of reports since the last replica in the stream.
+    reports: u64,
+}
+
+/// The id of an entry: the server's time in milliseconds, and a number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct EntryId {
+    millis: u64,
+    number: u64,
+}
+
+impl EntryId {
+    fn parse(text: &str) -> Option<Self> {
+        let (millis, number) = text.split_once('-')?;
+        Some(Self {
+            millis: millis.parse().ok()?,
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.millis, self.number)
+    }
+}
+
+impl RedisStore {
+    /// Creates a store. It connects at the first call.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the URL is invalid, or its scheme is neither `redis` nor `rediss`.
+    pub fn new(url: &str) -> Result<Self, StoreError> {
+        let info = url.into_connection_info().map_err(StoreError::new)?;
+        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            ensure_provider()?;
+        }
+        Ok(Self {
+            client: Client::open(info).map_err(StoreError::new)?,
+            location: without_credentials(url),
+            prefix: "petstore:".to_owned(),
+            connection: Arc::default(),
+        })
+    }
+
+    /// Sets the prefix of all names (default: `petstore:`).
+    #[must_use]
+    pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Trusts these root certificates (PEM) instead of the system's. Only for `rediss`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the PEM contains no certificate, or the scheme is not `rediss`.
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self, StoreError> {
+        let pem = pem.as_ref();
+        if CertificateDer::pem_slice_iter(pem).next().is_none() {
+            return Err(StoreError::new("no root certificate in PEM was given"));
+        }
+        let certificates = TlsCertificates {
+            client_tls: None,
+            root_cert: Some(pem.to_vec()),
+        };
+        let info = self.client.get_connection_info().clone();
+        self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
+        // Clones trust other certificates, so they must not share this connection.
+        self.connection = Arc::default();
+        Ok(self)
+    }
+
+    pub(super) fn ledger(&self, name: &str) -> LedgerStream {
+        LedgerStream {
+            store: self.clone(),
+            name: format!("{}limits:{FORMAT}:{name}", self.prefix),
+            replica: std::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// Returns the connection. Connects if there is none.
+    async fn connection(&self) -> Result<MultiplexedConnection, StoreError> {
+        let process = std::process::id();
+        let mut open = self.connection.lock().await;
+        if let Some(open) = &*open
+            && open.process == process
+        {
+            return Ok(open.connection.clone());
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECTION_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
+        let client = &self.client;
+        let new = client.get_multiplexed_async_connection_with_config(&config);
+        let connection = new.await.map_err(StoreError::new)?;
+        *open = Some(OpenConnection {
+            process,
+            connection: connection.clone(),
+        });
+        Ok(connection)
+    }
+
+    /// Sends a command. After an error, the next command opens a new connection: the server may have become a
+    /// replica, or the connection's runtime may be gone.
+    async fn query<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, StoreError> {
+        let mut connection = self.connection().await?;
+        match command.query_async(&mut connection).await {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                *self.connection.lock().await = None;
+                Err(StoreError::new(error))
+            }
+        }
+    }
+}
+
+impl LimitsStore for RedisStore {}
+
+impl IntoSharedStore for RedisStore {
+    fn into_shared_store(self) -> SharedStore {
+        SharedStore::Redis(self)
+    }
+}
+
+impl LedgerStream {
+    pub(super) async fn exchange(&self, report: &Report) -> Result<Answer, StoreError> {
+        let known = self.replica().clone();
+        let from = known.as_ref().map(|known| known.last);
+        let (own, entries) = self.add(report, from).await?;
+        let follows = |known: &Replica| {
+            let first = entries.first().and_then(|entry| EntryId::parse(&entry.id));
+            first == Some(known.last)
+        };
+        let mut replica = match known {
+            Some(known) if follows(&known) => known,
+            // The server has lost the reports. Or this process was away for so long that they were removed.
+            Some(_) => Replica::of(&self.entries().await?),
+            None => Replica::of(&entries),
+        };
+        let answer = replica.apply(&entries, own);
+        let is_turn = replica.reports > 0 && replica.reports.is_multiple_of(REPLICA_INTERVAL);
+        if is_turn && replica.last == own {
+            // If this fails, another process adds its own later.
+            drop(self.add_replica(&replica).await);
+        }
+        *self.replica() = Some(replica);
+        answer.ok_or_else(|| StoreError::new("it has lost the report"))
+    }
+
+    /// Adds a report. Returns its id, and the entries from one on.
+    async fn add(
+        &self,
+        report: &Report,
+        from: Option<EntryId>,
+    ) -> Result<(EntryId, Vec<StreamId>), StoreError> {
+        let bytes = postcard::to_allocvec(report).map_err(StoreError::new)?;
+        let from = from.map_or_else(|| "-".to_owned(), |from| from.to_string());
+        let mut command = redis::cmd("EVAL");
+        command.arg(ADD_REPORT).arg(1).arg(&self.name);
+        command.arg(bytes).arg(from).arg(TTL_MILLIS);
+        let (own, entries): (String, redis::streams::StreamRangeReply) =
+            self.store.query(&command).await?;
+        let own = EntryId::parse(&own).ok_or_else(|| StoreError::new("it returned no id"))?;
+        Ok((own, entries.ids))
+    }
+
+    /// Returns all entries.
+    async fn entries(&self) -> Result<Vec<StreamId>, StoreError> {
+        let mut command = redis::cmd("XRANGE");
+        command.arg(&self.name).arg("-").arg("+");
+        let entries: redis::streams::StreamRangeReply = self.store.query(&command).await?;
+        Ok(entries.ids)
+    }
+
+    /// Adds a replica, and removes the reports that it includes, except the last one.
+    async fn add_replica(&self, replica: &Replica) -> Result<(), StoreError> {
+        let bytes = postcard::to_allocvec(&(replica.last, &replica.ledger));
+        let bytes = bytes.map_err(StoreError::new)?;
+        let mut add = redis::cmd("XADD");
+        add.arg(&self.name).arg("*").arg("s").arg(bytes);
+        self.store.query::<String>(&add).await?;
+        let mut trim = redis::cmd("XTRIM");
+        trim.arg(&self.name)
+            .arg("MINID")
+            .arg(replica.last.to_string());
+        self.store.query::<u64>(&trim).await?;
+        Ok(())
+    }
+
+    pub(super) fn last_seen(&self) -> (Ledger, LedgerTime) {
+        match &*self.replica() {
+            Some(replica) => {
+                let since = replica.applied_at.elapsed();
+                (replica.ledger.clone(), replica.time.plus(micros(since)))
+            }
+            None => (Ledger::default(), LedgerTime::default()),
+        }
+    }
+
+    pub(super) fn location(&self) -> &str {
+        self.store.location()
+    }
+
+    fn replica(&self) -> MutexGuard<'_, Option<Replica>> {
+        self.replica.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Replica {
+    /// Begins with the last replica in a stream, if there is one.
+    fn of(entries: &[StreamId]) -> Self {
+        let stored = entries.iter().rev().find_map(|entry| {
+            let bytes = entry.get::<Vec<u8>>("s")?;
+            let (last, ledger): (EntryId, Ledger) = postcard::from_bytes(&bytes).ok()?;
+            ledger.is_plausible().then_some((last, ledger))
+        });
+        let (last, ledger) = stored.unwrap_or_default();
+        Self {
+            ledger,
+            last,
+            time: LedgerTime::default(),
+            applied_at: clock::now(),
+            reports: 0,
+        }
+    }
+
+    /// Applies the entries that it does not include yet. Returns the answer to one of these reports.
+    fn apply(&mut self, entries: &[StreamId], own: EntryId) -> Option<Answer> {
+        let mut answer = None;
+        for entry in entries {
+            let Some(id) = EntryId::parse(&entry.id) else {
+                continue;
+            };
+            if id <= self.last {
+                continue;
+            }
+            self.last = id;
+            if entry.contains_key("s") {
+                self.reports = 0;
+            }
+            // All replicas skip an entry that none can read.
+            let Some((report, time)) = report_of(entry) else {
+                continue;
+            };
+            self.reports += 1;
+            self.time = time;
+            let granted = self.ledger.exchange(&report, time);
+            if id == own {
+                answer = Some(granted);
+            }
+        }
+        self.applied_at = clock::now();
+        answer
+    }
+}
+
+fn report_of(entry: &StreamId) -> Option<(Report, LedgerTime)> {
+    let bytes = entry.get::<Vec<u8>>("r")?;
+    let time = entry.get::<i64>("t")?;
+    Some((postcard::from_bytes(&bytes).ok()?, LedgerTime(time)))
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore")
+            .field("location", &self.location)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a URL without credentials, for messages.
+fn without_credentials(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url) else {
+        return "Redis".to_owned();
+    };
+    let cleared = url.set_username("").and_then(|()| url.set_password(None));
+    if cleared.is_ok() {
+        url.to_string()
+    } else {
+        format!("{}:…", url.scheme())
+    }
+}
+
+/// Makes sure that rustls has a crypto provider, without which it panics: the installed one, or
+/// else the one of the feature `rustls`.
+fn ensure_provider() -> Result<(), StoreError> {
+    if rustls::crypto::CryptoProvider::get_default().is_some() {
+        return Ok(());
+    }
+    #[cfg(feature = "rustls")]
+    {
+        // If another thread was faster, its provider is used.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        Ok(())
+    }
+    #[cfg(not(feature = "rustls"))]
+    Err(StoreError::new(
+        "no crypto provider for rustls is installed; install one before the store is created, or \
+         enable the feature `rustls` of petstore-client",
+    ))
+}

@@ -1,0 +1,92 @@
+//! The format of stored reports. All replicas of a ledger must be equal, also those of other versions.
+
+use crate::rate_limit::quota::ledger::grant::Terms;
+use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
+use crate::rate_limit::quota::time::{LedgerTime, SECOND, ServiceTime};
+use crate::rate_limit::quota::{Ledger, Report};
+use crate::rate_limit::view::Plan;
+
+const START: i64 = 1_800_000_000 * SECOND;
+
+/// Returns reports of three holders in two minutes, and when they come.
+fn reports() -> Vec<(Report, LedgerTime)> {
+    let mut reports = Vec::new();
+    let mut remaining = 60;
+    for step in 0..60_i64 {
+        let at = step * 2 * SECOND;
+        remaining = if step == 30 { 59 } else { remaining - 1 };
+        let is_refused = step == 20;
+        let head = ResponseHead {
+            status: if is_refused { 429 } else { 200 },
+            date: Some(ServiceTime(START + at)),
+            wall: ServiceTime(START + at + 3 * SECOND),
+            reading: Some(Reading {
+                limit: 60,
+                remaining: if is_refused { 5 } else { remaining },
+                reset: ServiceTime(START + (at / (60 * SECOND) + 1) * 60 * SECOND),
+            }),
+            retry_after: is_refused.then_some(3 * SECOND),
+        };
+        let outcome = Outcome {
+            sent_ago: SECOND / 10,
+            ended_ago: SECOND / 1_000,
+            is_probe: step == 0,
+            head: (step % 7 != 6).then_some(head),
+        };
+        let report = Report {
+            holder: u64::try_from(step % 3).unwrap(),
+            first_outcome: u64::try_from(step / 3).unwrap(),
+            outcomes: vec![outcome],
+            in_flight: 1,
+            has_probe: false,
+            waiting: 3,
+            forces: step == 21,
+            was_banned: step == 22,
+            is_alone: false,
+            leaves: step == 59,
+            forgets: false,
+            terms: Terms {
+                is_limited: true,
+                share: if step % 3 == 1 { 0.5 } else { 1.0 },
+                plan: (step % 3 == 2).then_some(Plan::FREE),
+            },
+        };
+        reports.push((report, LedgerTime(at)));
+    }
+    reports
+}
+
+/// If this fails, raise `FORMAT` in `store/mod.rs`, and write the new values here.
+#[test]
+fn stored_reports_lead_to_the_same_ledger_as_before() {
+    const REPORTS: u32 = 2_427_907_615;
+    const LEDGER: u32 = 3_435_732_009;
+
+    let reports = reports();
+    let bytes: Vec<_> = reports
+        .iter()
+        .map(|(report, _)| postcard::to_allocvec(report).unwrap())
+        .collect();
+    let mut ledger = Ledger::default();
+    for (bytes, (_, at)) in bytes.iter().zip(&reports) {
+        let report: Report = postcard::from_bytes(bytes).unwrap();
+        ledger.exchange(&report, *at);
+    }
+    assert!(ledger.is_plausible());
+    let stored = postcard::to_allocvec(&ledger).unwrap();
+    let hashes = [&bytes.concat(), &stored].map(|bytes| crc32fast::hash(bytes));
+    assert_eq!(
+        hashes,
+        [REPORTS, LEDGER],
+        "the format or a rule has changed"
+    );
+    // A replica that continues with a stored ledger is equal to one that has seen all reports.
+    let mut replica: Ledger = postcard::from_bytes(&stored).unwrap();
+    for (report, at) in &reports {
+        let later = LedgerTime(at.0 + 200 * SECOND);
+        assert_eq!(
+            replica.exchange(report, later),
+            ledger.exchange(report, later)
+        );
+    }
+}
