@@ -16,7 +16,7 @@ use crate::options::{RequestOptions, option_setters};
 use crate::rate_limit::LimitsStore;
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TimeSource;
-use crate::rate_limit::{MaxInFlight, Plan, Policy, SharedStore};
+use crate::rate_limit::{Plan, Policy, SharedStore};
 use crate::retry::{Classifier, FailedAttempt, RetryAdvice, RetryBudget};
 use crate::transport::{BoxTransport, Builtin, Connection, Proxy, Tls, Transport};
 
@@ -246,7 +246,7 @@ impl ClientBuilder {
     /// requires more to use the quota up, from 5 to 4,096. It is 5 if neither the service nor a
     /// [`plan`](Self::plan) shows the quota per minute, and fewer beside other users of the key.
     pub fn max_in_flight(mut self, requests: u32) -> Self {
-        self.policy.max_in_flight = Some(MaxInFlight::new(requests));
+        self.policy.limit_in_flight(requests);
         self
     }
 
@@ -254,21 +254,21 @@ impl ClientBuilder {
     /// counts its own requests per minute and day of the service. It cannot count those of other
     /// clients.
     pub fn plan(mut self, plan: Plan) -> Self {
-        self.policy.terms.plan = Some(plan);
+        self.policy.terms_mut().set_plan(Some(plan));
         self
     }
 
     /// Sets the share of each window that this client may use, above 0 and up to 1. Use 0.25 for
     /// each of four programs that use the same key without shared limits.
     pub fn quota_share(mut self, share: f64) -> Self {
-        self.policy.terms.share = share;
+        self.policy.terms_mut().set_share(share);
         self
     }
 
     /// Sets whether calls wait for quotas (default: true). The client always obeys a 429. Switch
     /// this off for servers whose rate limit headers mean something else.
     pub fn rate_limiting(mut self, on: bool) -> Self {
-        self.policy.terms.is_limited = on;
+        self.policy.terms_mut().set_limited(on);
         self
     }
 

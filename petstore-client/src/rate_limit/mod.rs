@@ -31,7 +31,7 @@ mod simulator;
 mod tests;
 
 pub(crate) use limiter::{Acquire, Limiter, Permit, Refused, Wait};
-pub(crate) use policy::{MaxInFlight, Policy};
+pub(crate) use policy::Policy;
 pub(crate) use registry::ClientLimiters;
 pub(crate) use store::SharedStore;
 #[cfg(feature = "file-store")]

@@ -122,7 +122,7 @@ impl Scene {
         let base = "http://127.0.0.1/v1".parse().unwrap();
         // A limiter without quotas: every request is permitted unless a 429 blocks.
         let mut policy = Policy::default();
-        policy.terms.is_limited = false;
+        policy.terms_mut().set_limited(false);
         let limiters = ClientLimiters::new(base, None, policy).isolated(None);
         let rules = Rules {
             request: &self.request,

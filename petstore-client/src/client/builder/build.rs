@@ -9,7 +9,7 @@ use crate::client::{Client, Core};
 use crate::error::Error;
 use crate::http::base_url::BaseUrl;
 use crate::http::extra_headers::additional_header;
-use crate::rate_limit::{ClientLimiters, Policy};
+use crate::rate_limit::ClientLimiters;
 use crate::retry::Retries;
 use crate::transport::{Network, Route};
 
@@ -62,11 +62,7 @@ impl ClientBuilder {
 
     fn check(&self) -> Result<(), Error> {
         let fail = |setting, problem: &str| Err(Error::config(setting, problem));
-        let Policy {
-            max_in_flight,
-            terms,
-        } = self.policy;
-        let (share, plan) = (terms.share, terms.plan);
+        let (share, plan) = (self.policy.terms().share(), self.policy.terms().plan());
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
         }
@@ -74,7 +70,7 @@ impl ClientBuilder {
             let problem = format!("it is {share}, and must be above 0 and at most 1");
             return fail("quota share", &problem);
         }
-        if max_in_flight.is_some_and(|limit| limit.most() == 0) {
+        if self.policy.max_in_flight() == Some(0) {
             return fail("number of requests in flight", "it must be at least 1");
         }
         if plan.is_some_and(|plan| plan.minute_limit() == Some(0) || plan.day_limit() == Some(0)) {

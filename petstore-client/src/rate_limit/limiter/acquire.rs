@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-use super::exchange::Limiter;
+use super::Limiter;
 use super::queue::{Place, Rank};
 use super::state::{HEARTBEAT, Wait};
 use crate::clock;
@@ -111,16 +111,15 @@ struct Reported {
 
 impl<'l> InLine<'l> {
     fn join(limiter: &'l Arc<Limiter>, request: Acquire) -> Self {
-        let place = Place {
-            rank: if request.forced {
-                Rank::Forced
-            } else {
-                request.priority.into()
-            },
-            number: request
-                .place
-                .unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed)),
+        let rank = if request.forced {
+            Rank::Forced
+        } else {
+            request.priority.into()
         };
+        let number = request
+            .place
+            .unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed));
+        let place = Place::new(rank, number);
         let mut state = limiter.state();
         let grant = state.queue.join(place);
         if request.forced {
@@ -155,7 +154,7 @@ impl<'l> InLine<'l> {
                 return Some(Permit {
                     limiter: Arc::clone(self.limiter),
                     number: Some(granted),
-                    place: self.place.number,
+                    place: self.place.number(),
                     waited: self.waited(),
                 });
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::exchange::Limiter;
+use super::Limiter;
 use super::state::{State, lock};
 use crate::rate_limit::quota::Report;
 use crate::rate_limit::quota::time::micros;

@@ -1,23 +1,17 @@
 //! The exchanges of a limiter with its store. At most one is in progress. It carries all outcomes since the
 //! last one, and asks for as many permits as calls wait. Meanwhile, new calls gather for the next one.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
-use super::alarm::Alarm;
-use super::state::{Mutex, MutexGuard, State, lock};
-use crate::rate_limit::logged::LoggedBlocks;
-use crate::rate_limit::policy::Policy;
+use super::Limiter;
 use crate::rate_limit::quota::time::{LedgerTime, duration, micros};
 use crate::rate_limit::quota::{Answer, Report};
-use crate::rate_limit::store::{KeyStore, StoreError};
-use crate::rate_limit::time::Clock;
+use crate::rate_limit::store::StoreError;
 
 /// The time limit of an exchange.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -26,33 +20,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// How often it is checked whether a test has moved its clock.
 const WATCH_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The limiter of one key at one origin.
-pub(crate) struct Limiter {
-    pub(super) clock: Arc<Clock>,
-    pub(super) store: Arc<KeyStore>,
-    state: Mutex<State>,
-    alarm: Alarm,
-    /// Wakes all waiting calls. Used when a block begins, because it may be too long for some of them.
-    pub(super) changed: Notify,
-    pub(super) logged: Mutex<LoggedBlocks>,
-}
-
 impl Limiter {
-    pub(crate) fn new(clock: Arc<Clock>, store: Arc<KeyStore>, policy: Policy) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::new(State::new(policy, store.is_local())),
-            clock,
-            store,
-            alarm: Alarm::default(),
-            changed: Notify::new(),
-            logged: Mutex::default(),
-        })
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     /// Makes or plans the exchange that is due after a change.
     pub(super) fn follow(self: &Arc<Self>, now: LedgerTime) {
         if self.store.is_local() {
@@ -164,25 +132,6 @@ impl Limiter {
             // If the runtime is ending, this drops the driver.
             runtime.spawn(Driver(Arc::clone(self)).run());
         }
-    }
-}
-
-impl Drop for Limiter {
-    fn drop(&mut self) {
-        // In a shared store, a holder that is gone counts as dead after five seconds.
-        if self.store.is_local() {
-            let report = Report {
-                leaves: true,
-                ..self.state().figures()
-            };
-            drop(self.store.try_exchange(&report, self.clock.now()));
-        }
-    }
-}
-
-impl fmt::Debug for Limiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter").finish_non_exhaustive()
     }
 }
 

@@ -15,6 +15,64 @@ mod exchange;
 mod acquire;
 mod control;
 
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
 pub(crate) use self::acquire::{Acquire, Permit, Refused};
-pub(crate) use self::exchange::Limiter;
+use self::alarm::Alarm;
 pub(crate) use self::state::Wait;
+use self::state::{Mutex, MutexGuard, State, lock};
+use super::logged::LoggedBlocks;
+use super::policy::Policy;
+use super::quota::Report;
+use super::store::KeyStore;
+use super::time::Clock;
+
+/// The limiter of one key at one origin.
+pub(crate) struct Limiter {
+    clock: Arc<Clock>,
+    store: Arc<KeyStore>,
+    state: Mutex<State>,
+    alarm: Alarm,
+    /// Wakes all waiting calls. Used when a block begins, because it may be too long for some of them.
+    changed: Notify,
+    logged: Mutex<LoggedBlocks>,
+}
+
+impl Limiter {
+    pub(crate) fn new(clock: Arc<Clock>, store: Arc<KeyStore>, policy: Policy) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State::new(policy, store.is_local())),
+            clock,
+            store,
+            alarm: Alarm::default(),
+            changed: Notify::new(),
+            logged: Mutex::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        // In a shared store, a holder that is gone counts as dead after five seconds.
+        if self.store.is_local() {
+            let report = Report {
+                leaves: true,
+                ..self.state().figures()
+            };
+            drop(self.store.try_exchange(&report, self.clock.now()));
+        }
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter").finish_non_exhaustive()
+    }
+}

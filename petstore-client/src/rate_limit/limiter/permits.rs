@@ -30,11 +30,11 @@ struct Granted {
 /// A request that has ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EndedRequest {
-    pub(super) sent: LedgerTime,
-    pub(super) at: LedgerTime,
-    pub(super) is_probe: bool,
+    sent: LedgerTime,
+    at: LedgerTime,
+    is_probe: bool,
     /// `None` if no response came.
-    pub(super) head: Option<ResponseHead>,
+    head: Option<ResponseHead>,
 }
 
 impl Permits {

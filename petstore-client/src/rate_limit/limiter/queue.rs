@@ -9,8 +9,8 @@ use crate::rate_limit::view::Priority;
 /// The place of a call. A retry keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    pub(super) rank: Rank,
-    pub(super) number: u64,
+    rank: Rank,
+    number: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +24,16 @@ pub(super) enum Rank {
 /// The waiting calls. A grant is the number of a permit.
 #[derive(Debug, Default)]
 pub(super) struct Queue(BTreeMap<Place, oneshot::Sender<u64>>);
+
+impl Place {
+    pub(super) fn new(rank: Rank, number: u64) -> Self {
+        Self { rank, number }
+    }
+
+    pub(super) fn number(self) -> u64 {
+        self.number
+    }
+}
 
 impl From<Priority> for Rank {
     fn from(priority: Priority) -> Self {

@@ -204,17 +204,15 @@ impl State {
 
     /// Returns whether as many requests are in flight as `max_in_flight` allows.
     pub(super) fn is_full(&self) -> bool {
-        let limit = self.policy.max_in_flight;
-        limit.is_some_and(|limit| self.permits.count() >= limit.most().into())
+        let limit = self.policy.max_in_flight();
+        limit.is_some_and(|limit| self.permits.count() >= limit.into())
     }
 
     /// Returns how many waiting calls `max_in_flight` lets go.
     pub(super) fn wanted(&self) -> u64 {
         let waiting = self.queue.len() as u64;
-        match self.policy.max_in_flight {
-            Some(limit) => {
-                waiting.min(u64::from(limit.most()).saturating_sub(self.permits.count()))
-            }
+        match self.policy.max_in_flight() {
+            Some(limit) => waiting.min(u64::from(limit).saturating_sub(self.permits.count())),
             None => waiting,
         }
     }
@@ -267,7 +265,7 @@ impl State {
             is_alone: false,
             leaves: false,
             forgets: false,
-            terms: self.policy.terms,
+            terms: self.policy.terms(),
         }
     }
 
@@ -283,7 +281,7 @@ impl State {
         }
         self.wait = None;
         if !self.queue.is_empty() {
-            let ends = now.plus(answer.pause.length);
+            let ends = now.plus(answer.pause.length());
             self.wait = Some(LastPause {
                 pause: answer.pause,
                 ends,
@@ -295,7 +293,7 @@ impl State {
 
     /// Notes whether there is a block that waiting calls were not told of: it may be too long for them.
     fn note_block(&mut self) {
-        let ends = self.wait.filter(|wait| wait.pause.block.is_some());
+        let ends = self.wait.filter(|wait| wait.pause.is_block());
         let ends = ends.map(|wait| wait.ends);
         let is_known = match (self.announced, ends) {
             (Some(known), Some(ends)) => known.0.abs_diff(ends.0) < SECOND.unsigned_abs(),
@@ -383,7 +381,7 @@ impl State {
         if ask_again <= now && self.is_exchanging(now) {
             return None;
         }
-        let reason = match pause.reason {
+        let reason = match pause.reason() {
             // They are other clients of this process, with settings of their own.
             WaitReason::Members if self.is_local => WaitReason::Reserved,
             reason => reason,

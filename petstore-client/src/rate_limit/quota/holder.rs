@@ -12,20 +12,20 @@ pub(crate) const LEASE: i64 = 5 * SECOND;
 /// What is known of a holder.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Holder {
-    pub(crate) id: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) has_probe: bool,
+    id: u64,
+    in_flight: u64,
+    has_probe: bool,
     /// The requests that it was granted since counting began, and what it began with.
-    pub(crate) granted: u64,
+    granted: u64,
     /// The calls that wait.
-    pub(crate) waiting: u64,
+    waiting: u64,
     /// The most requests that it has lately had at once, in flight or waiting.
-    pub(crate) tasks: u64,
+    tasks: u64,
     /// When it last waited, and when it last reported.
-    pub(crate) asked: LedgerTime,
-    pub(crate) seen: LedgerTime,
+    asked: LedgerTime,
+    seen: LedgerTime,
     /// The number of its outcomes that were recorded.
-    pub(crate) outcomes: u64,
+    outcomes: u64,
 }
 
 /// All holders of a ledger.
@@ -33,7 +33,60 @@ pub(crate) struct Holder {
 pub(crate) struct Holders(Vec<Holder>);
 
 impl Holder {
-    pub(crate) fn competes(&self, now: LedgerTime) -> bool {
+    /// Takes over the figures of a report: the requests in flight, whether one of them is a probe, and the calls that
+    /// wait.
+    pub(crate) fn update(
+        &mut self,
+        in_flight: u64,
+        has_probe: bool,
+        waiting: u64,
+        now: LedgerTime,
+    ) {
+        (self.in_flight, self.has_probe, self.waiting) = (in_flight, has_probe, waiting);
+        self.seen = now;
+        if waiting > 0 {
+            self.tasks = in_flight.saturating_add(waiting);
+            self.asked = now;
+        }
+    }
+
+    /// Returns how many of its outcomes up to a number were recorded. All of them are now.
+    pub(crate) fn record_outcomes(&mut self, last: u64) -> u64 {
+        let recorded = self.outcomes;
+        self.outcomes = recorded.max(last);
+        recorded
+    }
+
+    /// Records that it was granted requests.
+    pub(crate) fn grant(&mut self, requests: u64, is_probe: bool) {
+        self.in_flight = self.in_flight.saturating_add(requests);
+        self.waiting = self.waiting.saturating_sub(requests);
+        self.granted = self.granted.saturating_add(requests);
+        self.has_probe |= is_probe;
+    }
+
+    /// Records that it waits for the end of a block. Until then, it needs nothing of what is left.
+    pub(crate) fn wait_for_block(&mut self) {
+        self.tasks = 0;
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    pub(crate) fn granted(&self) -> u64 {
+        self.granted
+    }
+
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    pub(crate) fn tasks(&self) -> u64 {
+        self.tasks
+    }
+
+    fn competes(&self, now: LedgerTime) -> bool {
         self.tasks > 0 && now.since(self.asked) < COMPETES
     }
 }

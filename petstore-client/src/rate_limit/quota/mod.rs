@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod holder;
 pub(crate) mod lost;
 pub(crate) mod reading;
+pub(crate) mod terms;
 pub(crate) mod time;
 pub(crate) mod window;
 

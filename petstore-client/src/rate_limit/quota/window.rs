@@ -54,17 +54,6 @@ pub(crate) struct Receipt {
     pub(crate) sharer: Option<u64>,
 }
 
-/// What a reading has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// The reading was of an earlier window.
-    Nothing,
-    Lowered,
-    /// The window slides.
-    Moved,
-    Opened,
-}
-
 impl Window {
     /// Opens a window of a quota that was not known. What is used of it besides this response's request counts as
     /// used by others.
@@ -119,18 +108,18 @@ impl Window {
     }
 
     /// Records a reading of this quota. Responses may be late, so one of this window only lowers what is
-    /// known.
-    pub(crate) fn record(&mut self, reading: &Reading, receipt: &Receipt) -> Change {
+    /// known. Returns whether it has opened another window.
+    pub(crate) fn record(&mut self, reading: &Reading, receipt: &Receipt) -> bool {
         let ahead = reading.reset.after(self.anchor);
         if ahead.saturating_abs() <= SAME_WINDOW {
             self.remaining = self.remaining.min(reading.remaining);
             self.reset = self.reset.max(reading.reset);
             self.count_answered(receipt);
-            return Change::Lowered;
+            return false;
         }
         // If the request was sent after this window was opened, the service's clock was set back.
         if ahead < 0 && receipt.sent <= self.opened_at && receipt.service_now < self.reset {
-            return Change::Nothing;
+            return false;
         }
         let next = Self::open(reading, receipt);
         // Near its reset, a day's quota looks like a minute's.
@@ -138,11 +127,12 @@ impl Window {
         let uses = std::mem::take(&mut self.uses);
         *self = Self { quota, ..next };
         if ahead < MIN_FIXED_WINDOW {
+            // The window slides.
             self.ignore_others(0);
             self.uses = uses;
-            return Change::Moved;
+            return false;
         }
-        Change::Opened
+        true
     }
 
     /// Counts an answered request whose response does not describe this quota.

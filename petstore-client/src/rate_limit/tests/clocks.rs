@@ -7,8 +7,8 @@ use proptest::sample::select;
 
 use super::story::{HOUR, Story, reading, service};
 use crate::properties::check;
-use crate::rate_limit::quota::ledger::grant::Terms;
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
+use crate::rate_limit::quota::terms::Terms;
 use crate::rate_limit::quota::time::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Ledger, Report};
 use crate::rate_limit::view::Plan;
@@ -17,7 +17,7 @@ use crate::rate_limit::view::Plan;
 /// `date` seconds by `Date`. The first responses may have other resets.
 fn end(resets: &[(Option<i64>, i64)]) -> Option<i64> {
     let mut story = Story::new();
-    story.set(|terms| terms.is_limited = false);
+    story.set(|terms| terms.set_limited(false));
     for (date, wall) in resets {
         let reset = service(0).plus(wall * SECOND);
         let reading = Reading {
@@ -32,7 +32,7 @@ fn end(resets: &[(Option<i64>, i64)]) -> Option<i64> {
         };
         story.end(sent, Some(head));
     }
-    story.set(|terms| terms.is_limited = true);
+    story.set(|terms| terms.set_limited(true));
     // Nothing is sent in the second after a reset.
     story.blocked_until().map(|end| end - 1)
 }
@@ -123,7 +123,7 @@ fn a_used_up_window_ends_whatever_date_another_response_has() {
     for years in [-1, 1, 50] {
         for plan in [None, Some(Plan::custom().per_minute(2))] {
             let mut story = Story::new();
-            story.set(|terms| terms.plan = plan);
+            story.set(|terms| terms.set_plan(plan));
             let first = story.send();
             story.answer(first, reading(2, 1, 60).filter(|_| plan.is_none()));
             let last = story.send();
@@ -160,9 +160,9 @@ fn a_stores_clock_that_is_set_back_holds_up_nobody() {
     story.respond(first, 429, None, Some(60));
     // The clock of the store is set back by an hour.
     story.at(100 - HOUR);
-    assert_eq!(story.ask(1).pause.length, 60 * SECOND);
+    assert_eq!(story.ask(1).pause.length(), 60 * SECOND);
     story.at(159 - HOUR);
-    assert_eq!(story.ask(1).pause.length, SECOND);
+    assert_eq!(story.ask(1).pause.length(), SECOND);
     let probe = story.at(160 - HOUR).send();
     story.answer(probe, None);
     assert_eq!(story.waits_for(), None);
@@ -237,10 +237,12 @@ fn report() -> impl Strategy<Value = Report> {
         Plan::custom().per_day(1),
     ];
     let terms = (any::<bool>(), share, option::of(select(plans)));
-    let terms = terms.prop_map(|(is_limited, share, plan)| Terms {
-        is_limited,
-        share,
-        plan,
+    let terms = terms.prop_map(|(is_limited, share, plan)| {
+        let mut terms = Terms::default();
+        terms.set_limited(is_limited);
+        terms.set_share(share);
+        terms.set_plan(plan);
+        terms
     });
     let flags = vec(proptest::bool::weighted(0.2), 6);
     let figures = (1..4_u64, number(), number(), number());
@@ -274,7 +276,7 @@ fn no_report_panics_overflows_or_blocks_for_longer_than_a_day() {
             let answer = ledger.exchange(&report, now);
             let most = report.waiting.max(u64::from(report.forces));
             prop_assert!(answer.granted <= most, "{:?}", answer);
-            let length = answer.pause.length;
+            let length = answer.pause.length();
             prop_assert!((0..=LONGEST).contains(&length), "{} s", length / SECOND);
         }
         Ok(())

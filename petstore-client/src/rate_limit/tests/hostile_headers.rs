@@ -66,7 +66,7 @@ fn no_headers_make_a_call_wait_longer_than_it_may() {
     let cases = (vec(hostile_answer(), 1..20), plan);
     check(cases, (150, 5), |(answers, plan)| {
         let mut policy = Policy::default();
-        policy.terms.plan = plan;
+        policy.terms_mut().set_plan(plan);
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(all_waits_end_in_time(answers, policy))

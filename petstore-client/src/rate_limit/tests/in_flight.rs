@@ -37,7 +37,7 @@ fn five_may_be_in_flight_while_the_minute_is_unknown() {
     let second = story.send();
     story.answer(second, reading(100_000, 99_999, 12 * HOUR));
     assert_eq!(story.may_send(), 5);
-    story.set(|terms| terms.plan = Some(Plan::BUSINESS));
+    story.set(|terms| terms.set_plan(Some(Plan::BUSINESS)));
     assert_eq!(story.may_send(), 1_000 / 8);
 }
 
@@ -291,7 +291,7 @@ fn the_last_requests_wait_until_lost_ones_are_settled() {
 #[test]
 fn a_plan_counts_the_minute_and_the_day_at_once() {
     let mut story = Story::new();
-    story.set(|terms| terms.plan = Some(Plan::custom().per_minute(2).per_day(3)));
+    story.set(|terms| terms.set_plan(Some(Plan::custom().per_minute(2).per_day(3))));
     let midnight = 16 * HOUR;
     for (second, end) in [(0, None), (1, Some(61)), (61, Some(midnight + 1))] {
         let request = story.at(second).send();
@@ -304,7 +304,7 @@ fn a_plan_counts_the_minute_and_the_day_at_once() {
 #[test]
 fn a_plan_gives_way_to_a_quota_that_a_response_shows() {
     let mut story = Story::new();
-    story.set(|terms| terms.plan = Some(Plan::FREE));
+    story.set(|terms| terms.set_plan(Some(Plan::FREE)));
     let first = story.send();
     story.answer(first, None);
     assert_eq!(story.may_send(), 59 / 8);
@@ -320,7 +320,7 @@ fn a_plan_gives_way_to_a_quota_that_a_response_shows() {
 #[test]
 fn the_very_end_of_a_plans_minute_counts_for_both() {
     let mut story = Story::new();
-    story.set(|terms| terms.plan = Some(Plan::custom().per_minute(2)));
+    story.set(|terms| terms.set_plan(Some(Plan::custom().per_minute(2))));
     let late = story.at_millis(59_500).send();
     story.answer(late, None);
     assert_eq!(story.at(61).may_send(), 1);
@@ -331,7 +331,7 @@ fn the_very_end_of_a_plans_minute_counts_for_both() {
 #[test]
 fn a_refused_request_uses_nothing_of_a_plan() {
     let mut story = Story::new();
-    story.set(|terms| terms.plan = Some(Plan::custom().per_minute(2)));
+    story.set(|terms| terms.set_plan(Some(Plan::custom().per_minute(2))));
     let first = story.send();
     story.answer(first, None);
     let refused = story.at(1).send();
@@ -342,7 +342,7 @@ fn a_refused_request_uses_nothing_of_a_plan() {
 #[test]
 fn requests_in_flight_and_lost_ones_count_in_a_plan() {
     let mut story = Story::new();
-    story.set(|terms| terms.plan = Some(Plan::custom().per_minute(2)));
+    story.set(|terms| terms.set_plan(Some(Plan::custom().per_minute(2))));
     let first = story.send();
     story.answer(first, None);
     let lost = story.at(1).send();
@@ -356,7 +356,7 @@ fn requests_in_flight_and_lost_ones_count_in_a_plan() {
 #[test]
 fn a_plan_whose_requests_were_all_lost_is_tried_again() {
     let mut story = Story::new();
-    story.set(|terms| terms.plan = Some(Plan::custom().per_minute(2)));
+    story.set(|terms| terms.set_plan(Some(Plan::custom().per_minute(2))));
     let first = story.send();
     story.answer(first, None);
     for second in [1, 61] {

@@ -15,7 +15,7 @@ use shuttle::future::{block_on, spawn, yield_now};
 
 use super::waiting::{acquire, limiter_with};
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit};
-use crate::rate_limit::policy::{MaxInFlight, Policy};
+use crate::rate_limit::policy::Policy;
 use crate::rate_limit::time::TimeSource;
 use crate::rate_limit::view::Priority;
 
@@ -107,10 +107,8 @@ fn run(calls: &[(Kind, GivenUp)]) {
         .build()
         .unwrap();
     let _entered = runtime.enter();
-    let policy = Policy {
-        max_in_flight: Some(MaxInFlight::new(1)),
-        ..Policy::default()
-    };
+    let mut policy = Policy::default();
+    policy.limit_in_flight(1);
     let limiter = limiter_with(TimeSource::default(), policy);
     let service = Arc::new(Service {
         left: AtomicU64::new(100),

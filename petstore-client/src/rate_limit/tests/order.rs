@@ -13,9 +13,15 @@ use super::hostile_headers::limiter;
 use super::story::{Sent, Story, reading};
 use crate::clock;
 use crate::properties::check;
-use crate::rate_limit::{Acquire, MaxInFlight, Policy, Priority, RateLimits};
+use crate::rate_limit::{Acquire, Policy, Priority, RateLimits};
 
 const CASES: (u32, u64) = (200, 3);
+
+fn limited_to(most: u32) -> Policy {
+    let mut policy = Policy::default();
+    policy.limit_in_flight(most);
+    policy
+}
 
 /// The response to one request of a burst: what is left, the reset, and the wait if it is a 429.
 type Said = (u64, i64, Option<i64>);
@@ -102,10 +108,7 @@ fn stand_in_line(calls: &[(Priority, GivesUp)]) -> Vec<usize> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let _entered = runtime.enter();
-    let limiter = limiter(Policy {
-        max_in_flight: Some(MaxInFlight::new(1)),
-        ..Policy::default()
-    });
+    let limiter = limiter(limited_to(1));
     let acquire = |priority| {
         let request = Acquire {
             place: None,

@@ -151,12 +151,12 @@ fn one_request_asks_a_second_after_a_used_up_window() {
 #[test]
 fn of_two_used_up_quotas_the_later_reset_is_waited_for() {
     let mut story = Story::new();
-    story.set(|terms| terms.is_limited = false);
+    story.set(|terms| terms.set_limited(false));
     for reading in [reading(1_000, 0, 12 * HOUR), reading(5, 0, 30)] {
         let request = story.send();
         story.answer(request, reading);
     }
-    story.set(|terms| terms.is_limited = true);
+    story.set(|terms| terms.set_limited(true));
     let day = BlockReason::Quota(Quota::Day);
     assert_eq!(story.block(), Some((12 * HOUR + 1, day)));
 }
@@ -328,7 +328,7 @@ fn the_wait_of_a_server_error_says_nothing_of_the_reset() {
 #[test]
 fn without_rate_limiting_only_a_429_is_obeyed() {
     let mut story = Story::with_window(5, 0);
-    story.set(|terms| terms.is_limited = false);
+    story.set(|terms| terms.set_limited(false));
     assert_eq!(story.may_send(), 10_000);
     let request = story.at(1).send();
     story.respond(request, 429, None, Some(30));

@@ -129,7 +129,7 @@ fn who_got_one_more_gets_it_later_in_the_next_window() {
 #[test]
 fn a_share_is_a_part_of_each_window() {
     let mut story = Story::with_window(101, 100);
-    story.by(OTHER).set(|terms| terms.share = 0.25);
+    story.by(OTHER).set(|terms| terms.set_share(0.25));
     assert_eq!(use_up(&mut story, [64, 64], 101, 60), [75, 25]);
     let probe = story.by(OTHER).at(61).send();
     story.answer(probe, reading(101, 100, 120));
@@ -141,7 +141,7 @@ fn a_share_is_a_part_of_each_window() {
 #[test]
 fn a_share_of_little_is_one_request() {
     let mut story = Story::with_window(60, 59);
-    story.by(OTHER).set(|terms| terms.share = 0.001);
+    story.by(OTHER).set(|terms| terms.set_share(0.001));
     let only = story.at(3).send();
     story.answer(only, reading(60, 58, 60));
     assert_eq!(story.blocked_until(), Some(61));
@@ -263,6 +263,6 @@ fn a_process_asks_again_soon_if_others_could_change_something() {
             story.by(OTHER + other).ask(1);
         }
         let answer = story.by(ME).ask(1);
-        assert_eq!((answer.granted, answer.pause.length), (0, expected));
+        assert_eq!((answer.granted, answer.pause.length()), (0, expected));
     }
 }

@@ -1,7 +1,7 @@
 //! The format of stored reports. All replicas of a ledger must be equal, also those of other versions.
 
-use crate::rate_limit::quota::ledger::grant::Terms;
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
+use crate::rate_limit::quota::terms::Terms;
 use crate::rate_limit::quota::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Ledger, Report};
 use crate::rate_limit::view::Plan;
@@ -33,6 +33,9 @@ fn reports() -> Vec<(Report, LedgerTime)> {
             is_probe: step == 0,
             head: (step % 7 != 6).then_some(head),
         };
+        let mut terms = Terms::default();
+        terms.set_share(if step % 3 == 1 { 0.5 } else { 1.0 });
+        terms.set_plan((step % 3 == 2).then_some(Plan::FREE));
         let report = Report {
             holder: u64::try_from(step % 3).unwrap(),
             first_outcome: u64::try_from(step / 3).unwrap(),
@@ -45,11 +48,7 @@ fn reports() -> Vec<(Report, LedgerTime)> {
             is_alone: false,
             leaves: step == 59,
             forgets: false,
-            terms: Terms {
-                is_limited: true,
-                share: if step % 3 == 1 { 0.5 } else { 1.0 },
-                plan: (step % 3 == 2).then_some(Plan::FREE),
-            },
+            terms,
         };
         reports.push((report, LedgerTime(at)));
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::rate_limit::Policy;
-use crate::rate_limit::quota::ledger::grant::Terms;
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
+use crate::rate_limit::quota::terms::Terms;
 use crate::rate_limit::quota::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 use crate::rate_limit::view::{BlockReason, RateLimits, WaitReason};
@@ -58,7 +58,7 @@ pub(super) struct Sent {
 impl Default for Process {
     fn default() -> Self {
         Self {
-            terms: Policy::default().terms,
+            terms: Policy::default().terms(),
             in_flight: 0,
             probes: 0,
             ended: 0,
@@ -234,14 +234,16 @@ impl Story {
     /// Returns why a call waits, if it does.
     pub(super) fn waits_for(&self) -> Option<WaitReason> {
         let answer = self.clone().ask(1);
-        (answer.granted == 0).then_some(answer.pause.reason)
+        (answer.granted == 0).then_some(answer.pause.reason())
     }
 
     /// Returns the second at which the block ends, and why there is one.
     pub(super) fn block(&self) -> Option<(i64, BlockReason)> {
         let pause = self.clone().ask(1).pause;
-        let end = self.now.0 + pause.length;
-        pause.block.map(|block| (end / SECOND, block.reason))
+        let end = self.now.0 + pause.length();
+        pause
+            .blocked(0)
+            .map(|blocked| (end / SECOND, blocked.reason))
     }
 
     pub(super) fn blocked_until(&self) -> Option<i64> {

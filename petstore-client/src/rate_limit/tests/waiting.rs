@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
-use crate::rate_limit::policy::{MaxInFlight, Policy};
+use crate::rate_limit::policy::Policy;
 use crate::rate_limit::store::KeyStore;
 use crate::rate_limit::store::memory::MemoryStore;
 use crate::rate_limit::store::simulated::SharedLedger;
@@ -67,7 +67,9 @@ fn limiter() -> Arc<Limiter> {
 
 fn with_plan(per_minute: u64) -> Arc<Limiter> {
     let mut policy = Policy::default();
-    policy.terms.plan = Some(Plan::custom().per_minute(per_minute));
+    policy
+        .terms_mut()
+        .set_plan(Some(Plan::custom().per_minute(per_minute)));
     limiter_with(TimeSource::default(), policy)
 }
 
@@ -407,10 +409,8 @@ async fn max_in_flight_limits_one_client_and_holds_up_no_other() {
     let clock = Arc::new(Clock::start(TimeSource::default()));
     let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     let store = Arc::new(store);
-    let limited = Policy {
-        max_in_flight: Some(MaxInFlight::new(2)),
-        ..Policy::default()
-    };
+    let mut limited = Policy::default();
+    limited.limit_in_flight(2);
     let limited = Limiter::new(Arc::clone(&clock), Arc::clone(&store), limited);
     let other = Limiter::new(clock, store, Policy::default());
     show(take(&other).await, ["1000", "999", "50"]);
@@ -430,7 +430,7 @@ async fn a_block_holds_back_all_clients_of_a_key() {
     let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     let store = Arc::new(store);
     let mut policy = Policy::default();
-    policy.terms.is_limited = false;
+    policy.terms_mut().set_limited(false);
     let unlimited = Limiter::new(Arc::clone(&clock), Arc::clone(&store), policy);
     let other = Limiter::new(clock, store, Policy::default());
     answer(take(&other).await, 429, &[("retry-after", "30")]);

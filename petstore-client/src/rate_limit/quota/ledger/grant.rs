@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::Ledger;
 use crate::rate_limit::quota::holder::{COMPETES, Holder};
 use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::time::{LedgerTime, MINUTE, SECOND, ServiceTime};
+use crate::rate_limit::quota::terms::Terms;
+use crate::rate_limit::quota::time::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
 use crate::rate_limit::quota::window::Window;
-use crate::rate_limit::view::{BlockReason, Plan, WaitReason};
+use crate::rate_limit::view::{BlockReason, Blocked, Plan, WaitReason};
 
 /// So few requests in flight get no key banned: a ban takes more than ten that arrive early within a minute,
 /// and in a minute there may be two windows.
@@ -58,16 +59,6 @@ pub(crate) struct Report {
     pub(crate) terms: Terms,
 }
 
-/// The settings of a holder.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Terms {
-    /// Whether quotas limit its requests. A 429 always does.
-    pub(crate) is_limited: bool,
-    /// The share of each window that it may use: above 0, up to 1.
-    pub(crate) share: f64,
-    pub(crate) plan: Option<Plan>,
-}
-
 /// What a holder may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -81,17 +72,17 @@ pub(crate) struct Answer {
 /// Why calls wait, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pause {
-    pub(crate) reason: WaitReason,
+    reason: WaitReason,
     /// How long to wait before asking again, in microseconds.
-    pub(crate) length: i64,
+    length: i64,
     /// The block that ends then, if that is why.
-    pub(crate) block: Option<PauseBlock>,
+    block: Option<PauseBlock>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PauseBlock {
-    pub(crate) reason: BlockReason,
-    pub(crate) until: ServiceTime,
+struct PauseBlock {
+    reason: BlockReason,
+    until: ServiceTime,
 }
 
 /// What the windows leave.
@@ -112,6 +103,30 @@ struct Claim {
     most: u64,
 }
 
+impl Pause {
+    pub(crate) fn reason(&self) -> WaitReason {
+        self.reason
+    }
+
+    pub(crate) fn length(&self) -> i64 {
+        self.length
+    }
+
+    pub(crate) fn is_block(&self) -> bool {
+        self.block.is_some()
+    }
+
+    /// Returns the block whose end calls wait for, which is this far away.
+    pub(crate) fn blocked(&self, left: i64) -> Option<Blocked> {
+        let block = self.block?;
+        Some(Blocked {
+            reason: block.reason,
+            until: block.until.system(),
+            remaining: duration(left),
+        })
+    }
+}
+
 impl Left {
     fn unlimited(must_probe: bool) -> Self {
         Self {
@@ -126,25 +141,6 @@ impl Left {
     fn add(&mut self, requests: u64, to_all: u64) {
         self.requests = self.requests.min(requests);
         self.to_all = self.to_all.min(to_all);
-    }
-}
-
-impl Report {
-    pub(crate) fn has_share(&self) -> bool {
-        self.terms.share < 1.0
-    }
-}
-
-impl Terms {
-    /// Returns how much of a limit the holder may use: at least one request.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "rounds a part of a limit down; `as` saturates"
-    )]
-    fn part_of(&self, limit: u64) -> u64 {
-        ((limit as f64 * self.share) as u64).max(1)
     }
 }
 
@@ -183,24 +179,17 @@ impl Ledger {
     fn take_in(&mut self, report: &Report, now: LedgerTime) {
         let lost = self.holders.bury_dead(report.holder, now);
         self.lost.add(lost, now);
-        self.open_planned_windows(report.terms.plan, now);
+        self.open_planned_windows(report.terms.plan(), now);
         let holder = self.holders.enter(report.holder, now);
+        holder.update(report.in_flight, report.has_probe, report.waiting, now);
         let last = report
             .first_outcome
             .saturating_add(report.outcomes.len() as u64);
         // A reply that was lost makes outcomes come again.
-        let known = holder.outcomes.saturating_sub(report.first_outcome);
-        let new = usize::try_from(known).map_or(&[][..], |known| {
-            report.outcomes.get(known..).unwrap_or_default()
-        });
-        holder.outcomes = holder.outcomes.max(last);
-        holder.in_flight = report.in_flight;
-        holder.has_probe = report.has_probe;
-        holder.seen = now;
-        if report.waiting > 0 {
-            holder.tasks = report.in_flight.saturating_add(report.waiting);
-            holder.asked = now;
-        }
+        let known = holder.record_outcomes(last);
+        let known = known.saturating_sub(report.first_outcome);
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        let new = report.outcomes.get(known..).unwrap_or_default();
         for outcome in new {
             self.record(outcome, report, now);
         }
@@ -216,13 +205,9 @@ impl Ledger {
             granted, is_probe, ..
         } = *answer;
         let holder = self.holders.enter(report.holder, now);
-        holder.in_flight = holder.in_flight.saturating_add(granted);
-        holder.waiting = report.waiting.saturating_sub(granted);
-        holder.granted = holder.granted.saturating_add(granted);
-        holder.has_probe |= is_probe && granted > 0;
+        holder.grant(granted, is_probe && granted > 0);
         if granted == 0 && answer.pause.block.is_some() {
-            // Until then, it needs nothing of what is left.
-            holder.tasks = 0;
+            holder.wait_for_block();
         }
         if is_probe && granted > 0 {
             let are_forgotten = now.since(self.probed_at) > PROBES_FORGOTTEN;
@@ -242,7 +227,7 @@ impl Ledger {
         if let Some(block) = self.block.filter(|block| now < block.until) {
             return Err(self.block_until(block.until, block.reason, now));
         }
-        let left = if report.terms.is_limited {
+        let left = if report.terms.is_limited() {
             self.left(report, now)?
         } else {
             Left::unlimited(self.block.is_some())
@@ -256,7 +241,7 @@ impl Ledger {
             }
             return Ok((report.waiting.min(1), true));
         }
-        if !report.terms.is_limited {
+        if !report.terms.is_limited() {
             return Ok((report.waiting, false));
         }
         let room = self.cap(&left, report, now);
@@ -295,7 +280,7 @@ impl Ledger {
     fn left(&self, report: &Report, now: LedgerTime) -> Result<Left, Pause> {
         let mut left = Left::unlimited(!self.is_known || self.block.is_some());
         let mut used_up: Option<(LedgerTime, BlockReason)> = None;
-        let has_plan = report.terms.plan.is_some();
+        let has_plan = report.terms.plan().is_some();
         for window in &self.windows {
             if window.is_planned() && !has_plan {
                 continue;
@@ -340,12 +325,12 @@ impl Ledger {
     /// Returns what a window leaves to a holder.
     pub(super) fn left_in(&self, window: &Window, report: &Report) -> u64 {
         let left = self.left_to_all(window);
-        if !report.has_share() {
+        if !report.terms.has_share() {
             return left;
         }
         let part = report.terms.part_of(window.limit());
         let holder = self.holders.get(report.holder);
-        let in_flight = holder.map_or(0, |holder| holder.in_flight);
+        let in_flight = holder.map_or(0, Holder::in_flight);
         let used = window.used_by(report.holder).saturating_add(in_flight);
         left.min(part.saturating_sub(used.saturating_add(self.lost.count())))
     }
@@ -353,13 +338,13 @@ impl Ledger {
     /// Returns whether a window has nothing left, even if none of the requests in flight was counted.
     fn is_used_up(&self, window: &Window, report: &Report, kept: u64) -> bool {
         let part = report.terms.part_of(window.limit());
-        let is_share_used_up = report.has_share() && window.used_by(report.holder) >= part;
+        let is_share_used_up = report.terms.has_share() && window.used_by(report.holder) >= part;
         window.remaining() <= kept || is_share_used_up || self.holders.in_flight() == 0
     }
 
     /// Returns how many of a window's requests are left to others. A share leaves them enough.
     fn kept_in(&self, window: &Window, report: &Report, now: LedgerTime) -> u64 {
-        if !self.is_beside_others(now) || report.has_share() {
+        if !self.is_beside_others(now) || report.terms.has_share() {
             0
         } else if report.is_alone {
             LEFT_ALONE.min(window.limit() / 4)
@@ -379,7 +364,7 @@ impl Ledger {
         let needed = u128::from(all) * rounds / u128::from(left.to_reset.unsigned_abs().max(1));
         let needed = u64::try_from(needed).unwrap_or(u64::MAX);
         let mut cap = (all / PARTS).max(needed).clamp(FEW, MAX_IN_FLIGHT);
-        let plan = report.terms.plan;
+        let plan = report.terms.plan();
         if !self.knows_minute && plan.and_then(Plan::minute_limit).is_none() {
             cap = FEW;
         }
@@ -398,20 +383,20 @@ impl Ledger {
     /// Returns how many requests a holder may send so that in the end all who compete got equally many, and
     /// meanwhile those who wait.
     fn part(&self, id: u64, left: &Left, room: u64, now: LedgerTime) -> u64 {
-        let own = self.holders.get(id).map_or(0, |own| own.granted);
+        let own = self.holders.get(id).map_or(0, Holder::granted);
         // Nobody can use more than its tasks can send until the reset. Near it, nothing is kept for anybody.
         let rounds = (left.to_reset - COMPETES) / self.latency.max(1);
         let rounds = u64::try_from(rounds).unwrap_or(0);
         let of_left = fill(
             left.to_all,
             own,
-            &self.claims(id, now, |rival| rival.tasks.saturating_mul(rounds)),
+            &self.claims(id, now, |rival| rival.tasks().saturating_mul(rounds)),
         );
         // Whoever is a few ahead is not held up: a free place would wait for the one that is next.
         let of_room = fill(
             room,
             own.saturating_sub(FEW),
-            &self.claims(id, now, |rival| rival.waiting),
+            &self.claims(id, now, Holder::waiting),
         );
         of_left.min(of_room)
     }
@@ -419,7 +404,7 @@ impl Ledger {
     fn claims(&self, id: u64, now: LedgerTime, most: impl Fn(&Holder) -> u64) -> Vec<Claim> {
         let rivals = self.holders.rivals(id, now);
         let claim = |rival: &Holder| Claim {
-            got: rival.granted,
+            got: rival.granted(),
             most: most(rival),
         };
         rivals.map(claim).collect()

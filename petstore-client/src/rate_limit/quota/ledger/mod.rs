@@ -15,7 +15,7 @@ use super::holder::{Holders, LEASE};
 use super::lost::LostRequests;
 use super::reading::{MAX_BLOCK, Outcome, Reading, ResponseHead};
 use super::time::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
-use super::window::{Change, Receipt, Window};
+use super::window::{Receipt, Window};
 use crate::rate_limit::view::{BlockReason, Plan, Quota};
 
 /// Windows open at most this much later than announced.
@@ -71,11 +71,11 @@ pub(crate) struct Ledger {
 
 /// The block of a 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Block {
-    pub(crate) until: LedgerTime,
+struct Block {
+    until: LedgerTime,
     /// When the 429 came.
-    pub(crate) at: LedgerTime,
-    pub(crate) reason: BlockReason,
+    at: LedgerTime,
+    reason: BlockReason,
 }
 
 /// Time.
@@ -120,7 +120,7 @@ impl Ledger {
             return self.lost.add(1, sent);
         };
         self.clock.observe(head, at);
-        self.open_planned_windows(report.terms.plan, at);
+        self.open_planned_windows(report.terms.plan(), at);
         self.observe_latency(at.since(sent));
         let service_now = self.clock.service_time(at);
         let reading = self.reading_of_key(head, service_now);
@@ -142,7 +142,7 @@ impl Ledger {
             at,
             service_now,
             counted: u64::from(!head.is_refusal()),
-            sharer: report.has_share().then_some(report.holder),
+            sharer: report.terms.has_share().then_some(report.holder),
         };
         // A reading of a window that has ended says nothing about the current one, and one that contradicts
         // its status says nothing at all.
@@ -225,7 +225,7 @@ impl Ledger {
         self.windows.retain_mut(|window| match reading {
             Some(reading) if window.describes(&reading, service_now) => {
                 is_described = true;
-                has_opened |= window.record(&reading, receipt) == Change::Opened;
+                has_opened |= window.record(&reading, receipt);
                 true
             }
             _ => {

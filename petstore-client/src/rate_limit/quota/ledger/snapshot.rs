@@ -1,9 +1,9 @@
 //! What programs see of a ledger.
 
 use super::Ledger;
-use super::grant::{Pause, Report};
+use super::grant::Report;
 use crate::rate_limit::quota::time::{LedgerTime, duration};
-use crate::rate_limit::view::{Blocked, QuotaWindow, RateLimits};
+use crate::rate_limit::view::{QuotaWindow, RateLimits};
 
 impl Ledger {
     /// Returns what a holder would learn by a report, and by a call that waits, when the store's clock shows this
@@ -39,8 +39,8 @@ impl Ledger {
             windows,
             ended,
             service_time: self.clock.is_known().then(|| service_now.system()),
-            blocked: pause.and_then(|pause| pause.blocked(pause.length)),
-            wait_reason: pause.map(|pause| pause.reason),
+            blocked: pause.and_then(|pause| pause.blocked(pause.length())),
+            wait_reason: pause.map(|pause| pause.reason()),
             unresolved: u32::try_from(unresolved).unwrap_or(u32::MAX),
             throttled: self.refusals,
             age: self.described_at.map(|at| duration(now.since(at))),
@@ -51,17 +51,5 @@ impl Ledger {
     /// Returns the number of holders.
     pub(crate) fn holder_count(&self) -> u32 {
         u32::try_from(self.holders.len()).unwrap_or(u32::MAX)
-    }
-}
-
-impl Pause {
-    /// Returns the block whose end calls wait for, which is this far away.
-    pub(crate) fn blocked(&self, left: i64) -> Option<Blocked> {
-        let block = self.block?;
-        Some(Blocked {
-            reason: block.reason,
-            until: block.until.system(),
-            remaining: duration(left),
-        })
     }
 }
