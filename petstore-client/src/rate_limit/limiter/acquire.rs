@@ -18,7 +18,7 @@ use crate::rate_limit::quota::reading::ResponseHead;
 use crate::rate_limit::quota::time::{LedgerTime, duration, micros};
 use crate::rate_limit::view::{Blocked, Priority, WaitReason};
 
-/// How soon a call that has no answer from the store yet looks again.
+/// How soon a call that may hardly wait looks again, while the store has not answered.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(5);
 /// In a long queue, calls look less often: later by this for each one that waits.
 const LOOK_INTERVAL_PER_CALL: Duration = Duration::from_millis(10);
@@ -82,6 +82,16 @@ impl Limiter {
         }
     }
 
+    /// Takes a permit back whose request was not sent.
+    fn give_back(self: &Arc<Self>, permit: u64) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        state.permits.give_back(permit);
+        state.change(now);
+        drop(state);
+        self.follow(now);
+    }
+
     /// Returns whether an exchange costs more than a turn of the other tasks.
     fn is_busy(&self) -> bool {
         !self.store.is_local() && self.state().permits.count() > 0
@@ -94,6 +104,8 @@ struct InLine<'l> {
     request: Acquire,
     place: Place,
     grant: oneshot::Receiver<u64>,
+    /// The number of the first answer that takes it into account.
+    answer: u64,
     /// The permit that has arrived.
     granted: Option<u64>,
     /// When the call began to wait: the store has been asked, and has granted nothing.
@@ -120,16 +132,19 @@ impl<'l> InLine<'l> {
             .place
             .unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed));
         let place = Place::new(rank, number);
+        let now = limiter.clock.now();
         let mut state = limiter.state();
         let grant = state.queue.join(place);
         if request.forced {
-            state.force();
+            state.ask();
         }
+        let answer = state.next_answer(now);
         Self {
             limiter,
             request,
             place,
             grant,
+            answer,
             granted: None,
             waits_since: None,
             reported: Reported::default(),
@@ -173,11 +188,18 @@ impl<'l> InLine<'l> {
         let now = clock::now();
         let (wait, is_first, waiting) = {
             let state = self.limiter.state();
-            let wait = state.wait(limiter_now);
+            let is_asked = !self.request.forced || state.answers() >= self.answer;
+            let wait = state.wait(limiter_now).filter(|_| is_asked);
             (wait, state.queue.is_first(self.place), state.queue.len())
         };
         let Some(wait) = wait else {
-            return Ok(now + ANSWER_INTERVAL);
+            let is_hasty = self.request.max_wait < duration(HEARTBEAT);
+            let interval = if is_hasty {
+                ANSWER_INTERVAL
+            } else {
+                duration(HEARTBEAT)
+            };
+            return Ok(now + interval);
         };
         let since = *self.waits_since.get_or_insert(now);
         let latest = clock::after(since, self.request.max_wait);
@@ -234,12 +256,10 @@ impl Drop for InLine<'_> {
         let unused = self.granted.or_else(|| self.grant.try_recv().ok());
         let mut state = self.limiter.state();
         state.queue.leave(self.place);
-        let Some(unused) = unused else { return };
-        let now = self.limiter.clock.now();
-        state.permits.give_back(unused);
-        state.change(now);
         drop(state);
-        self.limiter.follow(now);
+        if let Some(unused) = unused {
+            self.limiter.give_back(unused);
+        }
     }
 }
 
@@ -278,12 +298,7 @@ impl Permit {
     /// Records that the request cannot have reached the service.
     pub(crate) fn not_sent(mut self) {
         if let Some(number) = self.number.take() {
-            let now = self.limiter.clock.now();
-            let mut state = self.limiter.state();
-            state.permits.give_back(number);
-            state.change(now);
-            drop(state);
-            self.limiter.follow(now);
+            self.limiter.give_back(number);
         }
     }
 

@@ -3,7 +3,10 @@
 use tokio::sync::Notify;
 
 use super::state::{Mutex, lock};
-use crate::rate_limit::quota::time::LedgerTime;
+use crate::rate_limit::quota::time::{LedgerTime, SECOND};
+
+/// If the driver is this late, nobody runs its runtime, and another one is started.
+const OVERDUE: i64 = SECOND;
 
 /// When the driver of a limiter wakes.
 #[derive(Debug, Default)]
@@ -21,8 +24,15 @@ struct Planned {
 
 impl Alarm {
     /// Wakes the driver at an instant at the latest. Returns whether it must be started.
-    pub(super) fn set(&self, due: LedgerTime) -> bool {
+    pub(super) fn set(&self, due: LedgerTime, now: LedgerTime) -> bool {
         let mut planned = lock(&self.state);
+        let is_stuck = planned
+            .wakes
+            .is_some_and(|wakes| now.since(wakes) > OVERDUE);
+        if is_stuck {
+            planned.wakes = Some(due);
+            return true;
+        }
         if planned.wakes.is_some_and(|wakes| wakes <= due) {
             return false;
         }
@@ -49,11 +59,32 @@ impl Alarm {
         self.is_earlier.notified().await;
     }
 
-    /// Records that the driver has ended, maybe with its runtime.
-    pub(super) fn end(&self) {
-        let mut planned = lock(&self.state);
-        if planned.wakes.take().is_some() {
-            planned.is_driven = false;
-        }
+    /// Records that there is no driver any more.
+    pub(super) fn reset(&self) {
+        *lock(&self.state) = Planned::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> LedgerTime {
+        LedgerTime(seconds * SECOND)
+    }
+
+    #[test]
+    fn a_driver_that_ends_is_replaced_and_one_that_is_late_too() {
+        let alarm = Alarm::default();
+        assert!(alarm.set(at(5), at(0)), "there is no driver yet");
+        assert!(!alarm.set(at(7), at(0)) && !alarm.set(at(3), at(0)));
+        assert_eq!(alarm.wakes(), Some(at(3)));
+        alarm.clear();
+        assert_eq!(alarm.wakes(), None, "the driver ends by itself");
+        assert!(alarm.set(at(4), at(3)));
+        assert!(!alarm.set(at(9), at(5)));
+        assert!(alarm.set(at(9), at(6)), "nobody runs its runtime");
+        alarm.reset();
+        assert!(alarm.set(at(20), at(6)), "its runtime has ended");
     }
 }

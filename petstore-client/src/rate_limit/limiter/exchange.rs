@@ -9,12 +9,11 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::Limiter;
-use crate::rate_limit::quota::time::{LedgerTime, duration, micros};
+use super::state::STORE_TIMEOUT;
+use crate::rate_limit::quota::time::{LedgerTime, SECOND, duration};
 use crate::rate_limit::quota::{Answer, Report};
 use crate::rate_limit::store::StoreError;
 
-/// The time limit of an exchange.
-const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How soon it is checked whether an exchange in progress has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// How often it is checked whether a test has moved its clock.
@@ -34,7 +33,9 @@ impl Limiter {
     pub(super) fn exchange(self: &Arc<Self>, now: LedgerTime) {
         loop {
             let mut state = self.state();
-            state.notice_fork();
+            if state.notice_fork() {
+                self.alarm.reset();
+            }
             state.expire(now);
             if state.is_exchanging(now) {
                 return;
@@ -47,7 +48,7 @@ impl Limiter {
                 }
                 Some(_) => {}
             }
-            let must_retry = state.exchange_alone(now, micros(STORE_TIMEOUT));
+            let must_retry = state.exchange_alone(now, i64::from(STORE_TIMEOUT) * SECOND);
             if let Some(must_retry) = must_retry {
                 let is_news = state.take_news();
                 drop(state);
@@ -59,9 +60,9 @@ impl Limiter {
                 }
                 continue;
             }
-            let report = state.begin_exchange(now);
+            let begun = state.begin_exchange(now);
             drop(state);
-            let exchange = Exchange::new(Arc::clone(self), report);
+            let exchange = Exchange::new(Arc::clone(self), begun);
             match self.store.try_exchange(&exchange.report, now) {
                 Some(result) => drop(exchange.finish(result, now)),
                 None => {
@@ -80,7 +81,7 @@ impl Limiter {
         self: &Arc<Self>,
         change: impl FnOnce(&mut Report),
     ) -> Result<(), StoreError> {
-        let mut report = loop {
+        let (number, mut report) = loop {
             {
                 let mut state = self.state();
                 let now = self.clock.now();
@@ -93,7 +94,7 @@ impl Limiter {
             sleep(CHECK_INTERVAL).await;
         };
         change(&mut report);
-        let exchange = Exchange::new(Arc::clone(self), report);
+        let exchange = Exchange::new(Arc::clone(self), (number, report));
         let result = self.try_store(&exchange.report).await;
         let now = self.clock.now();
         let result = exchange.finish(result, now);
@@ -102,7 +103,11 @@ impl Limiter {
     }
 
     async fn try_store(&self, report: &Report) -> Result<Answer, StoreError> {
-        let result = timeout(STORE_TIMEOUT, self.store.exchange(report)).await;
+        let result = timeout(
+            duration(i64::from(STORE_TIMEOUT) * SECOND),
+            self.store.exchange(report),
+        )
+        .await;
         result.unwrap_or_else(|_| Err(StoreError::new("it does not answer")))
     }
 
@@ -117,7 +122,7 @@ impl Limiter {
         }
     }
 
-    /// Sees to it that the driver makes the next exchange, after the tasks that can run now.
+    /// Plans the next exchange. It runs after the tasks that are ready now.
     pub(super) fn exchange_later(self: &Arc<Self>, now: LedgerTime) {
         let Ok(runtime) = Handle::try_current() else {
             return;
@@ -128,9 +133,13 @@ impl Limiter {
         }
         let Some(due) = state.due(now) else { return };
         drop(state);
-        if self.alarm.set(due) {
+        if self.alarm.set(due, now) {
             // If the runtime is ending, this drops the driver.
-            runtime.spawn(Driver(Arc::clone(self)).run());
+            let driver = Driver {
+                limiter: Arc::clone(self),
+                has_ended: false,
+            };
+            runtime.spawn(driver.run());
         }
     }
 }
@@ -138,14 +147,16 @@ impl Limiter {
 /// An exchange in progress. If its runtime ends, the next call makes another one.
 struct Exchange {
     limiter: Arc<Limiter>,
+    number: u64,
     report: Report,
     has_ended: bool,
 }
 
 impl Exchange {
-    fn new(limiter: Arc<Limiter>, report: Report) -> Self {
+    fn new(limiter: Arc<Limiter>, (number, report): (u64, Report)) -> Self {
         Self {
             limiter,
+            number,
             report,
             has_ended: false,
         }
@@ -167,15 +178,14 @@ impl Exchange {
         self.has_ended = true;
         let limiter = &self.limiter;
         let mut state = limiter.state();
-        state.end_exchange();
         let result = match result {
             Ok(answer) => {
-                state.succeed(&self.report, &answer, now);
+                state.succeed(self.number, &self.report, &answer, now);
                 Ok(())
             }
             Err(error) => {
                 let last_seen = || limiter.store.last_seen();
-                state.fail(&self.report, error.to_string(), now, last_seen);
+                state.fail(self.number, &self.report, error.to_string(), now, last_seen);
                 Err(error)
             }
         };
@@ -193,18 +203,23 @@ impl Drop for Exchange {
         if !self.has_ended {
             let mut state = self.limiter.state();
             let now = self.limiter.clock.now();
-            state.end_exchange();
-            state.change(now);
+            state.cancel(self.number, &self.report, now);
+            drop(state);
+            self.limiter.exchange_later(now);
         }
     }
 }
 
 /// The task that makes exchanges that are due later. It ends when none is.
-struct Driver(Arc<Limiter>);
+struct Driver {
+    limiter: Arc<Limiter>,
+    /// Whether it has ended by itself, and not with its runtime.
+    has_ended: bool,
+}
 
 impl Driver {
-    async fn run(self) {
-        let limiter = &self.0;
+    async fn run(mut self) {
+        let limiter = Arc::clone(&self.limiter);
         while let Some(wakes) = limiter.alarm.wakes() {
             let now = limiter.clock.now();
             if wakes > now {
@@ -222,11 +237,14 @@ impl Driver {
             limiter.alarm.clear();
             limiter.exchange(limiter.clock.now());
         }
+        self.has_ended = true;
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.0.alarm.end();
+        if !self.has_ended {
+            self.limiter.alarm.reset();
+        }
     }
 }

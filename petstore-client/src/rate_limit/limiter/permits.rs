@@ -1,6 +1,7 @@
 //! The permits of a limiter. They are counted until they end, even if nobody polls their calls.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
 use crate::rate_limit::quota::time::{LedgerTime, SECOND};
@@ -8,11 +9,14 @@ use crate::rate_limit::quota::time::{LedgerTime, SECOND};
 /// A call that does not take its permit in this time loses it. Its task may not be polled.
 const TAKEN_WITHIN: i64 = SECOND;
 
+/// Numbers the permits of all limiters. The child of a fork goes on with it, so it ends no permit by the number of
+/// another.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
 /// The permits that were granted and have not ended.
 #[derive(Debug, Default)]
 pub(super) struct Permits {
     granted: BTreeMap<u64, Granted>,
-    last_number: u64,
     probes: u64,
     /// When the first one ends by itself, or earlier.
     next_end: Option<LedgerTime>,
@@ -40,15 +44,15 @@ pub(super) struct EndedRequest {
 impl Permits {
     /// Returns the number of a new permit.
     pub(super) fn grant(&mut self, is_probe: bool, now: LedgerTime) -> u64 {
-        self.last_number += 1;
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         self.probes += u64::from(is_probe);
         let granted = Granted {
             is_probe,
             sent: None,
             ends: now.plus(TAKEN_WITHIN),
         };
-        self.insert(self.last_number, granted);
-        self.last_number
+        self.insert(number, granted);
+        number
     }
 
     /// Records that the request is sent now, and lasts for `lease` at most. Returns false if the permit has

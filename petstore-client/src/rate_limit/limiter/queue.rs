@@ -71,6 +71,12 @@ impl Queue {
         self.0.keys().next().is_none_or(|first| place <= *first)
     }
 
+    /// Returns whether the first call is to be sent even if nothing is left.
+    pub(super) fn is_forced(&self) -> bool {
+        let first = self.0.keys().next();
+        first.is_some_and(|place| place.rank == Rank::Forced)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -24,8 +24,10 @@ use crate::rate_limit::view::{Blocked, WaitReason};
 pub(super) const HEARTBEAT: i64 = SECOND;
 /// How long an outcome waits for others, which the same exchange may carry.
 const GATHERING: i64 = SECOND / 100;
-/// The longest exchange: its time limit, and some time to notice that.
-const MAX_EXCHANGE: i64 = 4 * SECOND;
+/// The time limit of an exchange, in seconds.
+pub(super) const STORE_TIMEOUT: u32 = 3;
+/// After this, an exchange counts as abandoned: nobody runs its runtime.
+const MAX_EXCHANGE: i64 = (STORE_TIMEOUT as i64 + 1) * SECOND;
 /// How many outcomes are kept for a store that is away.
 const MAX_OUTCOMES: usize = 4_096;
 
@@ -43,15 +45,16 @@ pub(super) struct State {
     outcomes: Vec<EndedRequest>,
     first_outcome: u64,
     was_banned: bool,
-    forces: bool,
     /// Since when the store does not know everything.
     changed_at: Option<LedgerTime>,
     exchanged_at: Option<LedgerTime>,
     /// Whether an exchange is to be made at once.
     is_asked: bool,
-    /// When the exchange in progress began.
+    /// The number of exchanges with the store that have begun, and when the one in progress did.
+    begun: u64,
     exchanging_since: Option<LedgerTime>,
-    /// What waiting calls wait for, by the last answer.
+    /// The number of answers, and what waiting calls wait for by the last one.
+    answers: u64,
     wait: Option<LastPause>,
     /// The end of the block that waiting calls were told of, and whether there is a new one.
     announced: Option<LedgerTime>,
@@ -60,7 +63,7 @@ pub(super) struct State {
     alone: Option<Alone>,
     /// Why the store is away.
     problem: Option<String>,
-    /// How often the store went away or came back.
+    /// The number of times that the store went away or came back.
     store_changes: u64,
 }
 
@@ -92,11 +95,12 @@ impl State {
             outcomes: Vec::new(),
             first_outcome: 0,
             was_banned: false,
-            forces: false,
             changed_at: None,
             exchanged_at: None,
             is_asked: false,
+            begun: 0,
             exchanging_since: None,
+            answers: 0,
             wait: None,
             announced: None,
             is_news: false,
@@ -123,12 +127,6 @@ impl State {
         self.is_asked = true;
     }
 
-    /// Asks for a request even if nothing is left.
-    pub(super) fn force(&mut self) {
-        self.forces = true;
-        self.is_asked = true;
-    }
-
     /// Records that the last 429 was a ban.
     pub(super) fn record_ban(&mut self, now: LedgerTime) {
         self.was_banned = true;
@@ -138,8 +136,9 @@ impl State {
     /// Records that a request has ended.
     pub(super) fn end(&mut self, ended: Option<EndedRequest>, now: LedgerTime) {
         self.outcomes.extend(ended);
-        let excess = self.outcomes.len().saturating_sub(MAX_OUTCOMES);
-        self.forget_outcomes(excess);
+        if self.outcomes.len() > MAX_OUTCOMES {
+            self.forget_outcomes(MAX_OUTCOMES / 2);
+        }
         self.change(now);
     }
 
@@ -153,7 +152,9 @@ impl State {
         let in_flight = self.permits.count();
         let lost = self.permits.expire(now);
         if self.permits.count() < in_flight {
-            self.outcomes.extend(lost);
+            for ended in lost {
+                self.end(Some(ended), now);
+            }
             self.change(now);
         }
     }
@@ -166,12 +167,23 @@ impl State {
 
 /// Exchanges.
 impl State {
-    /// Begins an exchange with the store.
-    pub(super) fn begin_exchange(&mut self, now: LedgerTime) -> Report {
+    /// Begins an exchange with the store. While the store is away, calls meanwhile get their permits without it.
+    pub(super) fn begin_exchange(&mut self, now: LedgerTime) -> (u64, Report) {
+        self.begun += 1;
+        let report = self.report_from(self.first_outcome, now);
         if !self.is_alone() {
             self.exchanging_since = Some(now);
+            self.note_report(now);
         }
-        self.report_from(self.first_outcome, now)
+        self.was_banned = false;
+        (self.begun, report)
+    }
+
+    /// Notes that the ledger by which calls get their permits knows everything.
+    fn note_report(&mut self, now: LedgerTime) {
+        self.changed_at = None;
+        self.exchanged_at = Some(now);
+        self.is_asked = false;
     }
 
     /// Returns whether an exchange is in progress. One that takes too long is abandoned: nobody may run its
@@ -181,8 +193,20 @@ impl State {
             .is_some_and(|since| now.since(since) <= MAX_EXCHANGE)
     }
 
-    pub(super) fn end_exchange(&mut self) {
-        self.exchanging_since = None;
+    /// Ends an exchange with the store. Returns false if it was abandoned, and another one has begun.
+    fn end_exchange(&mut self, number: u64) -> bool {
+        let is_last = number == self.begun;
+        if is_last {
+            self.exchanging_since = None;
+        }
+        is_last
+    }
+
+    /// Ends an exchange that has no result.
+    pub(super) fn cancel(&mut self, number: u64, report: &Report, now: LedgerTime) {
+        self.end_exchange(number);
+        self.was_banned |= report.was_banned;
+        self.change(now);
     }
 
     /// Returns when the next exchange is due.
@@ -218,18 +242,14 @@ impl State {
     }
 
     /// Returns a report of the outcomes from a number on.
-    fn report_from(&mut self, first_outcome: u64, now: LedgerTime) -> Report {
-        let outcomes = self.outcomes_from(first_outcome, now);
-        (self.changed_at, self.exchanged_at, self.is_asked) = (None, Some(now), false);
+    fn report_from(&self, first_outcome: u64, now: LedgerTime) -> Report {
         let waiting = self.wanted();
-        let forces = self.forces && waiting > 0;
-        self.forces &= waiting == 0 && !self.queue.is_empty();
         Report {
             first_outcome: first_outcome.max(self.first_outcome),
-            outcomes,
+            outcomes: self.outcomes_from(first_outcome, now),
             waiting,
-            forces,
-            was_banned: std::mem::take(&mut self.was_banned),
+            forces: waiting > 0 && self.queue.is_forced(),
+            was_banned: self.was_banned,
             ..self.figures()
         }
     }
@@ -279,6 +299,7 @@ impl State {
                 self.change(now);
             }
         }
+        self.answers += 1;
         self.wait = None;
         if !self.queue.is_empty() {
             let ends = now.plus(answer.pause.length());
@@ -309,11 +330,21 @@ impl State {
         std::mem::take(&mut self.is_news)
     }
 
-    /// Takes over the answer of the store to a report.
-    pub(super) fn succeed(&mut self, report: &Report, answer: &Answer, now: LedgerTime) {
+    /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used.
+    pub(super) fn succeed(
+        &mut self,
+        number: u64,
+        report: &Report,
+        answer: &Answer,
+        now: LedgerTime,
+    ) {
+        let is_last = self.end_exchange(number);
         let known = report.first_outcome + report.outcomes.len() as u64;
         let known = usize::try_from(known.saturating_sub(self.first_outcome)).unwrap_or(usize::MAX);
         self.forget_outcomes(known.min(self.outcomes.len()));
+        if !is_last {
+            return self.change(now);
+        }
         if self.alone.take().is_some() {
             self.problem = None;
             self.store_changes += 1;
@@ -324,13 +355,16 @@ impl State {
     /// Goes on without the store. `last_seen` is the ledger when the store was last reached.
     pub(super) fn fail(
         &mut self,
+        number: u64,
         report: &Report,
         problem: String,
         now: LedgerTime,
         last_seen: impl FnOnce() -> (Ledger, LedgerTime),
     ) {
-        self.forces |= report.forces;
         self.was_banned |= report.was_banned;
+        if !self.end_exchange(number) {
+            return;
+        }
         match &mut self.alone {
             Some(alone) => alone.failed(now),
             None => {
@@ -351,6 +385,7 @@ impl State {
             is_alone: true,
             ..self.report_from(alone.next_outcome(), now)
         };
+        self.note_report(now);
         let answer = alone.exchange(&report, now);
         let must_retry = alone.must_retry(now, takes);
         self.alone = Some(alone);
@@ -392,6 +427,15 @@ impl State {
         })
     }
 
+    /// Returns the number of the answer that will be the first to a call that joins now.
+    pub(super) fn next_answer(&self, now: LedgerTime) -> u64 {
+        self.answers + 1 + u64::from(self.is_exchanging(now))
+    }
+
+    pub(super) fn answers(&self) -> u64 {
+        self.answers
+    }
+
     /// Returns the ledger of a process that is alone, and the store's time.
     pub(super) fn last_seen_alone(&self, now: LedgerTime) -> Option<(Ledger, LedgerTime)> {
         self.alone.as_ref().map(|alone| alone.last_seen(now))
@@ -414,7 +458,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns a random number. A child would draw the same ones as its parent without its own number.
+/// Returns a random id. It includes that of the process, because the child of a fork repeats its parent's random
+/// numbers.
 fn new_holder(process: u32) -> u64 {
     let since = clock::wall().duration_since(std::time::UNIX_EPOCH);
     RandomState::new().hash_one((process, since.unwrap_or_default()))

@@ -138,7 +138,7 @@ impl Holders {
         }
     }
 
-    /// Counts anew what holders are granted. `kept` is what they keep of what they are ahead of the least.
+    /// Resets what holders were granted. `kept` maps each lead over the lowest to what remains.
     pub(crate) fn restart_counts(&mut self, kept: impl Fn(u64) -> u64) {
         let least = self.0.iter().map(|holder| holder.granted).min();
         let least = least.unwrap_or(0);

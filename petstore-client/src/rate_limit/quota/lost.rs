@@ -47,8 +47,7 @@ impl LostRequests {
         }
     }
 
-    /// Removes those that have arrived, if they ever do, before a request that was sent later. Returns how
-    /// many that are: the response to that request settles them.
+    /// Removes the requests that must have arrived before one that was sent at an instant, and returns their number.
     pub(crate) fn settle(&mut self, sent: LedgerTime) -> u64 {
         let before = self.count();
         self.0.retain(|group| group.sent.plus(MAX_TRANSIT) > sent);

@@ -59,7 +59,7 @@ impl Reading {
         })
     }
 
-    /// Returns which quota it is, by the time to its reset.
+    /// Classifies the quota by the time to its reset.
     pub(crate) fn quota(&self, service_now: ServiceTime) -> Quota {
         Quota::by_reset(duration(self.reset.after(service_now)), self.reset.system())
     }

@@ -182,7 +182,7 @@ impl Window {
         used.saturating_sub(self.own.saturating_add(outstanding))
     }
 
-    /// Begins anew to look for requests of others, if these many of our own are outstanding.
+    /// Forgets what others have used so far, if these many of our own requests are outstanding.
     pub(crate) fn ignore_others(&mut self, outstanding: u64) {
         self.start = self.start.saturating_sub(self.by_others(outstanding));
     }

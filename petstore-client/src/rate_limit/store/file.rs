@@ -23,7 +23,7 @@ use crate::rate_limit::quota::{Answer, Ledger, Report};
 /// bytes.
 const MAGIC: [u8; 4] = *b"PSLF";
 const HEADER: usize = 16;
-/// A longer file is damaged.
+/// The most that is read of a longer file.
 const MAX_LENGTH: usize = 1 << 20;
 /// The lock is tried for this long. A process holds it for microseconds, but may not be scheduled for a while.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
@@ -357,7 +357,6 @@ fn read(mut file: &File, buffer: &mut Vec<u8>) -> io::Result<Option<Ledger>> {
     buffer.resize(PAGE, 0);
     let mut length = file.read(buffer)?;
     if length == PAGE {
-        buffer.truncate(length);
         length += file.take(MAX_LENGTH as u64).read_to_end(buffer)?;
     }
     let ledger = parse(&buffer[..length]);

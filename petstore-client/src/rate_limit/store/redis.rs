@@ -19,7 +19,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::sealed::IntoSharedStore;
@@ -29,19 +29,23 @@ use crate::rate_limit::quota::reading::MAX_BLOCK;
 use crate::rate_limit::quota::time::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
-/// Adds a report with the server's time in microseconds, and returns the entries from one on.
+/// Adds a report with the server's time in microseconds, and returns the entries from one on, or all if that is
+/// gone.
 const ADD_REPORT: &str = "\
 local time = redis.call('TIME')
 local micros = time[1] .. string.format('%06d', time[2])
 local id = redis.call('XADD', KEYS[1], '*', 't', micros, 'r', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return {id, redis.call('XRANGE', KEYS[1], ARGV[2], '+')}";
+local entries = redis.call('XRANGE', KEYS[1], ARGV[2], '+')
+if entries[1][1] ~= ARGV[2] then entries = redis.call('XRANGE', KEYS[1], '-', '+') end
+return {id, entries}";
 /// A replica is added to the stream after this many reports.
 const REPLICA_INTERVAL: u64 = 256;
 /// A stream that nobody uses expires after the longest block.
 const TTL_MILLIS: i64 = (MAX_BLOCK + 60 * MINUTE) / 1_000;
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Shares limits between machines, through Redis 6.2 or later, or a compatible server.
 ///
@@ -233,15 +237,15 @@ impl LedgerStream {
         };
         let mut replica = match known {
             Some(known) if follows(&known) => known,
-            // The server has lost the reports. Or this process was away for so long that they were removed.
-            Some(_) => Replica::of(&self.entries().await?),
-            None => Replica::of(&entries),
+            // This process is new, or was away for so long that the reports were removed. Or the server has lost them.
+            _ => Replica::of(&entries),
         };
         let answer = replica.apply(&entries, own);
         let is_turn = replica.reports > 0 && replica.reports.is_multiple_of(REPLICA_INTERVAL);
         if is_turn && replica.last == own {
             // If this fails, another process adds its own later.
-            drop(self.add_replica(&replica).await);
+            let added = timeout(REPLICA_TIMEOUT, self.add_replica(&replica));
+            drop(added.await);
         }
         *self.replica() = Some(replica);
         answer.ok_or_else(|| StoreError::new("it has lost the report"))
@@ -264,27 +268,18 @@ impl LedgerStream {
         Ok((own, entries.ids))
     }
 
-    /// Returns all entries.
-    async fn entries(&self) -> Result<Vec<StreamId>, StoreError> {
-        let mut command = redis::cmd("XRANGE");
-        command.arg(&self.name).arg("-").arg("+");
-        let entries: redis::streams::StreamRangeReply = self.store.query(&command).await?;
-        Ok(entries.ids)
-    }
-
     /// Adds a replica, and removes the reports that it includes, except the last one.
     async fn add_replica(&self, replica: &Replica) -> Result<(), StoreError> {
         let bytes = postcard::to_allocvec(&(replica.last, &replica.ledger));
         let bytes = bytes.map_err(StoreError::new)?;
-        let mut add = redis::cmd("XADD");
-        add.arg(&self.name).arg("*").arg("s").arg(bytes);
-        self.store.query::<String>(&add).await?;
-        let mut trim = redis::cmd("XTRIM");
-        trim.arg(&self.name)
-            .arg("MINID")
-            .arg(replica.last.to_string());
-        self.store.query::<u64>(&trim).await?;
-        Ok(())
+        let mut commands = redis::pipe();
+        commands.atomic();
+        commands.xadd(&self.name, "*", &[("s", bytes)]).ignore();
+        let trim = commands.cmd("XTRIM").arg(&self.name).arg("MINID");
+        trim.arg(replica.last.to_string()).ignore();
+        let mut connection = self.store.connection().await?;
+        let added = commands.query_async::<()>(&mut connection).await;
+        added.map_err(StoreError::new)
     }
 
     pub(super) fn last_seen(&self) -> (Ledger, LedgerTime) {
@@ -307,13 +302,15 @@ impl LedgerStream {
 }
 
 impl Replica {
-    /// Begins with the last replica in a stream, if there is one.
+    /// Begins with the latest replica in a stream, if there is one.
     fn of(entries: &[StreamId]) -> Self {
-        let stored = entries.iter().rev().find_map(|entry| {
+        let stored = entries.iter().filter_map(|entry| {
             let bytes = entry.get::<Vec<u8>>("s")?;
             let (last, ledger): (EntryId, Ledger) = postcard::from_bytes(&bytes).ok()?;
             ledger.is_plausible().then_some((last, ledger))
         });
+        // One that was added late may be older than the one before it.
+        let stored = stored.max_by_key(|(last, _)| *last);
         let (last, ledger) = stored.unwrap_or_default();
         Self {
             ledger,

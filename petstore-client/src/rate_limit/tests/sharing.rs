@@ -245,6 +245,22 @@ fn a_process_without_its_store_sends_little_and_leaves_some() {
     }
 }
 
+/// Being alone adds a limit, and lifts none.
+#[test]
+fn a_process_without_its_store_keeps_the_other_limits() {
+    let mut story = Story::with_window(1_000_000, 999_999);
+    let refused = story.send();
+    story.respond(refused, 429, None, Some(1));
+    let probe = story.at(3).send();
+    story.answer(probe, reading(1_000_000, 999_000, 60));
+    story.ledger.assume_others(LedgerTime(0));
+    let report = Report {
+        is_alone: true,
+        ..story.report(999)
+    };
+    assert_eq!(story.exchange(&report).granted, 1);
+}
+
 #[test]
 fn a_process_asks_again_soon_if_others_could_change_something() {
     const MILLI: i64 = 1_000;

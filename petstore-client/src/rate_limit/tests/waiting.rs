@@ -386,6 +386,32 @@ async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     assert_eq!(limiter.view().blocked, None, "the service has let it in");
 }
 
+/// The exchange takes time, and the last answer still says how long to wait.
+#[tokio::test(start_paused = true)]
+async fn a_forced_request_waits_for_the_answer_of_a_far_store() {
+    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let shared = SharedLedger::new(Arc::clone(&clock));
+    let store = shared.store(Duration::from_millis(200), Arc::default());
+    let store = Arc::new(KeyStore::Simulated(store));
+    let limiter = Limiter::new(clock, store, Policy::default());
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
+    assert_eq!(refused.err().unwrap().reason, WaitReason::Blocked);
+    let hasty = Acquire {
+        max_wait: Duration::ZERO,
+        ..forced()
+    };
+    // One that was dropped forces nothing for those that come later.
+    let mut dropped = Box::pin(limiter.acquire(hasty, ignore));
+    assert!(start(dropped.as_mut()).is_pending());
+    drop(dropped);
+    sleep(Duration::from_secs(1)).await;
+    let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
+    assert!(refused.is_err());
+    let asked = limiter.acquire(hasty, ignore).await;
+    answer(asked.ok().unwrap(), 200, &[]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
     let limiter = used_up().await;

@@ -10,8 +10,9 @@ use crate::rate_limit::quota::time::{LedgerTime, MINUTE, SECOND, ServiceTime, du
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Blocked, Plan, WaitReason};
 
-/// So few requests in flight get no key banned: a ban takes more than ten that arrive early within a minute,
-/// and in a minute there may be two windows.
+/// At most this many in flight cannot cause a ban: that takes more than ten early requests within a minute, in
+/// which there may be two windows. It is also how many probes may hang, how many requests are kept to settle lost
+/// ones, and by how many a holder may be ahead.
 const FEW: u64 = 5;
 const MAX_IN_FLIGHT: u64 = 4_096;
 /// One in this many of the requests that are left may be in flight, which limits the damage if the reading is
@@ -21,7 +22,7 @@ const PARTS: u64 = 8;
 const PARTS_BESIDE_OTHERS: u64 = 16;
 const LEFT_TO_OTHERS: u64 = 4;
 /// The same for a process without its store, which cannot see the others. With 64 parts, the key was banned;
-/// with one request in flight, .12 of 20,000 a minute was used.
+/// with one request in flight, 12 % of 20,000 a minute was used.
 const PARTS_ALONE: u64 = 128;
 const LEFT_ALONE: u64 = 32;
 /// A probe whose response does not come is followed by another one after this time. They are counted anew
@@ -34,7 +35,7 @@ const MAX_PAUSE: i64 = SECOND / 20;
 /// How long it pauses if no other holder could change anything: nothing but time does.
 const LONE_PAUSE: i64 = SECOND / 4;
 
-/// What a holder reports. Its figures are absolute, so a report that arrives twice does no harm.
+/// What a holder reports. Its figures are absolute and its outcomes are numbered, so what arrives twice counts once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) holder: u64,
@@ -312,14 +313,19 @@ impl Ledger {
 
     /// Returns what a window leaves to all holders.
     fn left_to_all(&self, window: &Window) -> u64 {
-        // No response shows a planned window, and so settles its lost requests. They count until its end.
-        let lost = if window.is_planned() {
+        let outstanding = self.holders.in_flight();
+        let outstanding = outstanding.saturating_add(self.lost_in(window));
+        window.remaining().saturating_sub(outstanding)
+    }
+
+    /// Returns how many lost requests may count in a window. Nothing may come to settle those of a planned one, so
+    /// they count until its end.
+    fn lost_in(&self, window: &Window) -> u64 {
+        if window.is_planned() {
             self.lost.count_since(window.opened_at().plus(-2 * SECOND))
         } else {
             self.lost.count()
-        };
-        let outstanding = self.holders.in_flight().saturating_add(lost);
-        window.remaining().saturating_sub(outstanding)
+        }
     }
 
     /// Returns what a window leaves to a holder.
@@ -332,7 +338,7 @@ impl Ledger {
         let holder = self.holders.get(report.holder);
         let in_flight = holder.map_or(0, Holder::in_flight);
         let used = window.used_by(report.holder).saturating_add(in_flight);
-        left.min(part.saturating_sub(used.saturating_add(self.lost.count())))
+        left.min(part.saturating_sub(used.saturating_add(self.lost_in(window))))
     }
 
     /// Returns whether a window has nothing left, even if none of the requests in flight was counted.
@@ -356,9 +362,6 @@ impl Ledger {
     /// Returns how many requests may be in flight: a part of what is left, or more if the latency requires that
     /// to use the window up.
     fn cap(&self, left: &Left, report: &Report, now: LedgerTime) -> u64 {
-        if report.is_alone && self.is_beside_others(now) {
-            return (left.requests / PARTS_ALONE).max(1);
-        }
         let all = left.requests.saturating_add(self.holders.in_flight());
         let rounds = 3 * u128::from(self.latency.unsigned_abs());
         let needed = u128::from(all) * rounds / u128::from(left.to_reset.unsigned_abs().max(1));
@@ -375,7 +378,12 @@ impl Ledger {
             cap = cap.min(1 << quiet_minutes.min(20));
         }
         if self.is_beside_others(now) {
-            cap = cap.min((all / PARTS_BESIDE_OTHERS).max(1));
+            let parts = if report.is_alone {
+                PARTS_ALONE
+            } else {
+                PARTS_BESIDE_OTHERS
+            };
+            cap = cap.min((all / parts).max(1));
         }
         cap
     }
@@ -392,7 +400,7 @@ impl Ledger {
             own,
             &self.claims(id, now, |rival| rival.tasks().saturating_mul(rounds)),
         );
-        // Whoever is a few ahead is not held up: a free place would wait for the one that is next.
+        // A small lead is tolerated: otherwise, a free place would wait for the next holder.
         let of_room = fill(
             room,
             own.saturating_sub(FEW),
@@ -437,7 +445,7 @@ impl Ledger {
     }
 }
 
-/// Returns how much of `available` is a holder's if all are filled up to the same level (max-min fairness).
+/// Returns the max-min fair share of a holder: how much of `available` it gets if all are filled to one level.
 fn fill(available: u64, own: u64, rivals: &[Claim]) -> u64 {
     if rivals.is_empty() || available == u64::MAX {
         return available;

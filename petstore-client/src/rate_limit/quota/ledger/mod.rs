@@ -245,8 +245,8 @@ impl Ledger {
             self.windows.sort_by_key(Window::remaining);
             self.windows.truncate(MAX_WINDOWS);
         }
-        self.knows_minute |=
-            self.clock.knows_resets() && self.windows.iter().any(Window::is_minute);
+        let is_shown_minute = |window: &Window| window.is_minute() && !window.is_planned();
+        self.knows_minute |= self.clock.knows_resets() && self.windows.iter().any(is_shown_minute);
         if has_opened {
             // Who got one more than others in the last window gets it later in this one.
             self.counted_from = receipt.at;
@@ -257,9 +257,9 @@ impl Ledger {
         }
     }
 
-    fn refuse(&mut self, head: &ResponseHead, reading: Option<Reading>, receipt: &Receipt) {
+    /// Records a 429. `used_up` is the quota that it describes, if that is used up.
+    fn refuse(&mut self, head: &ResponseHead, used_up: Option<Reading>, receipt: &Receipt) {
         let at = receipt.at;
-        let used_up = reading.filter(|reading| reading.remaining == 0);
         let (length, reason) = head.block(used_up, receipt.service_now);
         let until = at.plus(length);
         self.refusals = self.refusals.saturating_add(1);
