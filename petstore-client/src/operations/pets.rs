@@ -28,6 +28,9 @@ pub struct Pets(Client);
 #[derive(Debug, Clone)]
 pub struct Store(Client);
 
+/// How long a refresh waits for the response to another first request, after which it is sent.
+const REFRESH_MAX_WAIT: Duration = Duration::from_secs(5);
+
 impl Client {
     /// Returns the operations on pets.
     #[must_use]
@@ -54,7 +57,7 @@ impl Client {
             .list()
             .limit(1)
             .max_attempts(1)
-            .max_wait(Duration::ZERO);
+            .max_wait(REFRESH_MAX_WAIT);
         list.forced().await?;
         Ok(self.rate_limits())
     }

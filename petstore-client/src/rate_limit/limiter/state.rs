@@ -464,3 +464,22 @@ fn new_holder(process: u32) -> u64 {
     let since = clock::wall().duration_since(std::time::UNIX_EPOCH);
     RandomState::new().hash_one((process, since.unwrap_or_default()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_child_of_a_fork_is_another_holder() {
+        let now = LedgerTime(0);
+        let mut state = State::new(Policy::default(), false);
+        let permit = state.permits.grant(true, now);
+        assert!(!state.notice_fork());
+        let (holder, _) = (state.holder, state.begin_exchange(now));
+        state.process += 1;
+        assert!(state.notice_fork());
+        assert_ne!(state.holder, holder);
+        assert!(!state.is_exchanging(now) && !state.permits.has_probe());
+        assert_ne!(state.permits.grant(false, now), permit);
+    }
+}

@@ -1,5 +1,10 @@
 //! The format of stored reports. All replicas of a ledger must be equal, also those of other versions.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::properties::check;
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
 use crate::rate_limit::quota::terms::Terms;
 use crate::rate_limit::quota::time::{LedgerTime, SECOND, ServiceTime};
@@ -7,6 +12,38 @@ use crate::rate_limit::quota::{Ledger, Report};
 use crate::rate_limit::view::Plan;
 
 const START: i64 = 1_800_000_000 * SECOND;
+
+/// A ledger in a store is whatever others have written.
+#[test]
+fn no_stored_ledger_makes_a_process_panic_or_wait_for_years() {
+    let reports = reports();
+    let mut ledger = Ledger::default();
+    for (report, at) in &reports {
+        ledger.exchange(report, *at);
+    }
+    let stored = postcard::to_allocvec(&ledger).unwrap();
+    let used = std::cell::Cell::new(0);
+    let case = (vec((any::<Index>(), any::<u8>()), 1..6), 0..reports.len());
+    check(case, (5_000, 7), |(changes, first)| {
+        let mut bytes = stored.clone();
+        for (place, byte) in changes {
+            *place.get_mut(&mut bytes) = byte;
+        }
+        let read = postcard::from_bytes::<Ledger>(&bytes);
+        let Some(mut ledger) = read.ok().filter(Ledger::is_plausible) else {
+            return Ok(());
+        };
+        used.set(used.get() + 1);
+        for (report, at) in &reports[first..] {
+            let answer = ledger.exchange(report, *at);
+            prop_assert!(answer.granted <= report.waiting);
+            prop_assert!(answer.pause.length() <= 25 * 3_600 * SECOND + 61 * SECOND);
+        }
+        drop(ledger.snapshot(&reports[0].0, LedgerTime(0)));
+        Ok(())
+    });
+    assert!(used.get() > 500, "{used:?}");
+}
 
 /// Returns reports of three holders in two minutes, and when they come.
 fn reports() -> Vec<(Report, LedgerTime)> {

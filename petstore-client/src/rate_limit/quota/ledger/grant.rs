@@ -212,7 +212,8 @@ impl Ledger {
         }
         if is_probe && granted > 0 {
             let are_forgotten = now.since(self.probed_at) > PROBES_FORGOTTEN;
-            self.probes = if are_forgotten { 1 } else { self.probes + 1 };
+            let probes = if are_forgotten { 0 } else { self.probes };
+            self.probes = probes.saturating_add(1);
             self.probed_at = now;
         }
         if report.leaves {
