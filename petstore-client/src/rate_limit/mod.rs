@@ -15,6 +15,10 @@ pub(crate) mod quota;
 
 pub(crate) mod time;
 
+#[cfg_attr(
+    not(any(feature = "file-store", feature = "redis")),
+    expect(unreachable_pub, reason = "no store can be shared")
+)]
 pub(crate) mod store;
 
 mod policy;

@@ -61,6 +61,7 @@ impl LostRequests {
             .any(|group| now < group.sent.plus(MAX_TRANSIT))
     }
 
+    #[cfg(any(feature = "file-store", feature = "redis"))]
     pub(crate) fn is_plausible(&self) -> bool {
         self.0.len() <= MAX_GROUPS
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::reading::Reading;
-use super::time::{LedgerTime, SECOND, ServiceTime};
+use super::time::{LedgerTime, SECOND, ServiceTime, micros};
 use crate::rate_limit::view::Quota;
 
 /// Resets this close together belong to the same window, because servers round them.
@@ -207,6 +207,12 @@ impl Window {
         self.reset
     }
 
+    /// Returns when it began, at the latest.
+    pub(crate) fn began(&self) -> ServiceTime {
+        let length = self.quota.period().map_or(0, micros);
+        self.reset.plus(-length)
+    }
+
     pub(crate) fn own(&self) -> u64 {
         self.own
     }
@@ -224,6 +230,7 @@ impl Window {
         self.late
     }
 
+    #[cfg(any(feature = "file-store", feature = "redis"))]
     pub(crate) fn is_plausible(&self) -> bool {
         self.remaining <= self.limit && self.limit > 0 && self.uses.len() <= MAX_SHARERS
     }

@@ -116,6 +116,38 @@ fn strangers(size: Size) {
     }
 }
 
+/// Two of them are near, and use a window up while the requests of the others are on their way.
+fn near_and_far(size: Size) {
+    for minute in size.of(&[60, 300, 1_000], 300) {
+        for tasks in size.of(&[16, 64], 16) {
+            for far in size.of(&[0.03, 0.1, 0.25], 0.1) {
+                let mut case = Case::new(minute, 4, tasks, Sharing::Nothing);
+                case.latency = 0.002;
+                case.far_latency = Some(far);
+                case.spread = 0.05;
+                let promise = Promise::used(0.0).refused(20);
+                check(
+                    &format!("near and far strangers, {minute}, {tasks} tasks, {far} s"),
+                    &case,
+                    promise,
+                    size,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn near_strangers_do_not_ban_the_key_of_far_ones() {
+    near_and_far(Size::Usual);
+}
+
+#[test]
+#[ignore = "full size"]
+fn near_strangers_do_not_ban_the_key_of_far_ones_in_full() {
+    near_and_far(Size::Full);
+}
+
 #[test]
 fn strangers_are_seldom_refused_and_not_banned() {
     strangers(Size::Usual);

@@ -47,8 +47,9 @@ pub(super) struct Case {
     /// Whether the last process shares nothing with the others.
     pub(super) last_is_a_stranger: bool,
     pub(super) minutes: i64,
-    /// The mean time to a response.
+    /// The mean time to a response, also for every other process.
     pub(super) latency: f64,
+    pub(super) far_latency: Option<f64>,
     /// The processes start within this time.
     pub(super) spread: f64,
     /// When in its minute the run begins. By default, within the first ten seconds.
@@ -94,6 +95,7 @@ impl Case {
             last_is_a_stranger: false,
             minutes: 5,
             latency: 0.09,
+            far_latency: None,
             spread: 2.0,
             begins: None,
             stopped: None,
@@ -153,6 +155,7 @@ struct Sender {
     service: Arc<Mutex<Service>>,
     answers: Arc<Mutex<Vec<Instant>>>,
     rng: Rng,
+    latency: f64,
     case: Case,
     end: Instant,
     /// Its oracle's requests that the service has not received yet.
@@ -247,7 +250,9 @@ impl World {
         on_the_way: &Arc<Mutex<u64>>,
     ) -> Sender {
         let seed = self.seed * 1_000_003 + id as u64 * 1_009 + task as u64;
+        let far = self.case.far_latency.filter(|_| id % 2 == 1);
         Sender {
+            latency: far.unwrap_or(self.case.latency),
             id,
             process: Arc::clone(process),
             service: Arc::clone(&self.service),
@@ -392,7 +397,7 @@ impl Sender {
     }
 
     async fn send(&mut self, permit: Permit) {
-        let way = seconds(self.rng.around(self.case.latency / 2.0));
+        let way = seconds(self.rng.around(self.latency / 2.0));
         if self.rng.happens(self.case.gives_up) {
             let (service, id) = (Arc::clone(&self.service), self.id);
             tokio::spawn(async move {
@@ -426,7 +431,7 @@ impl Sender {
             sleep(wait.max(Duration::from_millis(5))).await;
         }
         *lock(&self.on_the_way) += 1;
-        let way = seconds(self.rng.around(self.case.latency / 2.0));
+        let way = seconds(self.rng.around(self.latency / 2.0));
         sleep(way).await;
         *lock(&self.on_the_way) -= 1;
         lock(&self.service).serve(self.id);

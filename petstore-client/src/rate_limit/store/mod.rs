@@ -28,8 +28,10 @@ const FORMAT: u32 = 1;
 
 /// A store that processes share: [`FileStore`](crate::rate_limit::FileStore) or
 /// [`RedisStore`](crate::rate_limit::RedisStore). Other types cannot implement it.
+#[cfg(any(feature = "file-store", feature = "redis"))]
 pub trait LimitsStore: sealed::IntoSharedStore {}
 
+#[cfg(any(feature = "file-store", feature = "redis"))]
 pub(crate) mod sealed {
     pub trait IntoSharedStore {
         fn into_shared_store(self) -> super::SharedStore;

@@ -37,7 +37,7 @@ local micros = time[1] .. string.format('%06d', time[2])
 local id = redis.call('XADD', KEYS[1], '*', 't', micros, 'r', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 local entries = redis.call('XRANGE', KEYS[1], ARGV[2], '+')
-if entries[1][1] ~= ARGV[2] then entries = redis.call('XRANGE', KEYS[1], '-', '+') end
+if not entries[1] or entries[1][1] ~= ARGV[2] then entries = redis.call('XRANGE', KEYS[1], '-', '+') end
 return {id, entries}";
 /// A replica is added to the stream after this many reports.
 const REPLICA_INTERVAL: u64 = 256;

@@ -384,7 +384,10 @@ impl Ledger {
             } else {
                 PARTS_BESIDE_OTHERS
             };
-            cap = cap.min((all / parts).max(1));
+            // What the reading shows is a round trip old when the next request arrives.
+            let taken = u128::from(self.others_rate) * 2 * u128::from(self.latency.unsigned_abs());
+            let taken = u64::try_from(taken / 1_000_000).unwrap_or(u64::MAX);
+            cap = cap.min((all.saturating_sub(taken) / parts).max(1));
         }
         cap
     }

@@ -28,10 +28,10 @@ const LATENCY_WEIGHT: i64 = 16;
 const MAX_WINDOWS: usize = 4;
 /// How long others with the key are remembered.
 const REMEMBERED: i64 = 5 * MINUTE;
+/// In a shorter time, it is not measured how fast others send.
+const MIN_MEASURED: i64 = SECOND / 100;
 /// Requests of others are noticed if they are more than one in this many.
 const NOTICED: u64 = 64;
-/// A store with more holders is damaged.
-const MAX_HOLDERS: usize = 10_000;
 
 /// All that is known of a key's limits.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -49,8 +49,11 @@ pub(crate) struct Ledger {
     /// When the last probe was granted, and how many since the last response.
     probed_at: LedgerTime,
     probes: u64,
-    /// Until when others are assumed to use the key.
+    /// Until when others are assumed to use the key, the most that they have used in a second, and when that was
+    /// last measured.
     others_until: Option<LedgerTime>,
+    others_rate: u64,
+    others_seen_at: LedgerTime,
     lost: LostRequests,
     holders: Holders,
     /// Since when it is counted what holders are granted.
@@ -277,10 +280,23 @@ impl Ledger {
     /// Looks for requests of others in what is used.
     fn look_for_others(&mut self, now: LedgerTime) {
         let outstanding = self.outstanding();
+        if !self.is_beside_others(now) {
+            self.others_rate = 0;
+        }
         for window in &mut self.windows {
-            if window.by_others(outstanding).saturating_mul(NOTICED) > window.own() {
+            let used = window.by_others(outstanding);
+            if used.saturating_mul(NOTICED) <= window.own() {
+                continue;
+            }
+            self.others_until = Some(now.plus(REMEMBERED));
+            let began = self.clock.ledger_time(window.began());
+            let time = now.since(began.max(self.others_seen_at));
+            if time >= self.latency.max(MIN_MEASURED) {
+                let rate = u128::from(used) * SECOND as u128 / u128::from(time.unsigned_abs());
+                let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+                self.others_rate = self.others_rate.max(rate);
+                self.others_seen_at = now;
                 window.ignore_others(outstanding);
-                self.others_until = Some(now.plus(REMEMBERED));
             }
         }
     }
@@ -378,7 +394,10 @@ impl Ledger {
     }
 
     /// Returns whether a stored ledger can be that of a key.
+    #[cfg(any(feature = "file-store", feature = "redis"))]
     pub(crate) fn is_plausible(&self) -> bool {
+        const MAX_HOLDERS: usize = 10_000;
+
         self.windows.len() <= MAX_WINDOWS + 2
             && self.windows.iter().all(Window::is_plausible)
             && self.lost.is_plausible()
