@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::reading::Reading;
-use super::time::{LedgerTime, SECOND, ServiceTime, micros};
+use super::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::view::Quota;
 
 /// Resets this close together belong to the same window, because servers round them.
@@ -205,12 +205,6 @@ impl Window {
 
     pub(crate) fn reset(&self) -> ServiceTime {
         self.reset
-    }
-
-    /// Returns when it began, at the latest.
-    pub(crate) fn began(&self) -> ServiceTime {
-        let length = self.quota.period().map_or(0, micros);
-        self.reset.plus(-length)
     }
 
     pub(crate) fn own(&self) -> u64 {

@@ -116,15 +116,18 @@ fn strangers(size: Size) {
     }
 }
 
-/// Two of them are near, and use a window up while the requests of the others are on their way.
+/// Two of them are near, and use a window up while the requests of the others are on their way. If all start at
+/// once and some are farther away than here, the first burst of those is refused, which may ban the key.
 fn near_and_far(size: Size) {
     for minute in size.of(&[60, 300, 1_000], 300) {
         for tasks in size.of(&[16, 64], 16) {
-            for far in size.of(&[0.03, 0.1, 0.25], 0.1) {
+            for far in size.of(&[0.03, 0.1], 0.1) {
                 let mut case = Case::new(minute, 4, tasks, Sharing::Nothing);
                 case.latency = 0.002;
                 case.far_latency = Some(far);
                 case.spread = 0.05;
+                // In the middle of a window, others may have used it up slowly, or in this moment.
+                case.begins = Some(3.6);
                 let promise = Promise::used(0.0).refused(20);
                 check(
                     &format!("near and far strangers, {minute}, {tasks} tasks, {far} s"),

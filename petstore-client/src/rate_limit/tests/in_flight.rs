@@ -106,8 +106,8 @@ fn others_are_noticed_and_remembered_for_five_minutes() {
     let mut story = Story::with_window(100, 90);
     let next = story.at(61).send();
     story.answer(next, reading(100, 99, 120));
-    assert_eq!(story.at_millis(360_999).may_send(), (99 - 4) / 16);
-    assert_eq!(story.at(361).may_send(), 99 / 8);
+    assert_eq!(story.at_millis(299_999).may_send(), (99 - 4) / 16);
+    assert_eq!(story.at(300).may_send(), 99 / 8);
     // One in 64 is not noticed.
     for (own, expected) in [(63, (1_000 - 64 - 4) / 16), (64, (1_000 - 65) / 8)] {
         let mut story = Story::with_window(1_000, 999);

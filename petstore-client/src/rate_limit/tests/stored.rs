@@ -96,7 +96,7 @@ fn reports() -> Vec<(Report, LedgerTime)> {
 #[test]
 fn stored_reports_lead_to_the_same_ledger_as_before() {
     const REPORTS: u32 = 2_427_907_615;
-    const LEDGER: u32 = 5_441_775;
+    const LEDGER: u32 = 601_566_345;
 
     let reports = reports();
     let bytes: Vec<_> = reports

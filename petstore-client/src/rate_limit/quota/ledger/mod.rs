@@ -49,11 +49,13 @@ pub(crate) struct Ledger {
     /// When the last probe was granted, and how many since the last response.
     probed_at: LedgerTime,
     probes: u64,
-    /// Until when others are assumed to use the key, the most that they have used in a second, and when that was
-    /// last measured.
+    /// Until when others are assumed to use the key.
     others_until: Option<LedgerTime>,
+    /// How many requests a second they send at most, when that was last measured, and whether it was measured over some
+    /// time, or is a guess.
     others_rate: u64,
-    others_seen_at: LedgerTime,
+    others_seen_at: Option<LedgerTime>,
+    is_rate_measured: bool,
     lost: LostRequests,
     holders: Holders,
     /// Since when it is counted what holders are granted.
@@ -280,22 +282,39 @@ impl Ledger {
     /// Looks for requests of others in what is used.
     fn look_for_others(&mut self, now: LedgerTime) {
         let outstanding = self.outstanding();
-        if !self.is_beside_others(now) {
-            self.others_rate = 0;
-        }
-        for window in &mut self.windows {
-            let used = window.by_others(outstanding);
-            if used.saturating_mul(NOTICED) <= window.own() {
-                continue;
-            }
+        let is_noticed =
+            |window: &Window| window.by_others(outstanding).saturating_mul(NOTICED) > window.own();
+        let are_noticed = self.windows.iter().any(is_noticed);
+        if are_noticed {
             self.others_until = Some(now.plus(REMEMBERED));
-            let began = self.clock.ledger_time(window.began());
-            let time = now.since(began.max(self.others_seen_at));
-            if time >= self.latency.max(MIN_MEASURED) {
-                let rate = u128::from(used) * SECOND as u128 / u128::from(time.unsigned_abs());
-                let rate = u64::try_from(rate).unwrap_or(u64::MAX);
-                self.others_rate = self.others_rate.max(rate);
-                self.others_seen_at = now;
+        }
+        if !self.is_beside_others(now) {
+            (self.others_seen_at, self.others_rate) = (None, 0);
+            self.is_rate_measured = false;
+            return;
+        }
+        // At first, all of it may have come within a round trip.
+        let min_time = self.latency.max(MIN_MEASURED);
+        let time = self.others_seen_at.map_or(min_time, |at| now.since(at));
+        if time < min_time {
+            return;
+        }
+        let used = self
+            .windows
+            .iter()
+            .map(|window| window.by_others(outstanding));
+        let used = u128::from(used.max().unwrap_or(0));
+        let rate = used * u128::from(SECOND.unsigned_abs()) / u128::from(time.unsigned_abs());
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        if self.is_rate_measured {
+            self.others_rate = self.others_rate.max(rate);
+        } else {
+            self.others_rate = rate;
+        }
+        self.is_rate_measured = self.others_seen_at.is_some();
+        if are_noticed || self.others_seen_at.is_none() {
+            self.others_seen_at = Some(now);
+            for window in &mut self.windows {
                 window.ignore_others(outstanding);
             }
         }
