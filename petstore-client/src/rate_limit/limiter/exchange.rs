@@ -103,12 +103,17 @@ impl Limiter {
     }
 
     async fn try_store(&self, report: &Report) -> Result<Answer, StoreError> {
-        let result = timeout(
-            duration(i64::from(STORE_TIMEOUT) * SECOND),
-            self.store.exchange(report),
-        )
-        .await;
-        result.unwrap_or_else(|_| Err(StoreError::new("it does not answer")))
+        let limit = i64::from(STORE_TIMEOUT) * SECOND;
+        loop {
+            let began = self.clock.now();
+            if let Ok(result) = timeout(duration(limit), self.store.exchange(report)).await {
+                return result;
+            }
+            // After a longer time, it was this process that was stopped.
+            if self.clock.now().since(began) < limit + SECOND {
+                return Err(StoreError::new("it does not answer"));
+            }
+        }
     }
 
     /// Tries a store again that is away.

@@ -124,9 +124,13 @@ struct Process {
 }
 
 impl Process {
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
     /// Waits until the process is not stopped.
     async fn run(&self) {
-        while self.is_stopped.load(Ordering::Relaxed) {
+        while self.is_stopped() {
             sleep(Duration::from_millis(50)).await;
         }
     }
@@ -387,9 +391,15 @@ impl Sender {
             forced: false,
             lease: seconds(ATTEMPT_TIMEOUT + 2.0),
         };
-        self.process.run().await;
-        let permit = limiter.acquire(request, |_| ()).await.unwrap();
-        self.process.run().await;
+        let permit = loop {
+            self.process.run().await;
+            let permit = limiter.acquire(request, |_| ()).await.unwrap();
+            if !self.process.is_stopped() {
+                break permit;
+            }
+            // Here, the timers of a stopped process run. Really, it gets no permit.
+            permit.not_sent();
+        };
         if Instant::now() >= self.end {
             return permit.not_sent();
         }

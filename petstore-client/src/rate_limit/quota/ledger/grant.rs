@@ -379,17 +379,22 @@ impl Ledger {
             cap = cap.min(1 << quiet_minutes.min(20));
         }
         if self.is_beside_others(now) {
-            let parts = if report.is_alone {
-                PARTS_ALONE
+            let part = if report.is_alone {
+                all / PARTS_ALONE
             } else {
-                PARTS_BESIDE_OTHERS
+                all.saturating_sub(self.taken_meanwhile()) / PARTS_BESIDE_OTHERS
             };
-            // What the reading shows is a round trip old when the next request arrives.
-            let taken = u128::from(self.others_rate) * 2 * u128::from(self.latency.unsigned_abs());
-            let taken = u64::try_from(taken / 1_000_000).unwrap_or(u64::MAX);
-            cap = cap.min((all.saturating_sub(taken) / parts).max(1));
+            cap = cap.min(part.max(1));
         }
         cap
+    }
+
+    /// Returns how many requests others may use until the next request arrives: what the reading shows is a round trip
+    /// old then.
+    fn taken_meanwhile(&self) -> u64 {
+        let micros = 2 * u128::from(self.latency.unsigned_abs());
+        let taken = u128::from(self.others_rate) * micros / u128::from(SECOND.unsigned_abs());
+        u64::try_from(taken).unwrap_or(u64::MAX)
     }
 
     /// Returns how many requests a holder may send so that in the end all who compete got equally many, and
