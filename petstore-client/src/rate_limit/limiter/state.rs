@@ -290,7 +290,7 @@ impl State {
     }
 
     /// Hands out what was granted.
-    pub(super) fn grant(&mut self, answer: &Answer, now: LedgerTime) {
+    pub(super) fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) {
         for _ in 0..answer.granted {
             let permit = self.permits.grant(answer.is_probe, now);
             if !self.queue.grant(permit) {
@@ -301,7 +301,9 @@ impl State {
         }
         self.answers += 1;
         self.wait = None;
-        if !self.queue.is_empty() {
+        // The answer says nothing to calls that came after the report.
+        let asked = report.waiting.saturating_sub(answer.granted);
+        if !self.queue.is_empty() && self.wanted() <= asked {
             let ends = now.plus(answer.pause.length());
             self.wait = Some(LastPause {
                 pause: answer.pause,
@@ -349,7 +351,7 @@ impl State {
             self.problem = None;
             self.store_changes += 1;
         }
-        self.grant(answer, now);
+        self.grant(report, answer, now);
     }
 
     /// Goes on without the store. `last_seen` is the ledger when the store was last reached.
@@ -389,7 +391,7 @@ impl State {
         let answer = alone.exchange(&report, now);
         let must_retry = alone.must_retry(now, takes);
         self.alone = Some(alone);
-        self.grant(&answer, now);
+        self.grant(&report, &answer, now);
         Some(must_retry)
     }
 
