@@ -59,7 +59,7 @@ impl Alarm {
         self.is_earlier.notified().await;
     }
 
-    /// Records that there is no driver any more.
+    /// Marks the driver as gone.
     pub(super) fn reset(&self) {
         *lock(&self.state) = Planned::default();
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_driver_that_ends_is_replaced_and_one_that_is_late_too() {
         let alarm = Alarm::default();
-        assert!(alarm.set(at(5), at(0)), "there is no driver yet");
+        assert!(alarm.set(at(5), at(0)), "the first alarm starts a driver");
         assert!(!alarm.set(at(7), at(0)) && !alarm.set(at(3), at(0)));
         assert_eq!(alarm.wakes(), Some(at(3)));
         alarm.clear();
