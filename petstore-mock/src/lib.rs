@@ -15,8 +15,6 @@ mod text;
 mod cors;
 mod exchange;
 mod fault;
-#[cfg(feature = "proxy")]
-mod proxy;
 
 mod report;
 
@@ -35,8 +33,6 @@ pub mod guide;
 #[cfg(test)]
 mod properties;
 
-#[cfg(feature = "proxy")]
-pub use crate::proxy::{ServiceBreach, ServiceReport};
 pub use crate::{
     clock::Clock,
     cors::{Cors, ParseCorsError},

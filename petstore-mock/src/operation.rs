@@ -46,26 +46,6 @@ fn unknown_operation(_: &str) -> ParseOperationError {
     ParseOperationError
 }
 
-/// What the body of a success contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
-    Pets,
-    Pet,
-    /// JSON that the specification does not show, or nothing, as in a 204.
-    Unspecified,
-}
-
-#[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
-impl Content {
-    /// Returns whether it consists of pets: one, or an array.
-    pub(crate) const fn has_pets(self) -> bool {
-        match self {
-            Self::Pets | Self::Pet => true,
-            Self::Unspecified => false,
-        }
-    }
-}
-
 impl Operation {
     /// All operations, in the order of the specification.
     pub const ALL: &'static [Self] = &[
@@ -97,28 +77,6 @@ impl Operation {
             Self::ListPets | Self::CreatePet => "/v1/pets",
             Self::GetPet => "/v1/pets/{petId}",
             Self::ListOrders => "/v1/store/orders",
-        }
-    }
-
-    /// Returns the statuses that the contract lists, except those of failures of the service.
-    #[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
-    pub(crate) const fn statuses(self) -> &'static [u16] {
-        match self {
-            Self::ListPets => &[200, 400, 401, 429],
-            Self::CreatePet => &[201, 400, 401, 413, 415, 429],
-            Self::GetPet => &[200, 401, 404, 410, 429],
-            // The specification only names this operation.
-            Self::ListOrders => &[200, 400, 401, 403, 404, 429],
-        }
-    }
-
-    /// Returns what the body of a success contains.
-    #[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
-    pub(crate) const fn content(self) -> Content {
-        match self {
-            Self::ListPets => Content::Pets,
-            Self::CreatePet | Self::GetPet => Content::Pet,
-            Self::ListOrders => Content::Unspecified,
         }
     }
 

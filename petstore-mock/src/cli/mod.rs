@@ -11,8 +11,6 @@ mod gate;
 mod greeting;
 mod health;
 mod outcome;
-#[cfg(feature = "proxy")]
-mod proxy;
 mod report;
 mod request_log;
 mod run;

@@ -5,8 +5,6 @@ use std::{ffi::OsString, fmt};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, builder::FalseyValueParser};
 use clap_complete::Shell;
 
-#[cfg(feature = "proxy")]
-use super::proxy::{self, ProxyArgs};
 use super::{
     exec::{self, ExecArgs},
     flags::ServeArgs,
@@ -89,12 +87,6 @@ enum Command {
     /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
     /// findings that --fail-on names, or fewer requests than --min-requests: 3.
     Exec(Box<ExecArgs>),
-    /// Forward requests to a real service, and judge the client and the service.
-    ///
-    /// The journal, faults, the inspector and the report work as with `serve`. The report also says
-    /// how the service broke its contract.
-    #[cfg(feature = "proxy")]
-    Proxy(Box<ProxyArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.
     Health(HealthArgs),
     /// Print the compliance report of a running mock, and judge it.
@@ -157,8 +149,6 @@ impl MockArgs {
             None => serve::run(&self.serve, &mut io).await,
             Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
             Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
-            #[cfg(feature = "proxy")]
-            Some(Command::Proxy(args)) => proxy::run(&args, &mut io).await,
             Some(Command::Health(args)) => health::run(&args, &mut io).await,
             Some(Command::Report(args)) => report::run(&args, &mut io).await,
             Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),

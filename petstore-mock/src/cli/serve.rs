@@ -2,8 +2,6 @@
 
 use std::{ffi::OsString, fs, io, path::Path};
 
-use serde::Deserialize;
-
 use super::{
     client::admin_token,
     flags::ServeArgs,
@@ -112,20 +110,9 @@ fn read_seed(path: &Path) -> Result<Seed, CliError> {
     Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
-/// The faults in a recording of the proxy.
-#[derive(Deserialize)]
-struct RecordedFaults {
-    faults: Vec<Fault>,
-}
-
 fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
     let text = fs::read(path).map_err(|error| CliError::file("read the faults", path, &error))?;
-    let read = if text.trim_ascii_start().starts_with(b"{") {
-        read_json::<RecordedFaults>(&text).map(|recording| recording.faults)
-    } else {
-        read_json(&text)
-    };
-    read.map_err(|error| {
+    read_json(&text).map_err(|error| {
         let example = r#"[{"effect": {"status": 503}}]"#;
         let path = path.display();
         CliError::new(format!(

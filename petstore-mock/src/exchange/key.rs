@@ -32,18 +32,7 @@ pub struct KeyLabel {
     number: u32,
     plan: Plan,
     shown: Box<str>,
-    origin: KeyOrigin,
-}
-
-/// Where a key comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum KeyOrigin {
-    /// The server started with it.
-    Initial,
-    /// A test created it.
-    Test,
-    /// It is a key of the real service, which does not say its plan.
-    Service,
+    is_made_by_test: bool,
 }
 
 impl KeyLabel {
@@ -58,7 +47,7 @@ impl KeyLabel {
             number,
             plan,
             shown: shown.into(),
-            origin: KeyOrigin::Initial,
+            is_made_by_test: false,
         }
     }
 
@@ -70,18 +59,16 @@ impl KeyLabel {
         }
     }
 
-    /// Returns this label with another origin of the key.
-    pub(crate) fn from(self, origin: KeyOrigin) -> Self {
-        Self { origin, ..self }
+    /// Returns the label of a key that a test created.
+    pub(crate) fn made_by_test(self) -> Self {
+        Self {
+            is_made_by_test: true,
+            ..self
+        }
     }
 
     pub(crate) fn is_made_by_test(&self) -> bool {
-        self.origin == KeyOrigin::Test
-    }
-
-    /// Returns the plan, if the mock knows it.
-    pub(crate) fn known_plan(&self) -> Option<Plan> {
-        (self.origin != KeyOrigin::Service).then_some(self.plan)
+        self.is_made_by_test
     }
 
     /// Returns the name of the key, or its number if it has none.
@@ -117,11 +104,7 @@ impl KeyLabel {
 impl fmt::Display for KeyLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = if self.shown.is_empty() { "" } else { " " };
-        write!(f, "#{}{space}{}", self.number, self.shown)?;
-        match self.known_plan() {
-            Some(plan) => write!(f, " ({plan})"),
-            None => Ok(()),
-        }
+        write!(f, "#{}{space}{} ({})", self.number, self.shown, self.plan)
     }
 }
 

@@ -52,21 +52,6 @@ pub(crate) fn admit(
             error: None,
         };
     }
-    #[cfg(feature = "proxy")]
-    if app.settings().upstream.is_some() {
-        // With the proxy, the real service decides about keys and quotas.
-        arrival.rate = Some(app.anonymous_rate(now));
-        arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
-        arrival.key = bearer(headers).ok().and_then(|key| app.label_of(key));
-        arrival.admission = match arrival.key {
-            Some(_) => Admission::Admitted,
-            None => Admission::Anonymous,
-        };
-        return AdmissionResult {
-            arrival,
-            error: None,
-        };
-    }
     let key = bearer(headers);
     let error = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
         Ok(admitted) => {

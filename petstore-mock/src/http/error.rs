@@ -87,10 +87,6 @@ pub enum ErrorCode {
     NotImplemented,
     /// 503: the connection limit is reached.
     Overloaded,
-    /// 502: the proxy cannot reach the service.
-    BadGateway,
-    /// 504: the service did not answer the proxy in time.
-    GatewayTimeout,
 }
 
 impl ErrorCode {
@@ -112,9 +108,7 @@ impl ErrorCode {
             Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
             Self::NotImplemented => 501,
-            Self::BadGateway => 502,
             Self::Overloaded => 503,
-            Self::GatewayTimeout => 504,
             Self::InsufficientStorage => 507,
         }
     }

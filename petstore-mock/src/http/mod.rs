@@ -9,8 +9,6 @@ mod error;
 mod handlers;
 pub(crate) mod new_pet;
 pub(crate) mod params;
-#[cfg(feature = "proxy")]
-mod proxied;
 mod router;
 
 pub use self::error::ErrorCode;

@@ -4,7 +4,6 @@ use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::Body,
     extract::Request,
     response::{IntoResponse, Response},
 };
@@ -105,8 +104,6 @@ impl Service {
         let journal = Arc::clone(app.journal());
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
         recording.count_senders().await;
-        // The whole body of the response, if it is too long to be buffered and changed.
-        let mut stream = None;
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
@@ -114,13 +111,7 @@ impl Service {
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
                 ActiveFaults::unavailable()
             }
-            None => {
-                let (answer, long) = self
-                    .respond(operation, arrived, key, request, &mut recording)
-                    .await;
-                stream = long;
-                answer
-            }
+            None => self.respond(operation, arrived, key, request).await,
         };
         if method == Method::HEAD {
             remove_body(&mut response);
@@ -150,9 +141,7 @@ impl Service {
             // The time of the response, after the delay.
             now = app.clock().since_epoch();
         }
-        if !self.is_proxied(&response) {
-            common_headers::add(response.headers_mut(), now, rate, operation);
-        }
+        common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
             cors.open(response.headers_mut());
         }
@@ -166,56 +155,25 @@ impl Service {
             });
         }
         // The recording ends last, so that it contains what the client receives.
-        let response = recording.end(response);
-        match stream {
-            Some(stream) => response.map(|body| body.with_stream(stream)),
-            None => response,
-        }
+        recording.end(response)
     }
 
-    /// Answers a request, or forwards it. If the body of the response is long, also returns the
-    /// whole body as a stream.
-    #[cfg_attr(
-        not(feature = "proxy"),
-        expect(unused_variables, reason = "for the proxy")
-    )]
+    /// Lets a handler answer a request.
     async fn respond(
         &self,
         operation: Option<Operation>,
         arrived: Duration,
         key: CheckedKey,
         request: Request,
-        recording: &mut Recording,
-    ) -> (http::Response<Bytes>, Option<Body>) {
-        #[cfg(feature = "proxy")]
-        if let Some(upstream) = &self.app.settings().upstream
-            && request.uri().path().starts_with("/v1")
-        {
-            return super::proxied::forward(&self.app, upstream, operation, request, recording)
-                .await;
-        }
+    ) -> http::Response<Bytes> {
         // After a panic, only the state is reused, whose locks tolerate it.
         let answer = AssertUnwindSafe(handlers::answer(
             &self.app, operation, arrived, key, request,
         ));
-        let answer = match answer.catch_unwind().await {
+        match answer.catch_unwind().await {
             Ok(answer) => answer.unwrap_or_else(|error| error.to_response()),
             Err(_) => ApiError::panicked().to_response(),
-        };
-        (answer, None)
-    }
-
-    /// Whether a response has the headers of a real service.
-    #[cfg_attr(
-        not(feature = "proxy"),
-        expect(unused_variables, reason = "for the proxy")
-    )]
-    fn is_proxied(&self, response: &http::Response<Bytes>) -> bool {
-        #[cfg(feature = "proxy")]
-        if self.app.settings().upstream.is_some() {
-            return response.headers().contains_key(http::header::DATE);
         }
-        false
     }
 
     /// Refuses and records bytes that are not a valid request; `head` is their start.

@@ -133,18 +133,6 @@ impl Recording {
         }
     }
 
-    /// Returns the number of the request.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn number(&self) -> u64 {
-        self.record.as_ref().map_or(0, |record| record.number)
-    }
-
-    /// Returns the body of the request; empty if it is long.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn sent_body(&self) -> Vec<u8> {
-        self.body.as_ref().map(Tee::whole).unwrap_or_default()
-    }
-
     /// Reads and discards the rest of a body that no handler has read.
     pub(crate) async fn discard_body(&self) {
         if let Some(body) = &self.body {

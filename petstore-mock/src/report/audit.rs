@@ -156,8 +156,6 @@ impl Audit {
             findings: findings.list(&mask),
             severities: findings.severities().clone(),
             unlisted: findings.unlisted(),
-            #[cfg(feature = "proxy")]
-            service: None,
         }
     }
 
@@ -266,7 +264,7 @@ fn reported(record: &Record) -> ReportedClient {
     let agent = record.fields.get("user-agent").map(String::from_utf8_lossy);
     ReportedClient {
         key: key.map_or_else(|| keyless.to_owned(), |key| key.name()),
-        plan: key.and_then(|key| key.known_plan()),
+        plan: key.map(|key| key.plan()),
         user_agent: agent
             .map(|it| shortened(it.trim()).to_owned())
             .filter(|it| !it.is_empty()),

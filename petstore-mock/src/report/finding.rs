@@ -9,8 +9,6 @@ use super::{
     rule::{Rule, Severities, Severity},
 };
 use crate::plan::Plan;
-#[cfg(feature = "proxy")]
-use crate::proxy::ServiceReport;
 
 /// The key of a client that sends none.
 pub(super) const NO_KEY: &str = "no key";
@@ -104,34 +102,9 @@ pub struct Report {
     pub(super) severities: Severities,
     /// The number of breaches that belong to no kept finding, by severity.
     pub(super) unlisted: [u64; 3],
-    /// How the real service kept its contract; `None` if the mock answered.
-    #[cfg(feature = "proxy")]
-    pub(super) service: Option<ServiceReport>,
 }
 
 impl Report {
-    /// Adds the part about the real service.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn with_service(self, service: ServiceReport) -> Self {
-        Self {
-            service: Some(service),
-            ..self
-        }
-    }
-
-    /// Returns the part about the real service as text.
-    #[cfg(feature = "proxy")]
-    pub(super) fn service_text(&self) -> Option<String> {
-        self.service.as_ref().map(ToString::to_string)
-    }
-
-    /// Returns `None`: only the proxy forwards requests to a real service.
-    #[cfg(not(feature = "proxy"))]
-    #[expect(clippy::unused_self, reason = "the same signature as with the proxy")]
-    pub(super) const fn service_text(&self) -> Option<String> {
-        None
-    }
-
     /// Returns the number of judged requests.
     #[must_use]
     pub const fn requests(&self) -> u64 {

@@ -8,8 +8,6 @@ use super::{
     finding::{Finding, Report},
     rule::{Rule, Severity},
 };
-#[cfg(feature = "proxy")]
-use crate::proxy::ServiceReport;
 
 impl Report {
     /// Returns the report as a JSON object.
@@ -21,11 +19,7 @@ impl Report {
             about["severity"] = json!(rule.severity(&self.severities));
             (rule.to_string(), about)
         };
-        #[cfg_attr(
-            not(feature = "proxy"),
-            expect(unused_mut, reason = "the proxy adds a field")
-        )]
-        let mut value = json!({
+        let value = json!({
             "compliant": self.is_compliant(),
             "requests": self.requests,
             "violations": self.count(Severity::Violation),
@@ -35,16 +29,11 @@ impl Report {
             "findings": self.findings,
             "rules": self.rules().map(about).collect::<Map<_, _>>(),
         });
-        #[cfg(feature = "proxy")]
-        if let Some(service) = &self.service {
-            value["service"] = json!(service);
-        }
         value.to_string()
     }
 
     /// Returns the report as JUnit XML: a test suite for each scope, with a test case for each
-    /// rule. Violations and warnings are failures. With the proxy, another test suite has a test case
-    /// for each term of the service's contract.
+    /// rule. Violations and warnings are failures.
     #[must_use]
     pub fn to_junit(&self) -> String {
         let mut document = Document::new("petstore-mock compliance");
@@ -57,10 +46,6 @@ impl Report {
                 test_case(scope, rule, &of_rule.copied().collect::<Vec<_>>())
             }));
             document.add_test_suite(suite);
-        }
-        #[cfg(feature = "proxy")]
-        if let Some(service) = &self.service {
-            document.add_test_suite(service_suite(service));
         }
         // This cannot fail, because all names are valid text.
         document.to_string().unwrap_or_default()
@@ -86,33 +71,8 @@ impl Report {
         if !clean.is_empty() {
             out += &block(&clean);
         }
-        if let Some(service) = self.service_text() {
-            out += &format!("\n# Service\n{}", block(&service));
-        }
         out
     }
-}
-
-/// Returns a test case for each term of the contract. A broken term is a failure.
-#[cfg(feature = "proxy")]
-fn service_suite(service: &ServiceReport) -> TestSuite {
-    let mut suite = TestSuite::new("service");
-    for term in ServiceReport::terms() {
-        let breach = service.breaches.iter().find(|breach| breach.term == term);
-        let mut status = TestCaseStatus::success();
-        if let Some(breach) = breach {
-            status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            let first = breach.examples.first().map_or("", String::as_str);
-            status
-                .set_type("contract broken")
-                .set_message(format!("{first} ({}×)", breach.count))
-                .set_description(breach.examples.join("\n"));
-        }
-        let mut case = TestCase::new("service", status);
-        case.set_classname(format!("service.{term}"));
-        suite.add_test_case(case);
-    }
-    suite
 }
 
 fn test_case(scope: &str, rule: Rule, findings: &[&Finding]) -> TestCase {

@@ -93,14 +93,9 @@ impl Report {
 }
 
 impl fmt::Display for Report {
-    /// Writes the findings, the most severe first, and a line for each scope without findings. Then
-    /// comes the part about the real service, if there is one.
+    /// Writes the findings, the most severe first, and a line for each scope without findings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.client_text())?;
-        match self.service_text() {
-            Some(service) => write!(f, "\n{service}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.client_text())
     }
 }
 

@@ -15,8 +15,6 @@ use super::{
     mock_server::{MockServer, OwnRuntime},
     state::Limits,
 };
-#[cfg(feature = "proxy")]
-use crate::proxy::{ParseUpstreamError, Upstream};
 use crate::{
     clock::Clock,
     cors::Cors,
@@ -101,7 +99,7 @@ impl MockServer {
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
     addr: SocketAddr,
-    /// If this is empty, a mock has the default keys, and a proxy has those that it sees.
+    /// If this is empty, the server has the default keys.
     keys: Vec<InitialKey>,
     seed: Seed,
     data: Option<PathBuf>,
@@ -111,8 +109,6 @@ pub struct Builder {
     tls: bool,
     settings: Settings,
     faults: Vec<Fault>,
-    #[cfg(feature = "proxy")]
-    upstream: Option<(String, std::time::Duration)>,
 }
 
 impl Builder {
@@ -128,8 +124,6 @@ impl Builder {
             tls: false,
             settings: Settings::default(),
             faults: Vec::new(),
-            #[cfg(feature = "proxy")]
-            upstream: None,
         }
     }
 
@@ -329,19 +323,6 @@ impl Builder {
         self
     }
 
-    /// Forwards requests to a real service, instead of answering them (default: none). `url` is its
-    /// base URL. A response whose head takes longer than `timeout` is answered 504.
-    ///
-    /// The journal, faults and the compliance report are as with the mock. There are no default
-    /// keys: the service decides about keys, and the server lists those that it has seen.
-    /// [`MockServer::service_report`] says how the service kept its contract. `https` trusts the
-    /// system's certificates. Redirects are not followed, so that the key goes to this origin only.
-    #[cfg(feature = "proxy")]
-    pub fn upstream(mut self, url: impl Into<String>, timeout: std::time::Duration) -> Self {
-        self.upstream = Some((url.into(), timeout));
-        self
-    }
-
     /// Sets the token for administration from other machines, which send `Authorization: Bearer
     /// TOKEN`. Without a token, administration is local only.
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {
@@ -384,11 +365,7 @@ impl Builder {
             faults,
             ..
         } = self;
-        #[cfg(feature = "proxy")]
-        if let Some((url, timeout)) = &self.upstream {
-            settings.upstream = Some(Upstream::new(url, *timeout)?);
-        }
-        if keys.is_empty() && !settings.is_proxy() {
+        if keys.is_empty() {
             keys = DEFAULT_KEYS
                 .map(|(key, plan)| InitialKey::new(key, plan))
                 .into();
@@ -476,10 +453,6 @@ pub enum StartError {
     /// The admin token is empty, or contains a space or a non-ASCII character.
     #[error("the admin token is empty, or contains a space or a non-ASCII character")]
     AdminToken,
-    /// The base URL of the real service is invalid, or the system has no certificates.
-    #[cfg(feature = "proxy")]
-    #[error("cannot forward to the service: {0}")]
-    Upstream(String),
     /// The data file cannot be used.
     #[error("cannot use the data file {path}: {source}", path = path.display())]
     Data {
@@ -498,11 +471,4 @@ pub enum StartError {
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
-}
-
-#[cfg(feature = "proxy")]
-impl From<ParseUpstreamError> for StartError {
-    fn from(error: ParseUpstreamError) -> Self {
-        Self::Upstream(error.to_string())
-    }
 }

@@ -320,20 +320,6 @@ impl MockServer {
         self.app.report()
     }
 
-    /// Returns how the real service kept its contract
-    /// ([`Builder::upstream`](crate::Builder::upstream)).
-    #[cfg(feature = "proxy")]
-    #[must_use]
-    pub fn service_report(&self) -> crate::ServiceReport {
-        self.app.service().report()
-    }
-
-    /// Returns the state, which outlives the server.
-    #[cfg(all(feature = "cli", feature = "proxy"))]
-    pub(crate) fn state(&self) -> Arc<AppState> {
-        Arc::clone(&self.app)
-    }
-
     /// Returns the journal, which outlives the server.
     #[cfg(feature = "cli")]
     pub(crate) fn journal(&self) -> Arc<crate::journal::Journal> {

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     changes::{ChangeKind, Changes},
     clock::Clock,
-    exchange::{KeyOrigin, Rate},
+    exchange::Rate,
     fault::{Fault, Faults},
     journal::Journal,
     plan::Plan,
@@ -33,10 +33,6 @@ use crate::{
 /// Freeing more pets than this at once would delay requests noticeably.
 const MAX_FREED_AT_ONCE: usize = 10_000;
 
-/// The maximum number of keys of the real service that the proxy remembers.
-#[cfg(feature = "proxy")]
-const MAX_KEYS_OF_SERVICE: usize = 1_000;
-
 /// The service without HTTP.
 pub(crate) struct AppState {
     clock: Clock,
@@ -45,9 +41,6 @@ pub(crate) struct AppState {
     /// Changes by tests and the administration.
     changes: Changes,
     faults: Faults,
-    /// What the real service did.
-    #[cfg(feature = "proxy")]
-    service: crate::proxy::ServiceObserver,
     accounts: Mutex<Accounts>,
     /// Shared with the thread that writes the data file.
     store: Arc<Mutex<Store>>,
@@ -82,8 +75,6 @@ impl AppState {
             faults: Faults::new(changes.clone()),
             changes,
             settings,
-            #[cfg(feature = "proxy")]
-            service: crate::proxy::ServiceObserver::default(),
             accounts: Mutex::default(),
             store: Arc::new(Mutex::new(store.clone())),
             data: None,
@@ -143,36 +134,19 @@ impl AppState {
         &self.faults
     }
 
-    /// Returns what the real service did.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn service(&self) -> &crate::proxy::ServiceObserver {
-        &self.service
-    }
-
     /// Returns the compliance report.
     pub(crate) fn report(&self) -> Report {
-        self.with_service(self.journal.report())
+        self.journal.report()
     }
 
     /// Returns the compliance report when no open series of retries can still break a rule.
     pub(crate) async fn settled_report(&self) -> Report {
-        self.with_service(self.journal.settled_report().await)
-    }
-
-    /// Adds the part about the real service, if there is one.
-    fn with_service(&self, report: Report) -> Report {
-        #[cfg(feature = "proxy")]
-        if self.settings.upstream.is_some() {
-            return report.with_service(self.service.report());
-        }
-        report
+        self.journal.settled_report().await
     }
 
     /// Clears the report.
     pub(crate) fn forget_report(&self) {
         self.journal.forget_report();
-        #[cfg(feature = "proxy")]
-        self.service.forget();
     }
 
     /// Admits or refuses a request with `key`; `None` if the key does not exist.
@@ -301,43 +275,13 @@ impl AppState {
         name: Option<&str>,
         plan: Plan,
     ) -> Result<(Box<str>, u32), KeyError> {
-        self.add_key_from(KeyOrigin::Test, key, name, plan)
-    }
-
-    fn add_key_from(
-        &self,
-        origin: KeyOrigin,
-        key: Option<&str>,
-        name: Option<&str>,
-        plan: Plan,
-    ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, name, plan, origin, &self.settings)?;
+        let (key, number) = accounts.add(key, name, plan, &self.settings)?;
         if let Some(account) = accounts.by_number(number) {
             self.journal.know(&key, account.label(), is_public(&key));
         }
         self.changes.notify(ChangeKind::Keys);
         Ok((key, number))
-    }
-
-    /// Returns the label of a key of the real service. The mock does not limit such a key. `None`
-    /// if there are too many keys.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn label_of(&self, key: &str) -> Option<Arc<crate::exchange::KeyLabel>> {
-        let label = |accounts: &mut Accounts| {
-            let account = accounts.get(key)?;
-            Some(Arc::clone(account.label()))
-        };
-        let known = label(&mut self.accounts());
-        if known.is_some() {
-            return known;
-        }
-        if self.accounts().sorted().len() < MAX_KEYS_OF_SERVICE {
-            // Another request may have added it.
-            let plan = Plan::default_enterprise();
-            let _ = self.add_key_from(KeyOrigin::Service, Some(key), None, plan);
-        }
-        label(&mut self.accounts())
     }
 
     /// Removes a key. Returns whether it existed.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::{instant, serialize_seconds},
-    exchange::{KeyLabel, KeyOrigin, Rate},
+    exchange::{KeyLabel, Rate},
     plan::Plan,
 };
 
@@ -96,12 +96,11 @@ impl Accounts {
         key: Option<&str>,
         name: Option<&str>,
         plan: Plan,
-        origin: KeyOrigin,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
-        let label = KeyLabel::new(number, plan, &key, is_public(&key)).from(origin);
+        let label = KeyLabel::new(number, plan, &key, is_public(&key)).made_by_test();
         let label = match name {
             Some(name) => label.named(name),
             None => label,
@@ -337,7 +336,7 @@ mod tests {
         let mut accounts = Accounts::default();
         for key in ["abcdefghijkl", "bcdefghijkm"] {
             accounts
-                .add(Some(key), None, Plan::Free, KeyOrigin::Test, &settings)
+                .add(Some(key), None, Plan::Free, &settings)
                 .unwrap();
         }
         for (text, is_found) in [

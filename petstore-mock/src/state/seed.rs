@@ -1,6 +1,6 @@
 //! The initial content of the store: built-in pets, or those of a file or a test.
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::store::{Change, ChangeError, Store};
@@ -36,21 +36,6 @@ pub struct Seed {
     pets: Vec<SeedPet>,
     #[serde(default)]
     orders: Vec<Value>,
-}
-
-/// A file with a seed. A recording of the proxy also has faults, which only `--faults` reads.
-#[derive(Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a seed such as {\"pets\": [], \"orders\": []}"
-)]
-struct SeedFile {
-    #[serde(default)]
-    pets: Vec<SeedPet>,
-    #[serde(default)]
-    orders: Vec<Value>,
-    #[serde(default, rename = "faults")]
-    _faults: IgnoredAny,
 }
 
 impl Default for Seed {
@@ -100,7 +85,7 @@ impl Seed {
                 orders: Vec::new(),
             })
         } else if text.trim_ascii_start().starts_with(b"{") {
-            read_json(text).map(|SeedFile { pets, orders, .. }| Self { pets, orders })
+            read_json(text)
         } else {
             let forms = "a JSON array of pets, or an object such as {\"pets\": [], \"orders\": []}";
             Err(format!("a seed is {forms}"))

@@ -30,25 +30,12 @@ pub(crate) struct Settings {
     pub(crate) isolate_keys: bool,
     /// Whether requests can choose a fault with `X-Mock-Fault`.
     pub(crate) fault_header: bool,
-    /// The real service, if requests are forwarded.
-    #[cfg(feature = "proxy")]
-    pub(crate) upstream: Option<crate::proxy::Upstream>,
     /// The certificate authority of TLS, as PEM.
     pub(crate) authority: Option<String>,
     /// The token for administration from other machines.
     pub(crate) admin_token: Option<String>,
     /// The maximum size of a body for the administration, in bytes.
     pub(crate) admin_body: usize,
-}
-
-impl Settings {
-    /// Returns whether a real service answers the requests.
-    pub(crate) fn is_proxy(&self) -> bool {
-        #[cfg(feature = "proxy")]
-        return self.upstream.is_some();
-        #[cfg(not(feature = "proxy"))]
-        return false;
-    }
 }
 
 impl Default for Settings {
@@ -64,8 +51,6 @@ impl Default for Settings {
             severities: Severities::default(),
             isolate_keys: false,
             fault_header: false,
-            #[cfg(feature = "proxy")]
-            upstream: None,
             authority: None,
             admin_token: None,
             admin_body: 256 * 1024 * 1024,

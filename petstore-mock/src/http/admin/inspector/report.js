@@ -13,21 +13,6 @@ export async function refresh() {
   verdict.className = `tag ${look}`;
   find("#no-finding").hidden = report.findings.length > 0;
   find("#findings").replaceChildren(...report.findings.map((finding) => card(finding, report.rules[finding.rule])));
-  showService(report.service);
-}
-
-/** How a real service kept its contract. Only the proxy has one. */
-function showService(service) {
-  find("#service").hidden = service === undefined;
-  if (service === undefined) return;
-  const { responses, breaches } = service;
-  const checked = `${responses} response${responses === 1 ? "" : "s"} checked`;
-  find("#service-verdict").textContent = `Contract ${breaches.length > 0 ? "broken" : "kept"}, ${checked}.`;
-  find("#service-breaches").replaceChildren(...breaches.map(({ term, count, examples }) => make("li", {},
-    make("div", { class: "top" },
-      make("strong", {}, term),
-      make("span", { class: "tag bad" }, `${count} ×`)),
-    make("ul", {}, ...examples.map((example) => make("li", { class: "evidence" }, example))))));
 }
 
 /** The most severe of what was found, as a number. */
