@@ -12,6 +12,8 @@ mod operation;
 mod plan;
 mod text;
 
+mod target;
+
 mod cors;
 mod exchange;
 mod fault;
@@ -43,7 +45,7 @@ pub use crate::{
     },
     handle::{Key, Keys, Orders, Pets, Scope},
     http::ErrorCode,
-    journal::{Expectation, JournalUsage, Pattern, Times},
+    journal::Times,
     model::{ParsePetStatusError, Pet, PetStatus, SeedPet},
     openapi::OpenApi,
     operation::{Operation, ParseOperationError},
@@ -57,4 +59,5 @@ pub use crate::{
         BanPolicy, ChangeError, DataError, KeyError, KeyUsage, ParseRateHeadersError,
         ParseWindowError, QuotaUsage, RateHeaders, Seed, SeedError, Snapshot, Window,
     },
+    target::Target,
 };

@@ -20,7 +20,6 @@ use crate::{
         new_pet,
         params::{ListQuery, Query, cursor, normalize_path, pet_id},
     },
-    journal::differences,
     model::{PetStatus, SeedPet},
     state::{Change, Store, persistence},
 };
@@ -348,43 +347,6 @@ fn a_fault_that_is_accepted_reads_back_as_it_is_shown() {
         );
         Ok(())
     });
-}
-
-/// Returns whether a value includes another, field by field.
-fn includes(whole: &Value, part: &Value) -> bool {
-    match (whole, part) {
-        (Value::Object(whole), Value::Object(part)) => part
-            .iter()
-            .all(|(name, part)| whole.get(name).is_some_and(|whole| includes(whole, part))),
-        (Value::Array(whole), Value::Array(part)) => {
-            whole.len() == part.len()
-                && whole
-                    .iter()
-                    .zip(part)
-                    .all(|(whole, part)| includes(whole, part))
-        }
-        (whole, part) => whole == part,
-    }
-}
-
-#[test]
-fn a_pattern_of_json_finds_exactly_the_differences() {
-    check(
-        (json_value(), json_value(), any::<bool>()),
-        58,
-        |(wanted, found, same)| {
-            let found = if same { wanted.clone() } else { found };
-            prop_assert_eq!(
-                differences("", &wanted, &found, true).is_empty(),
-                wanted == found
-            );
-            prop_assert_eq!(
-                differences("", &wanted, &found, false).is_empty(),
-                includes(&found, &wanted)
-            );
-            Ok(())
-        },
-    );
 }
 
 fn change() -> impl Strategy<Value = Change> {

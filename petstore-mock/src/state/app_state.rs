@@ -100,8 +100,8 @@ impl AppState {
     fn reset_keys(&self) -> Result<(), KeyError> {
         let mut accounts = self.accounts();
         accounts.reset(&self.first.keys, &self.settings)?;
-        for (key, account) in accounts.sorted() {
-            self.journal.know(key, account.label(), is_public(key));
+        for key in &self.first.keys {
+            self.mask(key.key());
         }
         self.changes.notify(ChangeKind::Keys);
         Ok(())
@@ -277,11 +277,16 @@ impl AppState {
     ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
         let (key, number) = accounts.add(key, name, plan, &self.settings)?;
-        if let Some(account) = accounts.by_number(number) {
-            self.journal.know(&key, account.label(), is_public(&key));
-        }
+        self.mask(&key);
         self.changes.notify(ChangeKind::Keys);
         Ok((key, number))
+    }
+
+    /// Masks a key in the journal, unless it is public.
+    fn mask(&self, key: &str) {
+        if !is_public(key) {
+            self.journal.mask(key);
+        }
     }
 
     /// Removes a key. Returns whether it existed.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{Admission, Limits, Operation, Pattern, Plan};
+use petstore_mock::{Admission, Limits, Operation, Plan};
 use reqwest::{Method, header::USER_AGENT};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -146,7 +146,6 @@ async fn a_request_whose_client_leaves_is_recorded_without_a_response() {
     let slow = mock
         .on(Operation::ListPets)
         .delay(Duration::from_secs(3_600));
-    let listed = mock.server.expect(Operation::ListPets, 1);
     let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let request = "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -154,7 +153,7 @@ async fn a_request_whose_client_leaves_is_recorded_without_a_response() {
         tokio::task::yield_now().await;
     }
     drop(stream);
-    listed.wait_for(Duration::from_secs(60)).await;
+    mock.server.wait_for(Operation::ListPets, 1).await;
     let list = &mock.server.requests(..)[0];
     assert_eq!((list.status, list.answered), (None, false));
 }
@@ -288,5 +287,4 @@ async fn verification_is_certain_again_after_a_reset() {
     mock.server.reset().unwrap();
     mock.get_as("free-key", "/v1/pets").await;
     mock.server.verify(Operation::ListPets, 1);
-    mock.server.verify(Pattern::any().key("free-key"), 1);
 }

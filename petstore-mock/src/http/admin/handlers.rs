@@ -20,17 +20,18 @@ use super::{
 };
 use crate::{
     clock::{self, Clock},
+    exchange::Record,
     fault::Fault,
     http::{
         error::{ApiError, ErrorCode},
         params::Query,
     },
-    journal::Pattern,
     model::PetStatus,
     operation::Operation,
     plan::Plan,
     report::Report,
     state::{AppState, Change, KeyError, Seed, SeedError, Snapshot},
+    target::PathTemplate,
 };
 
 type App = State<Arc<AppState>>;
@@ -362,18 +363,15 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
             .collect::<Vec<_>>()
             .join(", ")
     );
-    let mut pattern = query
-        .get::<Operation>("operation", &operation)?
-        .map_or_else(Pattern::any, Pattern::from);
-    if let Some(method) = query.get::<Method>("method", "a method")? {
-        pattern = pattern.method(method);
-    }
-    if let Some(path) = query.get::<String>("path", "a path")? {
-        pattern = pattern.path(path);
-    }
-    if let Some(status) = query.get::<u16>("status", "a status such as 404")? {
-        pattern = pattern.status(status);
-    }
+    let operation = query.get::<Operation>("operation", &operation)?;
+    let method = query.get::<Method>("method", "a method")?;
+    let path = query.get::<String>("path", "a path")?;
+    let template = path.as_deref().map(PathTemplate::new);
+    let is_there = |record: &Record| {
+        template.as_ref().is_none_or(|it| it.matches(record.path()))
+            || path.as_deref() == Some(record.path())
+    };
+    let status = query.get::<u16>("status", "a status such as 404")?;
     let expected = "a whole number from 0 to 9223372036854775807";
     let count = |text: &str| {
         text.parse()
@@ -382,24 +380,20 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
     };
     let after: u64 = query.get_with("after", expected, count)?.unwrap_or(0);
     let key = query.get::<u32>("key", "the number of a key")?;
-    let latest = app
-        .journal()
-        .latest(&pattern, limit(query, 200)?, |record| {
-            record.number > after
-                && key.is_none_or(|key| {
-                    record
-                        .arrival
-                        .key
-                        .as_ref()
-                        .is_some_and(|it| it.number() == key)
-                })
-        });
+    let is_meant = |record: &Record| {
+        let arrival = &record.arrival;
+        let number = arrival.key.as_ref().map(|key| key.number());
+        record.number > after
+            && operation.is_none_or(|operation| arrival.operation == Some(operation))
+            && method
+                .as_ref()
+                .is_none_or(|method| record.method == *method)
+            && is_there(record)
+            && status.is_none_or(|status| record.status == Some(status))
+            && key.is_none_or(|key| number == Some(key))
+    };
+    let latest = app.journal().latest(limit(query, 200)?, is_meant);
     json(StatusCode::OK, &latest)
-}
-
-/// `GET /_mock/journal`: how much the journal holds, and how much it has dropped.
-pub(super) async fn journal(State(app): App) -> Outcome {
-    json(StatusCode::OK, &app.journal().usage())
 }
 
 /// `DELETE /_mock/requests`: clears the journal.

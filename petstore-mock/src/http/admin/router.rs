@@ -79,7 +79,7 @@ fn open_routes() -> [Route; 9] {
     ]
 }
 
-fn guarded_routes() -> [Route; 24] {
+fn guarded_routes() -> [Route; 23] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -91,7 +91,6 @@ fn guarded_routes() -> [Route; 24] {
             "/_mock/requests",
             get(handlers::requests).delete(handlers::clear_requests),
         ),
-        ("/_mock/journal", get(handlers::journal)),
         ("/_mock/events", get(events::events)),
         (
             "/_mock/report",
