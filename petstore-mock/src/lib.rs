@@ -12,6 +12,7 @@ mod operation;
 mod plan;
 mod text;
 
+mod routes;
 mod target;
 
 mod cors;
@@ -54,6 +55,7 @@ pub use crate::{
         About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Predecessor,
         Report, ReportedClient, Role, Rule, Severity,
     },
+    routes::{RouteError, RouteResponse},
     server::{Builder, Limits, MockServer, StartError},
     state::{
         BanPolicy, ChangeError, DataError, KeyError, KeyUsage, ParseRateHeadersError,

@@ -170,6 +170,18 @@ pub(super) struct ServiceArgs {
     )]
     pub(super) faults: Option<PathBuf>,
 
+    /// JSON file with an array of own routes, for operations that the contract does not show.
+    ///
+    /// Each is such as {"method": "PUT", "path": "/pets/{petId}", "status": 200, "headers":
+    /// {"x-a": "1"}, "json": {"id": 7}}, or has a "text" instead.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_ROUTES",
+        hide_env = true,
+        value_name = "FILE"
+    )]
+    pub(super) routes: Option<PathBuf>,
+
     /// Start of the mock's clock, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
     #[arg(long, env = "PETSTORE_MOCK_START_AT", hide_env = true, value_name = "DATE", value_parser = clock::parse_date)]
     start_at: Option<SystemTime>,

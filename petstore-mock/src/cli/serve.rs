@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     fault::Fault,
+    routes::Route,
     server::{Builder, MockServer},
     state::Seed,
     text::read_json,
@@ -86,6 +87,9 @@ pub(super) async fn start(
             builder = builder.fault(fault);
         }
     }
+    if let Some(path) = &service.routes {
+        builder = builder.routes(read_routes(path)?);
+    }
     if let Some(path) = &service.seed {
         builder = builder.seed(read_seed(path)?);
     }
@@ -108,6 +112,17 @@ fn read_seed(path: &Path) -> Result<Seed, CliError> {
     }
     let text = fs::read(path).map_err(|error| CliError::file("read the seed", path, &error))?;
     Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
+}
+
+fn read_routes(path: &Path) -> Result<Vec<Route>, CliError> {
+    let text = fs::read(path).map_err(|error| CliError::file("read the routes", path, &error))?;
+    Route::all_from_json(&text).map_err(|error| {
+        let example = r#"[{"method": "PUT", "path": "/pets/{petId}", "json": {}}]"#;
+        let path = path.display();
+        CliError::new(format!(
+            "{path}: {error}; give an array of routes, such as {example}"
+        ))
+    })
 }
 
 fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {

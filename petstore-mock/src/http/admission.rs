@@ -37,7 +37,10 @@ pub(crate) fn admit(
     let now = app.clock().since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
     let mut arrival = Arrival::new(now, target);
-    arrival.operation = Operation::of(request.method(), path);
+    arrival.operation = match app.settings().routes.find(request.method(), path) {
+        Some(_) => None,
+        None => Operation::of(request.method(), path),
+    };
     if let Some(error) = malformed(request, caller) {
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.admission = Admission::Rejected;

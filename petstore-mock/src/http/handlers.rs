@@ -37,7 +37,12 @@ pub(super) async fn answer(
     request: Request,
 ) -> Outcome {
     let Some(operation) = operation else {
-        return Err(unknown(request.method(), request.uri()));
+        let route = app
+            .settings()
+            .routes
+            .find(request.method(), request.uri().path());
+        let route = route.ok_or_else(|| unknown(app, request.method(), request.uri()))?;
+        return key.map(|_| route.to_response());
     };
     let key = key?;
     match operation {
@@ -157,10 +162,17 @@ fn list_orders(app: &AppState, key: Option<u32>) -> Outcome {
 }
 
 /// Returns the error of a path that does not exist, or does not support the method.
-fn unknown(method: &Method, uri: &Uri) -> ApiError {
-    let methods = Operation::methods_of(uri.path());
+fn unknown(app: &AppState, method: &Method, uri: &Uri) -> ApiError {
+    let routes = &app.settings().routes;
+    let mut methods = Operation::methods_of(uri.path());
+    methods.extend(routes.methods_of(uri.path()).into_iter().cloned());
+    if methods.contains(&Method::GET) {
+        methods.push(Method::HEAD);
+    }
     if !methods.is_empty() {
-        return ApiError::method_not_allowed(&methods.join(", "));
+        let mut names: Vec<_> = methods.iter().map(Method::as_str).collect();
+        names.sort_unstable();
+        return ApiError::method_not_allowed(&names.join(", "));
     }
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
@@ -170,6 +182,7 @@ fn unknown(method: &Method, uri: &Uri) -> ApiError {
         "the operations are {}; the mock's own pages are under /_mock",
         all.join(", ")
     );
-    let paths: Vec<_> = Operation::ALL.iter().map(|one| one.path()).collect();
+    let paths = Operation::ALL.iter().map(|one| one.path());
+    let paths: Vec<_> = paths.chain(routes.paths()).collect();
     ApiError::route_not_found(method, path, &paths, &overview)
 }

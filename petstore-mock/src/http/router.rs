@@ -107,7 +107,7 @@ impl Service {
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors.preflight(),
+            None if is_preflight => cors.preflight(&app.settings().routes),
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
                 ActiveFaults::unavailable()
             }

@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use http::Method;
+
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::{
@@ -23,6 +25,7 @@ use crate::{
     model::PetStatus,
     plan::Plan,
     report::{Rule, Severity},
+    routes::{Route, RouteError, RouteResponse, Routes},
     state::{
         AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, RateHeaders, Seed,
         SeedError, Settings, Window, block_on, is_sendable,
@@ -109,6 +112,7 @@ pub struct Builder {
     tls: bool,
     settings: Settings,
     faults: Vec<Fault>,
+    routes: Vec<Route>,
 }
 
 impl Builder {
@@ -124,6 +128,7 @@ impl Builder {
             tls: false,
             settings: Settings::default(),
             faults: Vec::new(),
+            routes: Vec::new(),
         }
     }
 
@@ -343,12 +348,46 @@ impl Builder {
         self
     }
 
+    /// Adds an own route: a static response for an operation that the contract does not show.
+    ///
+    /// It has the same keys, quotas, journal, faults and report as the contract's operations. The
+    /// path is below `/v1`. A segment in braces stands for any value; a literal one beats it. A
+    /// `HEAD` request is answered like a `GET`.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, RouteResponse};
+    /// use http::Method;
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stock = RouteResponse::json(&json!({"available": 7}));
+    /// let server = MockServer::builder()
+    ///     .route(Method::GET, "/store/inventory", stock)
+    ///     .route(Method::DELETE, "/pets/{petId}", RouteResponse::empty().with_status(204))
+    ///     .start()
+    ///     .await?;
+    /// let url = format!("{}/store/inventory", server.url());
+    /// let reply = reqwest::Client::new().get(url).bearer_auth("free-key").send().await?;
+    /// assert_eq!(reply.text().await?, r#"{"available":7}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn route(self, method: Method, path: &str, response: RouteResponse) -> Self {
+        self.routes([Route::new(method, path, response)])
+    }
+
+    pub(crate) fn routes(mut self, routes: impl IntoIterator<Item = Route>) -> Self {
+        self.routes.extend(routes);
+        self
+    }
+
     /// Binds the port and starts serving, on the current tokio runtime, which needs I/O and time.
     ///
     /// # Errors
     ///
-    /// Fails if the address cannot be bound, a key is invalid in a header, or the seed contradicts
-    /// itself.
+    /// Fails if the address cannot be bound, a key is invalid in a header, the seed contradicts
+    /// itself, or an own route cannot be used.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let Self {
             addr,
@@ -357,12 +396,9 @@ impl Builder {
             data,
             clock,
             limits,
-            #[cfg_attr(
-                not(feature = "tls"),
-                expect(unused_mut, reason = "only TLS sets an authority")
-            )]
             mut settings,
             faults,
+            routes,
             ..
         } = self;
         if keys.is_empty() {
@@ -373,6 +409,7 @@ impl Builder {
         if !settings.admin_token.iter().all(|token| is_sendable(token)) {
             return Err(StartError::AdminToken);
         }
+        settings.routes = Routes::new(routes)?;
         let store = seed.into_store()?;
         #[cfg(feature = "tls")]
         let tls = self
@@ -471,4 +508,7 @@ pub enum StartError {
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
+    /// An own route is invalid, repeated, or an operation of the contract.
+    #[error("{0}")]
+    Route(#[from] RouteError),
 }

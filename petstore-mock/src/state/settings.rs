@@ -1,7 +1,9 @@
 //! The settings of the service. Most of them decide what the specification leaves open.
 
 use super::{allowance::RateHeaders, ban::BanPolicy, quota::Window};
-use crate::{cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities};
+use crate::{
+    cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities, routes::Routes,
+};
 
 /// The default keys and their plans.
 pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
@@ -20,6 +22,7 @@ pub(crate) struct Settings {
     /// The status of a pet that is created without one.
     pub(crate) default_status: Option<PetStatus>,
     pub(crate) ban: BanPolicy,
+    pub(crate) routes: Routes,
     /// The origins whose web pages may use the service.
     pub(crate) cors: Cors,
     /// The maximum number of exchanges in the journal.
@@ -46,6 +49,7 @@ impl Default for Settings {
             paging: true,
             default_status: None,
             ban: BanPolicy::default(),
+            routes: Routes::default(),
             cors: Cors::default(),
             journal: journal::DEFAULT,
             severities: Severities::default(),
