@@ -158,17 +158,17 @@ pub(super) struct ServiceArgs {
     #[arg(long, env = "PETSTORE_MOCK_FAULT_HEADER", hide_env = true, value_parser = FalseyValueParser::new())]
     fault_header: bool,
 
-    /// JSON file with an array of initial faults.
+    /// JSON array of initial faults, or a file with one.
     ///
-    /// The format of each is that of POST /_mock/faults, such as {"operation": "listPets",
-    /// "effect": {"status": 503}}.
+    /// The format of each is that of POST /_mock/faults, such as [{"operation": "listPets",
+    /// "effect": {"status": 503}}].
     #[arg(
         long,
         env = "PETSTORE_MOCK_FAULTS",
         hide_env = true,
-        value_name = "FILE"
+        value_name = "JSON|FILE"
     )]
-    pub(super) faults: Option<PathBuf>,
+    pub(super) faults: Option<String>,
 
     /// JSON file with an array of own routes, for operations that the contract does not show.
     ///

@@ -82,8 +82,8 @@ pub(super) async fn start(
     if let Some(token) = token {
         builder = builder.admin_token(token);
     }
-    if let Some(path) = &service.faults {
-        for fault in read_faults(path)? {
+    if let Some(given) = &service.faults {
+        for fault in read_faults(given)? {
             builder = builder.fault(fault);
         }
     }
@@ -125,13 +125,22 @@ fn read_routes(path: &Path) -> Result<Vec<Route>, CliError> {
     })
 }
 
-fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
-    let text = fs::read(path).map_err(|error| CliError::file("read the faults", path, &error))?;
-    read_json(&text).map_err(|error| {
+/// Reads faults: JSON, or a file with it.
+fn read_faults(given: &str) -> Result<Vec<Fault>, CliError> {
+    let (place, text) = if given.trim_ascii_start().starts_with('[') {
+        ("--faults", given.to_owned())
+    } else {
+        let text = fs::read_to_string(given);
+        let path = Path::new(given);
+        (
+            given,
+            text.map_err(|error| CliError::file("read the faults", path, &error))?,
+        )
+    };
+    read_json(text.as_bytes()).map_err(|error| {
         let example = r#"[{"effect": {"status": 503}}]"#;
-        let path = path.display();
         CliError::new(format!(
-            "{path}: {error}; give an array of faults, such as {example}"
+            "{place}: {error}; give an array of faults, such as {example}"
         ))
     })
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
+    clock::seconds_until,
     state::{ChangeError, Exhausted},
     text::{nearest, printable},
 };
@@ -288,15 +289,6 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
     nearest(&path).or_else(|| nearest(&format!("/v1{path}")))
 }
 
-/// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
-fn seconds_until(until: Duration, now: Duration) -> u64 {
-    // Only the difference is rounded. Rounding both times could make it a second longer.
-    let wait = until.saturating_sub(now);
-    wait.as_secs()
-        .saturating_add(u64::from(wait.subsec_nanos() > 0))
-        .max(1)
-}
-
 impl ApiError {
     /// Returns the response with an Error object.
     pub(crate) fn to_response(&self) -> http::Response<Bytes> {
@@ -324,20 +316,6 @@ impl IntoResponse for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tells_to_wait_whole_seconds_rounded_up_and_at_least_one() {
-        let at = |seconds, milliseconds: u32| Duration::new(seconds, milliseconds * 1_000_000);
-        assert_eq!(seconds_until(at(60, 0), at(0, 0)), 60);
-        assert_eq!(seconds_until(at(60, 0), at(10, 1)), 50);
-        assert_eq!(seconds_until(at(60, 0), at(59, 999)), 1);
-        assert_eq!(seconds_until(at(60, 0), at(60, 0)), 1);
-        assert_eq!(seconds_until(at(60, 0), Duration::MAX), 1);
-        assert_eq!(seconds_until(at(301, 500), at(1, 500)), 300);
-        assert_eq!(seconds_until(at(301, 500), at(1, 501)), 300);
-        assert_eq!(seconds_until(at(301, 500), at(1, 499)), 301);
-        assert_eq!(seconds_until(Duration::MAX, at(0, 0)), u64::MAX);
-    }
 
     #[test]
     fn guesses_what_was_meant() {

@@ -215,7 +215,8 @@ impl Service {
         } else {
             None
         };
-        let request = || RequestView::new(operation, bearer(headers).ok(), headers);
+        let (method, path) = (request.method(), request.uri().path());
+        let request = || RequestView::new(operation, method, path, bearer(headers).ok());
         let chosen = self.app.faults().choose(named, request);
         chosen.map_err(|error| ApiError::new(ErrorCode::InvalidParameter, error.to_string()))
     }

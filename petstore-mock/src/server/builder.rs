@@ -342,7 +342,8 @@ impl Builder {
         self
     }
 
-    /// Sets a fault from the first request. [`MockServer::faults`] sets faults later.
+    /// Sets a fault from the first request. [`MockServer::faults`] sets faults later. If it is for a
+    /// key, the server must have that key from its start.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
         self
@@ -421,7 +422,11 @@ impl Builder {
         if let Some(tls) = &tls {
             settings.authority = Some(tls.authority().to_owned());
         }
-        let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
+        let app = AppState::new(clock, settings, keys, store, faults.clone());
+        let app = app.map_err(StartError::Key)?;
+        if let Some(problem) = faults.iter().find_map(|fault| app.problem_of(fault)) {
+            return Err(StartError::Fault(problem));
+        }
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
@@ -508,6 +513,9 @@ pub enum StartError {
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
+    /// A fault is for a key that the server does not have.
+    #[error("{0}")]
+    Fault(String),
     /// An own route is invalid, repeated, or an operation of the contract.
     #[error("{0}")]
     Route(#[from] RouteError),

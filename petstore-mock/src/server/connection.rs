@@ -277,13 +277,13 @@ async fn answer(
         Some(EarlyEnd {
             at: CutPoint::Body(bytes),
             how,
-        }) => Ok(response.map(|body| body.cut(bytes, how, clock()))),
+        }) => Ok(response.map(|body| body.cut(bytes, how))),
         Some(EarlyEnd {
             at: CutPoint::Start,
             how,
         }) => {
             state.end(how);
-            if matches!(how, EndMode::Stall(_)) {
+            if how == EndMode::Hang {
                 pending::<()>().await;
             }
             Err(EndedByFault)

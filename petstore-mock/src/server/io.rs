@@ -90,7 +90,7 @@ impl AsyncWrite for ConnectionIo {
             Some(EndMode::Reset | EndMode::Close) => {
                 Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
             }
-            Some(EndMode::Stall(_)) | None => Poll::Ready(Ok(())),
+            Some(EndMode::Hang) | None => Poll::Ready(Ok(())),
         }
     }
 

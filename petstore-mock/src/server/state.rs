@@ -298,7 +298,7 @@ impl ConnectionState {
 
     /// Whether a stopping server may close the connection without waiting.
     pub(super) fn can_be_cut(&self) -> bool {
-        self.in_head || matches!(self.end, Some(EndMode::Stall(_)))
+        self.in_head || matches!(self.end, Some(EndMode::Hang))
     }
 
     /// Returns the time left until a limit, if any.

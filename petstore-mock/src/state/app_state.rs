@@ -130,6 +130,16 @@ impl AppState {
         &self.changes
     }
 
+    /// Returns why a fault can never hit a request, because this server does not have its key.
+    pub(crate) fn problem_of(&self, fault: &Fault) -> Option<String> {
+        let is_unknown = fault
+            .key()
+            .is_some_and(|key| self.accounts().get(key).is_none());
+        is_unknown.then(|| {
+            format!("the fault `{fault}` is for a key that this server does not have: add it first")
+        })
+    }
+
     pub(crate) fn faults(&self) -> &Faults {
         &self.faults
     }

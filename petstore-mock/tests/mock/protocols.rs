@@ -232,7 +232,9 @@ async fn a_request_over_http_2_does_not_outlive_the_server() {
     };
     let before = tasks();
     let mock = start().await;
-    let hang = mock.on(Operation::ListPets).apply(Effect::Hang);
+    let hang = mock.on(Operation::ListPets).apply(Effect::Hang {
+        after_body_bytes: None,
+    });
     let mut http2 = Http2::connect(&mock).await;
     let request =
         http::Request::get("http://mock/v1/pets").header("authorization", "Bearer free-key");

@@ -254,6 +254,9 @@ pub(super) async fn faults(State(app): App) -> Outcome {
 /// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
     let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
+    if let Some(problem) = app.problem_of(&fault) {
+        return Err(invalid(problem));
+    }
     // Without its guard, the fault stays until it is removed.
     let id = app.faults().set(fault).detach();
     json(StatusCode::CREATED, &json!({ "id": id }))
