@@ -13,7 +13,7 @@ use http::{
     },
 };
 
-use crate::{operation::Operation, routes::Routes};
+use crate::operation::Operation;
 
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, Location, \
@@ -68,10 +68,11 @@ impl Cors {
             && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
     }
 
-    /// Returns the response to a preflight. It allows the methods of all operations and own routes.
-    pub(crate) fn preflight(&self, routes: &Routes) -> Response<Bytes> {
+    /// Returns the response to a preflight. It allows the methods of all operations, and of own
+    /// routes.
+    pub(crate) fn preflight<'m>(&self, own: impl Iterator<Item = &'m Method>) -> Response<Bytes> {
         let operations = Operation::ALL.iter().map(|operation| operation.method());
-        let methods = operations.chain(routes.methods().cloned());
+        let methods = operations.chain(own.cloned());
         let mut names: Vec<String> = methods.map(|method| method.to_string()).collect();
         names.push(Method::HEAD.to_string());
         names.sort();

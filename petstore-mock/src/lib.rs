@@ -12,12 +12,10 @@ mod operation;
 mod plan;
 mod text;
 
-mod routes;
-mod target;
-
 mod cors;
 mod exchange;
 mod fault;
+mod routes;
 
 mod report;
 
@@ -49,17 +47,16 @@ pub use crate::{
     journal::Times,
     model::{ParsePetStatusError, Pet, PetStatus, SeedPet},
     openapi::OpenApi,
-    operation::{Operation, ParseOperationError},
+    operation::{Operation, ParseOperationError, Target},
     plan::{ParsePlanError, Plan},
     report::{
         About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Predecessor,
         Report, ReportedClient, Role, Rule, Severity,
     },
     routes::{RouteError, RouteResponse},
-    server::{Builder, Limits, MockServer, StartError},
+    server::{Builder, MockServer, StartError},
     state::{
         BanPolicy, ChangeError, DataError, KeyError, KeyUsage, ParseRateHeadersError,
         ParseWindowError, QuotaUsage, RateHeaders, Seed, SeedError, Snapshot, Window,
     },
-    target::Target,
 };

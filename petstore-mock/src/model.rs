@@ -27,12 +27,6 @@ pub enum PetStatus {
     Sold,
 }
 
-#[cfg(any(test, feature = "cli"))]
-impl PetStatus {
-    /// The names of all.
-    pub(crate) const NAMES: &'static [&'static str] = &["available", "pending", "sold"];
-}
-
 /// The error for a text that is not the name of a [`PetStatus`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a status is available, pending or sold")]
@@ -139,8 +133,7 @@ mod tests {
     #[test]
     fn the_error_of_an_unknown_status_names_all() {
         let problem = "lost".parse::<PetStatus>().unwrap_err().to_string();
-        assert_eq!(PetStatus::NAMES, PetStatus::VARIANTS);
-        for name in PetStatus::NAMES {
+        for name in PetStatus::VARIANTS {
             assert!(problem.contains(name), "{problem}");
         }
     }

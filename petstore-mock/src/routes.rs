@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    operation::Operation,
-    target::{PathTemplate, is_parameter},
+    operation::{Operation, PathTemplate, is_parameter},
     text::{present, read_json},
 };
 

@@ -7,9 +7,10 @@ use crate::{handle::Key, server::MockServer, state::DEFAULT_KEYS};
 /// The maximum number of keys in the greeting.
 const MAX_KEYS: usize = 6;
 
-/// Returns the only line that is written to a pipe.
+/// Returns the only line that is written to a pipe. It has the address that the server listens on.
 pub(super) fn ready_line(server: &MockServer) -> String {
-    format!("listening on {}\n", server.url())
+    let scheme = server.origin().split(':').next().unwrap_or_default();
+    format!("listening on {scheme}://{}/v1\n", server.addr())
 }
 
 /// Returns at most six lines for a person: where the mock serves, its keys, and what to try.

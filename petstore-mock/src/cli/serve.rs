@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fs, io, path::Path};
 
 use super::{
-    client::admin_token,
+    client::{DEFAULT_PORT, admin_token},
     flags::ServeArgs,
     gate::{Origin, Written},
     greeting::{greeting, ready_line},
@@ -19,8 +19,6 @@ use crate::{
     text::read_json,
 };
 
-pub(super) const DEFAULT_PORT: u16 = 4010;
-
 /// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     // Signals are handled before the ready line is printed. After that line, a signal must stop the
@@ -29,7 +27,7 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     args.gate.check()?;
     let builder = args
         .builder()?
-        .port(args.server.port.unwrap_or(DEFAULT_PORT));
+        .port(args.server.port().unwrap_or(DEFAULT_PORT));
     let server = start(args, builder, io).await?;
     let journal = server.journal();
     serve(args, server, &mut signals, io).await;

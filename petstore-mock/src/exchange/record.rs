@@ -22,7 +22,7 @@ use super::{
     KeyLabel,
     masking::{MASK, is_credential},
 };
-use crate::{operation::Operation, target::Target};
+use crate::operation::{Operation, Target};
 
 /// When something happened at the mock.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +101,8 @@ pub enum Admission {
     Banned,
     /// The request had no valid key.
     Anonymous,
-    /// The server refused it without checking its key: it was malformed, too large or too slow, or
-    /// there were too many connections.
+    /// The server refused it without checking its key: it was malformed, or there were too many
+    /// connections.
     Rejected,
     /// The path is outside the service, and needs no key.
     Outside,

@@ -10,7 +10,7 @@ use super::{
     spec::{Effects, Fault},
     trigger::{MatchedKey, Trigger},
 };
-use crate::target::Target;
+use crate::operation::Target;
 
 impl Faults {
     /// Starts a fault for an operation, or for a method and a path such as `(Method::PUT,

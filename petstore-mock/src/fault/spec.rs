@@ -10,8 +10,7 @@ use super::{
     trigger::{MatchedKey, RequestView, Trigger},
 };
 use crate::{
-    operation::Operation,
-    target::Target,
+    operation::{Operation, Target},
     text::{count, present},
 };
 

@@ -6,8 +6,7 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::{
-    operation::Operation,
-    target::Target,
+    operation::{Operation, Target},
     text::{count, printable},
 };
 

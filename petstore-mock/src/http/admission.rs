@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use http::{
-    HeaderMap, HeaderValue, Version,
+    HeaderValue, Version,
     header::{HOST, TRANSFER_ENCODING},
 };
 
 use super::{
     credentials::{CredentialError, bearer, credentials, has_other_credentials, key_in_url},
-    error::{ApiError, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
+    error::{ApiError, ErrorCode},
 };
 use crate::{
     exchange::{Admission, KeyFlaw},
@@ -93,15 +93,14 @@ fn is_of_the_service(path: &str) -> bool {
 }
 
 /// Returns why a request is refused before anything else: too many connections, or a violation of
-/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings. There, hyper only
-/// limits the length of the fields.
+/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings.
 fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
     if caller.is_over_limit {
         return Some(ApiError::overloaded().and_close());
     }
     let (headers, version) = (request.headers(), request.version());
     if version == Version::HTTP_2 {
-        return is_too_large(headers).then(ApiError::headers_too_large);
+        return None;
     }
     let codings = headers.get_all(TRANSFER_ENCODING).iter();
     // The coding must be applied exactly once (RFC 9112, section 6.1). Two fields are one list.
@@ -120,13 +119,6 @@ fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
         _ => return None,
     };
     Some(ApiError::bad_request(message))
-}
-
-fn is_too_large(headers: &HeaderMap) -> bool {
-    let lengths = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len());
-    headers.len() > MAX_HEADER_FIELDS || lengths.sum::<usize>() > MAX_HEAD_BYTES as usize
 }
 
 /// Whether this is a valid host with an optional port (RFC 3986, section 3.2.2).

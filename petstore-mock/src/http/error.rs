@@ -26,11 +26,6 @@ const MAX_TYPOS: usize = 2;
 /// The media type of every body, including errors.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The maximum number of header fields.
-pub(crate) const MAX_HEADER_FIELDS: usize = 100;
-/// The maximum total size of the request line and the header fields: 256 KiB.
-pub(crate) const MAX_HEAD_BYTES: u32 = 256 * 1024;
-
 /// The values of `code` in the mock's errors.
 ///
 /// The specification does not show them, so all of them are assumptions. A client must not rely on
@@ -64,16 +59,10 @@ pub enum ErrorCode {
     /// 409: the input contradicts itself or the mock's state. Only the administration uses this
     /// code.
     Conflict,
-    /// 408: the request took too long to arrive.
-    RequestTimeout,
-    /// 414: the target of the request is too long.
-    UriTooLong,
     /// 415: the content type of the body is not JSON.
     UnsupportedMediaType,
     /// 413: the body is longer than 1 MiB.
     PayloadTooLarge,
-    /// 431: there are more than 100 header fields, or the head is longer than 256 KiB.
-    HeadersTooLarge,
     /// 429: a quota of the key is exhausted.
     RateLimitExceeded,
     /// 429: the key is banned.
@@ -99,14 +88,11 @@ impl ErrorCode {
             Self::Unauthorized => 401,
             Self::PetNotFound | Self::RouteNotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::RequestTimeout => 408,
             Self::Conflict => 409,
             Self::OperationRemoved => 410,
             Self::PayloadTooLarge => 413,
-            Self::UriTooLong => 414,
             Self::UnsupportedMediaType => 415,
             Self::RateLimitExceeded | Self::KeyBanned => 429,
-            Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
             Self::NotImplemented => 501,
             Self::Overloaded => 503,
@@ -215,28 +201,8 @@ impl ApiError {
 
     /// The connection limit is reached.
     pub(crate) fn overloaded() -> Self {
-        let message = "connection limit reached: close some, or raise `--max-connections`";
+        let message = "connection limit reached: close some";
         Self::new(ErrorCode::Overloaded, message).with(RETRY_AFTER, 1)
-    }
-
-    /// Creates the error for a request that hyper refuses, or whose head took too long.
-    pub(crate) fn unreadable(code: ErrorCode) -> Self {
-        let message = match code {
-            ErrorCode::UriTooLong => "the request target is longer than 65534 bytes",
-            ErrorCode::HeadersTooLarge => return Self::headers_too_large(),
-            ErrorCode::RequestTimeout => "the head of the request took too long to arrive",
-            _ => "malformed HTTP request",
-        };
-        Self::new(code, message).and_close()
-    }
-
-    /// The request's header fields are too many or too long.
-    pub(crate) fn headers_too_large() -> Self {
-        let message = format!(
-            "the request has more than {MAX_HEADER_FIELDS} header fields, or its head is longer \
-             than {MAX_HEAD_BYTES} bytes: send fewer"
-        );
-        Self::new(ErrorCode::HeadersTooLarge, message).and_close()
     }
 
     /// The request is malformed HTTP.

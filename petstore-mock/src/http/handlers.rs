@@ -130,9 +130,9 @@ async fn create_pet(app: &AppState, key: Option<u32>, request: Request) -> Outco
     let mut pet =
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
     pet.status = pet.status.or(app.settings().default_status);
-    let id = app.change(key, Change::Add(pet)).await?;
+    let id = app.change(key, Change::Add(pet))?;
     // The pet may have been removed in the meantime.
-    let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
+    let json = pet_json(app, key, id)?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
@@ -151,8 +151,15 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
         ));
     }
     let id = pet_id(uri.path())?;
-    let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
+    let json = pet_json(app, key, id)?;
     Ok(json_response(StatusCode::OK, json))
+}
+
+fn pet_json(app: &AppState, key: Option<u32>, id: i64) -> Result<Bytes, ApiError> {
+    app.read(key, |store| match store.pet(id) {
+        Some(pet) => to_json(pet),
+        None => Err(ChangeError::NoSuchPet(id).into()),
+    })
 }
 
 /// `GET /store/orders`: returns the seeded objects, because the specification only names the

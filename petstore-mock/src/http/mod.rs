@@ -12,8 +12,4 @@ pub(crate) mod params;
 mod router;
 
 pub use self::error::ErrorCode;
-pub(crate) use self::{
-    body::BodyTimeout,
-    error::{ApiError, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
-    router::Service,
-};
+pub(crate) use self::router::Service;

@@ -10,8 +10,8 @@ use axum::{
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    HeaderName, Method, StatusCode,
-    header::{ALLOW, CONTENT_LENGTH, EXPECT, ORIGIN},
+    HeaderName, HeaderValue, Method, StatusCode, Version,
+    header::{ALLOW, CONNECTION, CONTENT_LENGTH, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
 use tower_service::Service as _;
@@ -98,7 +98,7 @@ impl Service {
             Ok(faults) => (faults, refusal),
             Err(error) => (None, refusal.or(Some(error))),
         };
-        let method = request.method().clone();
+        let (method, version) = (request.method().clone(), request.version());
         // A client that waits for `100 Continue` has not sent its body yet.
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(app.journal());
@@ -107,7 +107,7 @@ impl Service {
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors.preflight(&app.settings().routes),
+            None if is_preflight => cors.preflight(app.settings().routes.methods()),
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
                 ActiveFaults::unavailable()
             }
@@ -154,6 +154,11 @@ impl Service {
                 *record.lost.get_mut() = is_lost;
             });
         }
+        if version != Version::HTTP_2 && recording.has_unread_body() {
+            // The rest of the body must not be read as a request (RFC 9112, section 9.6).
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
         // The recording ends last, so that it contains what the client receives.
         recording.end(response)
     }
@@ -174,22 +179,6 @@ impl Service {
             Ok(answer) => answer.unwrap_or_else(|error| error.to_response()),
             Err(_) => ApiError::panicked().to_response(),
         }
-    }
-
-    /// Refuses and records bytes that are not a valid request; `head` is their start.
-    pub(crate) fn refuse(
-        &self,
-        caller: Caller,
-        head: &[u8],
-        error: &ApiError,
-    ) -> http::Response<Bytes> {
-        let now = self.app.clock().since_epoch();
-        let mut response = error.to_response();
-        let rate = self.app.anonymous_rate(now);
-        common_headers::add(response.headers_mut(), now, Some(rate), None);
-        let journal = Arc::clone(self.app.journal());
-        Recording::refusal(journal, caller, now, rate, head).end(response.clone());
-        response
     }
 
     /// Answers a request to the administration. Such requests are neither counted nor recorded.

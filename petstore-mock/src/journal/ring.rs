@@ -19,8 +19,8 @@ use crate::{
     clock::Clock,
     clock::real_time,
     exchange::{Admission, Exchange, Masker, Moment, Record, Sender},
+    operation::Target,
     report::{Audit, Facts, Report, Severities},
-    target::Target,
 };
 
 /// The default number of exchanges.

@@ -78,6 +78,11 @@ impl Tee {
         }
     }
 
+    /// Whether the body was read completely.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lock().is_whole
+    }
+
     fn lock(&self) -> MutexGuard<'_, Reading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::Journal;
-use crate::{clock::real_time, target::Target, text::printable};
+use crate::{clock::real_time, operation::Target, text::printable};
 
 /// The maximum number of requests in a message.
 const MAX_SHOWN: usize = 10;

@@ -4,7 +4,7 @@ use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, mpsc},
 };
 
 use http::Method;
@@ -12,10 +12,9 @@ use http::Method;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::{
-    connection::ServeContext,
+    connection::{Limits, ServeContext},
     listener,
     mock_server::{MockServer, OwnRuntime},
-    state::Limits,
 };
 use crate::{
     clock::Clock,
@@ -28,7 +27,7 @@ use crate::{
     routes::{Route, RouteError, RouteResponse, Routes},
     state::{
         AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, RateHeaders, Seed,
-        SeedError, Settings, Window, block_on, is_sendable,
+        SeedError, Settings, Window, is_sendable,
     },
 };
 
@@ -132,6 +131,12 @@ impl Builder {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Sets the address to listen on (default: 127.0.0.1).
     pub fn addr(mut self, addr: IpAddr) -> Self {
         self.addr.set_ip(addr);
@@ -142,12 +147,6 @@ impl Builder {
     /// process had.
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
-        self
-    }
-
-    /// Sets the limits of connections: see [`Limits`].
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
         self
     }
 
@@ -299,8 +298,8 @@ impl Builder {
     /// Gives each key its own pets and orders (default: all keys share them), so that tests that
     /// run in parallel on one server do not disturb each other.
     ///
-    /// A key begins with the pets that the server has at the key's first request. A data file and
-    /// snapshots contain only the shared pets. [`Key::pets`](crate::Key::pets) returns those of a key.
+    /// A key begins with the pets that the server has at the key's first request. A data file
+    /// contains only the shared pets. [`Key::pets`](crate::Key::pets) returns those of a key.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, Plan, SeedPet};
@@ -332,13 +331,6 @@ impl Builder {
     /// TOKEN`. Without a token, administration is local only.
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {
         self.settings.admin_token = Some(token.into());
-        self
-    }
-
-    /// Sets the maximum size of a body for the administration, in bytes (default: 256 MiB, enough
-    /// for a snapshot with millions of pets).
-    pub fn admin_body(mut self, bytes: usize) -> Self {
-        self.settings.admin_body = bytes;
         self
     }
 
@@ -433,11 +425,10 @@ impl Builder {
         let app = match data {
             // The data file comes last, so that a server that cannot start creates no file.
             Some(path) => {
-                let data_error = |source| StartError::Data {
-                    path: path.clone(),
-                    source,
-                };
-                app.with_data(path.clone()).await.map_err(data_error)?
+                let file = path.clone();
+                let opened = tokio::task::spawn_blocking(move || app.with_data(&file)).await;
+                let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error).into()));
+                opened.map_err(|source| StartError::Data { path, source })?
             }
             None => app,
         };
@@ -458,7 +449,10 @@ impl Builder {
     /// Fails like [`Builder::start`], and if no thread can be started.
     pub fn start_blocking(self) -> Result<MockServer, StartError> {
         let runtime = OwnRuntime::new().map_err(StartError::Thread)?;
-        let started = block_on(runtime.spawn(self.start()));
+        let (send, receive) = mpsc::channel();
+        // If this thread were gone, nobody would wait for the server.
+        runtime.spawn(async move { drop(send.send(self.start().await)) });
+        let started = receive.recv();
         let server = started.map_err(|error| StartError::Thread(io::Error::other(error)))??;
         Ok(server.on(runtime))
     }
@@ -471,7 +465,6 @@ impl fmt::Debug for Builder {
             .field("addr", &self.addr)
             .field("keys", &self.keys.len())
             .field("clock", &self.clock)
-            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use tokio::{
@@ -25,11 +26,14 @@ use crate::{
     fault::Faults,
     handle::{Key, Keys, Orders, Pets, Scope},
     journal::{self, Times},
+    operation::Target,
     plan::Plan,
     report::Report,
-    state::{AppState, ChangeError, Snapshot, block_on},
-    target::Target,
+    state::{AppState, ChangeError, Snapshot},
 };
+
+/// How long a stopping server waits for requests in flight.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// A running mock of the Pet Store service.
 ///
@@ -176,7 +180,7 @@ impl MockServer {
     ///
     /// Fails if the data file cannot be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
-        block_on(self.app.reset())
+        self.app.reset()
     }
 
     /// Returns the pets, orders and key usage, to restore them later.
@@ -193,7 +197,7 @@ impl MockServer {
     /// Fails if the snapshot contradicts itself, uses another kind of window than this server, or
     /// if the data file cannot be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        block_on(self.app.restore(snapshot))
+        self.app.restore(snapshot)
     }
 
     /// Starts a scope, such as a test. Returns a guard that restores pets, orders and key usage
@@ -319,7 +323,7 @@ impl MockServer {
     }
 
     /// Stops the server: closes the port and idle connections, and waits for requests in flight,
-    /// for [`Limits::grace`](crate::Limits::grace) at most, in real time.
+    /// for 5 seconds at most, in real time.
     pub async fn stop(mut self) {
         self.listener.close();
         self.app.journal().close();
@@ -328,7 +332,7 @@ impl MockServer {
         // Dropping `self` closes the remaining connections.
         tokio::select! {
             _ = &mut self.task => {}
-            () = real_time::sleep(self.context.limits.grace) => {}
+            () = real_time::sleep(GRACE) => {}
         }
     }
 }

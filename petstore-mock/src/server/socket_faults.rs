@@ -42,9 +42,14 @@ impl ResponseBody {
         self.cut = Some(Cut { how, missing });
         self
     }
+}
 
-    fn poll_part(
-        &mut self,
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if let Some(stream) = &mut self.body.stream {
@@ -65,24 +70,6 @@ impl ResponseBody {
         self.body.judge();
         Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
     }
-}
-
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    /// With HTTP/2, the next part is requested only when this one was sent.
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.in_flight.release_body();
-        let frame = ready!(self.poll_part(context));
-        if frame.is_some() {
-            self.in_flight.hold_body();
-        }
-        Poll::Ready(frame)
-    }
 
     fn is_end_stream(&self) -> bool {
         let body = &self.body;
@@ -92,8 +79,8 @@ impl Body for ResponseBody {
 
     /// Returns the length that is announced. It is called before the first frame.
     fn size_hint(&self) -> SizeHint {
-        let rest = self.cut.as_ref().map_or(0, |cut| cut.missing);
-        let whole = SizeHint::with_exact((self.body.whole.len() + rest) as u64);
+        let missing = self.cut.as_ref().map_or(0, |cut| cut.missing);
+        let whole = SizeHint::with_exact((self.body.whole.len() + missing) as u64);
         self.body.stream.as_ref().map_or(whole, Body::size_hint)
     }
 }

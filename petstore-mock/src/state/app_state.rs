@@ -1,24 +1,22 @@
-//! The service without HTTP: the clock, the keys, the store, the faults and the journal. The keys
-//! and the store each have a lock, which is only held for a short time.
+//! The service without HTTP: the clock, the keys, the stores, the faults and the journal. The keys
+//! and the stores each have a lock, which is only held for a short time.
 
 use std::{
+    collections::BTreeMap,
     fmt,
-    path::PathBuf,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use bytes::Bytes;
-use tokio::runtime::Handle;
-
 use super::{
-    key_stores::KeyStores,
+    data_file::DataError,
     keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
-    persistence::{DataError, DataFile},
     quota::{Period, Quota},
     settings::Settings,
     snapshot::Snapshot,
-    store::{Change, ChangeError, Store},
+    store::{Change, ChangeError, Contents, Store},
+    stores::Stores,
 };
 use crate::{
     changes::{ChangeKind, Changes},
@@ -30,9 +28,6 @@ use crate::{
     report::Report,
 };
 
-/// Freeing more pets than this at once would delay requests noticeably.
-const MAX_FREED_AT_ONCE: usize = 10_000;
-
 /// The service without HTTP.
 pub(crate) struct AppState {
     clock: Clock,
@@ -42,11 +37,7 @@ pub(crate) struct AppState {
     changes: Changes,
     faults: Faults,
     accounts: Mutex<Accounts>,
-    /// Shared with the thread that writes the data file.
-    store: Arc<Mutex<Store>>,
-    data: Option<DataFile>,
-    /// The stores of isolated keys.
-    key_stores: KeyStores,
+    stores: Mutex<Stores>,
     first: InitialState,
 }
 
@@ -76,9 +67,7 @@ impl AppState {
             changes,
             settings,
             accounts: Mutex::default(),
-            store: Arc::new(Mutex::new(store.clone())),
-            data: None,
-            key_stores: KeyStores::default(),
+            stores: Mutex::new(Stores::new(store.clone())),
             first: InitialState {
                 keys,
                 store,
@@ -91,10 +80,9 @@ impl AppState {
     }
 
     /// Keeps the store in a file. The store of an existing file replaces the initial one.
-    pub(crate) async fn with_data(mut self, path: PathBuf) -> Result<Self, DataError> {
-        let (data, store) = DataFile::open(path, self.first.store.clone()).await?;
-        (self.data, self.store) = (Some(data), store);
-        Ok(self)
+    pub(crate) fn with_data(self, path: &Path) -> Result<Self, DataError> {
+        let stores = Mutex::new(Stores::open(path, self.first.store.clone())?);
+        Ok(Self { stores, ..self })
     }
 
     fn reset_keys(&self) -> Result<(), KeyError> {
@@ -179,13 +167,7 @@ impl AppState {
     /// Reads the store of a key, if keys are isolated, or else the shared one. `read` must be
     /// short, because all other requests wait.
     pub(crate) fn read<T>(&self, key: Option<u32>, read: impl FnOnce(&Store) -> T) -> T {
-        match self.isolated(key) {
-            Some(key) => {
-                let first = || self.store().clone();
-                self.key_stores.with(key, first, |store| read(store))
-            }
-            None => read(&self.store()),
-        }
+        read(self.stores().of(self.isolated(key)))
     }
 
     /// Returns the key, if it has its own store.
@@ -197,69 +179,37 @@ impl AppState {
         }
     }
 
-    /// Returns the JSON of a pet.
-    pub(crate) fn pet_json(&self, key: Option<u32>, id: i64) -> Option<Bytes> {
-        self.read(key, |store| {
-            store
-                .pets()
-                .get(id)
-                .map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
-        })
-    }
-
     /// Returns whether changes are possible. They are not while the data file cannot be written.
-    pub(crate) async fn is_ready(&self) -> bool {
-        match &self.data {
-            Some(data) => data.is_ready().await,
-            None => true,
-        }
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stores().is_ready()
     }
 
     /// Changes the data file, and then the store. Returns the id of an added pet.
-    pub(crate) async fn change(
-        &self,
-        key: Option<u32>,
-        mut change: Change,
-    ) -> Result<i64, ChangeError> {
-        if let Some(key) = self.isolated(key) {
-            let first = || self.store().clone();
-            let change = |store: &mut Store| store.change(&mut change);
-            return self.key_stores.with(key, first, change);
-        }
-        match &self.data {
-            Some(data) => data.change(change).await,
-            None => self.store().change(&mut change),
-        }
+    pub(crate) fn change(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
+        self.stores().change(self.isolated(key), change)
     }
 
-    /// Makes a change for a test or the administration. If it replaces the store, it also replaces
-    /// the stores of all isolated keys.
-    pub(crate) async fn arrange(
-        &self,
-        key: Option<u32>,
-        change: Change,
-    ) -> Result<i64, ChangeError> {
-        let is_replaced = matches!(change, Change::Replace(_));
-        // This copy keeps the old pets alive, so that they are freed here, where no request waits.
-        let old = self.store().clone();
-        let changed = self.change(key, change).await;
-        if is_replaced && changed.is_ok() {
-            self.key_stores.clear();
-        }
-        if old.pets().len() > MAX_FREED_AT_ONCE
-            && let Ok(runtime) = Handle::try_current()
-        {
-            runtime.spawn_blocking(move || drop(old));
-        }
+    /// Makes a change for a test or the administration.
+    pub(crate) fn arrange(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
+        let changed = self.change(key, change);
         self.changes.notify(ChangeKind::Pets);
         changed
     }
 
+    /// Replaces the shared store, and the stores of all isolated keys.
+    pub(crate) fn replace(
+        &self,
+        shared: Contents,
+        isolated: impl IntoIterator<Item = (u32, Contents)>,
+    ) -> Result<(), ChangeError> {
+        self.stores().replace(shared, isolated)?;
+        self.changes.notify(ChangeKind::Pets);
+        Ok(())
+    }
+
     /// Closes the data file, if any. The store cannot be changed afterwards.
     pub(crate) fn close(&self) {
-        if let Some(data) = &self.data {
-            data.close();
-        }
+        self.stores().close();
     }
 
     /// Clears the journal.
@@ -302,7 +252,7 @@ impl AppState {
     /// Removes a key. Returns whether it existed.
     pub(crate) fn remove_key(&self, number: u32) -> bool {
         let was_there = self.accounts().remove(number);
-        self.key_stores.remove(number);
+        self.stores().reset_key(number);
         self.keys_changed(was_there)
     }
 
@@ -321,7 +271,7 @@ impl AppState {
     /// Restores the unused quotas of a key and, if keys are isolated, the initial pets. Ends its
     /// ban. Returns whether it exists.
     pub(crate) fn reset_key(&self, number: u32) -> bool {
-        self.key_stores.remove(number);
+        self.stores().reset_key(number);
         let is_there = self.change_key(number, |account| account.reset(&self.settings));
         self.changes.notify(ChangeKind::Pets);
         is_there
@@ -336,9 +286,8 @@ impl AppState {
     }
 
     /// Restores the initial state, except for the clock.
-    pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
-        self.arrange(None, Change::Replace(self.first.store.clone()))
-            .await?;
+    pub(crate) fn reset(&self) -> Result<(), ChangeError> {
+        self.replace(self.first.store.contents().clone(), [])?;
         // The initial keys were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
@@ -349,27 +298,36 @@ impl AppState {
 
     /// Returns a snapshot of pets, orders and usage.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // Copying the store is fast, because the copy shares the pets.
-        let store = self.store().clone();
-        Snapshot::take(store, &mut self.accounts())
+        let stores = {
+            let mut stores = self.stores();
+            let isolated = stores.isolated().map(|(key, store)| (key, store.clone()));
+            let isolated: BTreeMap<u32, Contents> = isolated.collect();
+            (stores.of(None).contents().clone(), isolated)
+        };
+        let (shared, isolated) = stores;
+        Snapshot::take(
+            shared,
+            |key| isolated.get(&key).cloned(),
+            &mut self.accounts(),
+        )
     }
 
     /// Restores a snapshot completely, or not at all. Does not change keys that it does not
     /// contain.
-    pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
+    pub(crate) fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         let store = snapshot.store()?;
         let restored = snapshot.accounts(&mut self.accounts())?;
-        self.arrange(None, Change::Replace(store)).await?;
+        self.replace(store.clone(), snapshot.isolated())?;
         for account in restored {
             self.change_key(account.label().number(), |current| *current = account);
         }
         Ok(())
     }
 
-    /// Locks the store. A panicking handler must not disable the service. The store stays
+    /// Locks the stores. A panicking handler must not disable the service. The stores stay
     /// consistent, because every change comes after all checks.
-    fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stores(&self) -> MutexGuard<'_, Stores> {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks the keys. Hold the lock only for a short time, because all other requests wait.

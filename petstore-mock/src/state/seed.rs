@@ -123,7 +123,7 @@ impl Seed {
         let (with_id, without): (Vec<_>, Vec<_>) = pets.partition(|(_, pet)| pet.id.is_some());
         for (place, pet) in with_id.into_iter().chain(without) {
             store
-                .change(&mut Change::Add(pet))
+                .change(Change::Add(pet))
                 .map_err(|error| at("pets", place, error))?;
         }
         for (place, order) in self.orders.into_iter().enumerate() {
@@ -131,7 +131,7 @@ impl Seed {
                 return Err(at("orders", place, ChangeError::NotAnObject));
             };
             store
-                .change(&mut Change::AddOrder(order))
+                .change(Change::AddOrder(order))
                 .map_err(|error| at("orders", place, error))?;
         }
         Ok(store)
@@ -181,13 +181,14 @@ const BUILTIN_PETS: [(&str, i64, Option<PetStatus>); 25] = [
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantNames as _;
+
     use super::*;
 
     fn ids(seed: Seed) -> Vec<i64> {
         seed.into_store()
             .unwrap()
             .pets()
-            .iter()
             .map(|pet| pet.id)
             .collect()
     }
@@ -200,7 +201,7 @@ mod tests {
     fn the_default_is_25_pets_of_every_status_the_same_each_time() {
         assert_eq!(Seed::default(), Seed::default());
         assert_eq!(ids(Seed::default()), (1..=25).collect::<Vec<i64>>());
-        let statuses = PetStatus::NAMES.iter().map(|name| name.parse().ok());
+        let statuses = PetStatus::VARIANTS.iter().map(|name| name.parse().ok());
         for status in statuses.chain([None]) {
             let pets = Seed::default().pets;
             assert!(pets.iter().any(|pet| pet.status == status), "{status:?}");
@@ -220,7 +221,7 @@ mod tests {
             .into_store()
             .unwrap();
         for (id, name) in [(9, "b"), (10, "a"), (11, "c")] {
-            assert_eq!(store.pets().get(id).unwrap().to_pet().name, name);
+            assert_eq!(store.pet(id).unwrap().name, name);
         }
     }
 

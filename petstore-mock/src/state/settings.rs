@@ -37,8 +37,6 @@ pub(crate) struct Settings {
     pub(crate) authority: Option<String>,
     /// The token for administration from other machines.
     pub(crate) admin_token: Option<String>,
-    /// The maximum size of a body for the administration, in bytes.
-    pub(crate) admin_body: usize,
 }
 
 impl Default for Settings {
@@ -57,7 +55,6 @@ impl Default for Settings {
             fault_header: false,
             authority: None,
             admin_token: None,
-            admin_body: 256 * 1024 * 1024,
         }
     }
 }

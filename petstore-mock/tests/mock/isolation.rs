@@ -1,9 +1,9 @@
 //! Tests for suites that share one server: pets for each key, names and resets of keys, faults chosen by a
-//! header, waiting for requests, and the size of the journal.
+//! header, waiting for requests, and snapshots of all keys.
 
 use std::time::Duration;
 
-use petstore_mock::{Effect, Operation, Plan, SeedPet};
+use petstore_mock::{Effect, MockServer, Operation, Plan, SeedPet, Snapshot};
 use reqwest::Method;
 
 use super::support::{REX, Reply, reply, start, start_with};
@@ -179,4 +179,22 @@ async fn a_limit_is_a_number_as_json_writes_it() {
         refused.expect_error(400, "invalid_parameter");
     }
     assert_eq!(mock.get("/v1/pets?limit=50").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_snapshot_contains_the_pets_of_each_key() {
+    let server = MockServer::builder().isolate_keys().start().await.unwrap();
+    let (one, other) = (server.key(Plan::Free), server.key(Plan::Free));
+    let rex = one.pets().insert(SeedPet::new("Rex", 7)).unwrap();
+    other.pets().clear().unwrap();
+    let text = serde_json::to_string(&server.snapshot()).unwrap();
+    one.pets().clear().unwrap();
+    other.pets().insert(SeedPet::new("Tom", 7)).unwrap();
+    server.pets().clear().unwrap();
+    server
+        .restore(&serde_json::from_str::<Snapshot>(&text).unwrap())
+        .unwrap();
+    let lengths = [one.pets(), other.pets(), server.pets()].map(petstore_mock::Pets::len);
+    assert_eq!(lengths, [26, 0, 25]);
+    assert_eq!(one.pets().get(rex.id), Some(rex));
 }

@@ -53,7 +53,7 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
 }
 
 /// The routes that need no access control. They show nothing of the mock's state.
-fn open_routes() -> [Route; 9] {
+fn open_routes() -> [Route; 8] {
     [
         ("/_mock", get(assets::inspector)),
         ("/_mock/inspector/{file}", get(assets::inspector_file)),
@@ -75,11 +75,10 @@ fn open_routes() -> [Route; 9] {
         ),
         ("/_mock/ca.pem", get(handlers::authority)),
         ("/_mock/health", get(handlers::health)),
-        ("/_mock/ready", get(handlers::ready)),
     ]
 }
 
-fn guarded_routes() -> [Route; 23] {
+fn guarded_routes() -> [Route; 24] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -126,7 +125,13 @@ fn guarded_routes() -> [Route; 23] {
             put(handlers::ban_key).delete(handlers::unban_key),
         ),
         ("/_mock/keys/{id}/reset", post(handlers::reset_key)),
-        ("/_mock/pets", get(handlers::pets)),
+        (
+            "/_mock/pets",
+            get(handlers::pets)
+                .post(handlers::add_pet)
+                .delete(handlers::clear_pets),
+        ),
+        ("/_mock/pets/{id}", delete(handlers::remove_pet)),
         ("/_mock/seed", post(handlers::seed)),
         ("/_mock/reset", post(handlers::reset)),
         (
@@ -141,6 +146,18 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn the_readme_names_every_path() {
+        let readme = include_str!("../../../README.md");
+        for (path, _) in open_routes().into_iter().chain(guarded_routes()) {
+            let is_of_the_page = path.starts_with("/_mock/inspector/");
+            assert!(
+                readme.contains(&format!("{path}`")) || is_of_the_page,
+                "{path}"
+            );
+        }
+    }
 
     #[test]
     fn the_document_describes_every_path_and_no_other() {

@@ -5,7 +5,7 @@ use std::{fmt, ops::RangeFull};
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-use crate::operation::Operation;
+use super::contract::Operation;
 
 /// The requests that a fault, `requests` or `verify` means.
 ///

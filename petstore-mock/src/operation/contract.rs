@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_guide_describes_each_operation() {
-        let guide = include_str!("../guide/specification.md");
+        let guide = include_str!("../../guide/specification.md");
         for operation in Operation::ALL {
             let path = operation.path().trim_start_matches("/v1");
             let request = format!("`{} {path}`", operation.method());
