@@ -1,7 +1,7 @@
 // Faults: those that are set, with their hits, and setting and clearing them.
 
 import { get, post, remove } from "./api.js";
-import { attempt, find, make } from "./dom.js";
+import { attempt, find, make, swap } from "./dom.js";
 
 /** What can be set from here: most of all there are, each made out of one number or text. */
 const KINDS = {
@@ -21,7 +21,7 @@ const KINDS = {
 
 export async function refresh() {
   const faults = await get("/faults");
-  find("#fault-list").replaceChildren(...faults.map(card));
+  swap(find("#fault-list"), ...faults.map(card));
   find("#clear-faults").disabled = faults.length === 0;
 }
 
@@ -33,7 +33,7 @@ function card(fault) {
     make("div", { class: "top" },
       make("strong", {}, name ?? (sequence ?? [effect]).map(named).join(", ")),
       make("span", { class: `tag ${hits > 0 ? "ok" : ""}` }, `hit ${hits} time${hits === 1 ? "" : "s"}`),
-      make("button", { type: "button", "aria-label": `Clear fault ${id}`, click: attempt(async () => {
+      make("button", { type: "button", "data-focus": id, "aria-label": `Clear fault ${id}`, click: attempt(async () => {
         await remove(`/faults/${id}`);
         await refresh();
       }) }, "Clear")),
