@@ -130,6 +130,8 @@ async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
         (7, 1)
     );
     assert_snapshot!(run("limits").await.transcript(), @"
+    --- stdout
+    minute	60	0	2026-11-21T10:01:00Z	60
     --- stderr
     note: requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)
     --- exit 0
@@ -164,6 +166,8 @@ async fn a_later_command_says_that_the_key_is_banned() {
     --- exit 7
     "#);
     assert_snapshot!(petstore().run("limits").await.transcript(), @"
+    --- stdout
+    minute	60	0	2026-11-21T10:01:00Z	60
     --- stderr
     note: requests wait for the end of the ban, in 4 min 59 s (2026-11-21T10:04:59Z)
     --- exit 0

@@ -125,7 +125,7 @@ fn read_routes(path: &Path) -> Result<Vec<Route>, CliError> {
 
 /// Reads faults: JSON, or a file with it.
 fn read_faults(given: &str) -> Result<Vec<Fault>, CliError> {
-    let (place, text) = if given.trim_ascii_start().starts_with('[') {
+    let (place, text) = if given.trim_ascii_start().starts_with(['[', '{']) {
         ("--faults", given.to_owned())
     } else {
         let text = fs::read_to_string(given);

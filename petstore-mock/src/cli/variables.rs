@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misspelt_variable_is_a_warning_and_those_of_kubernetes_are_not() {
+    fn a_misspelt_variable_is_a_warning_unless_kubernetes_sets_it() {
         let all = [
             "PATH",
             "PETSTORE_BASE_URL",

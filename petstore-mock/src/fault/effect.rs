@@ -173,20 +173,10 @@ impl Effect {
             Self::RateHeaders(fault) => fault.apply(target),
             Self::RetryAfter(form) => form.apply(target),
             Self::SetHeader(field) => target.set_header(field.name(), field.value()),
-            Self::Reset {
-                after_body_bytes: Some(bytes),
-            } => target.end_body(*bytes, EndMode::Reset),
-            Self::Reset {
-                after_body_bytes: None,
-            } => target.suppress(EndMode::Reset),
-            Self::EmptyReply => target.suppress(EndMode::Close),
-            Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, EndMode::Close),
-            Self::Hang {
-                after_body_bytes: Some(bytes),
-            } => target.end_body(*bytes, EndMode::Hang),
-            Self::Hang {
-                after_body_bytes: None,
-            } => target.suppress(EndMode::Hang),
+            Self::Reset { after_body_bytes } => target.end(*after_body_bytes, EndMode::Reset),
+            Self::EmptyReply => target.end(None, EndMode::Close),
+            Self::Cut { after_body_bytes } => target.end(Some(*after_body_bytes), EndMode::Close),
+            Self::Hang { after_body_bytes } => target.end(*after_body_bytes, EndMode::Hang),
             Self::Trickle {
                 bytes,
                 every_seconds,

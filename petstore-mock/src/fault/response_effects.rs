@@ -10,7 +10,7 @@ use http::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::socket_effects::{CutPoint, EndMode, Pace, SocketPlan};
+use super::socket_effects::{EarlyEnd, EndMode, Pace, SocketPlan};
 use crate::clock::{END, seconds_until};
 
 /// The headers that the specification promises on every response.
@@ -105,15 +105,15 @@ impl<'r> FaultTarget<'r> {
         has_body
     }
 
-    /// Ends the response inside its body, if the body is longer than this.
-    pub(super) fn end_body(&mut self, after_bytes: u64, how: EndMode) -> bool {
+    /// Ends the response before its status line, or inside its body, if that is longer than this.
+    pub(super) fn end(&mut self, after_body_bytes: Option<u64>, how: EndMode) -> bool {
         let length = self.response.body().len() as u64;
-        after_bytes < length && self.plan.end_at(CutPoint::Body(after_bytes), how)
-    }
-
-    /// Ends the response before its status line.
-    pub(super) fn suppress(&mut self, how: EndMode) -> bool {
-        self.plan.end_at(CutPoint::Start, how)
+        let is_possible = after_body_bytes.is_none_or(|bytes| bytes < length);
+        is_possible
+            && self.plan.set_end(EarlyEnd {
+                after_body_bytes,
+                how,
+            })
     }
 
     /// Sets the speed of the response.

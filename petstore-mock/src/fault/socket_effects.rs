@@ -12,9 +12,9 @@ pub(crate) struct SocketPlan {
 
 impl SocketPlan {
     /// Sets where the response ends, unless another fault already did.
-    pub(super) fn end_at(&mut self, at: CutPoint, how: EndMode) -> bool {
+    pub(super) fn set_end(&mut self, end: EarlyEnd) -> bool {
         let is_first = self.end.is_none();
-        self.end.get_or_insert(EarlyEnd { at, how });
+        self.end.get_or_insert(end);
         is_first
     }
 
@@ -42,17 +42,9 @@ impl SocketPlan {
 /// A premature end of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EarlyEnd {
-    pub(crate) at: CutPoint,
+    /// The number of sent bytes of the body, which is longer; `None` before the status line.
+    pub(crate) after_body_bytes: Option<u64>,
     pub(crate) how: EndMode,
-}
-
-/// Where a response ends early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CutPoint {
-    /// Before the status line: no byte is sent.
-    Start,
-    /// After this many bytes of the body, which is longer.
-    Body(u64),
 }
 
 /// How a response ends early.

@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     clock::real_time,
-    fault::{CutPoint, EarlyEnd, EndMode, SocketPlan},
+    fault::{EarlyEnd, EndMode, SocketPlan},
     http::Service,
     journal::{Caller, OpenConnection},
 };
@@ -254,11 +254,11 @@ async fn answer(
     match plan.end() {
         None => Ok(response),
         Some(EarlyEnd {
-            at: CutPoint::Body(bytes),
+            after_body_bytes: Some(bytes),
             how,
         }) => Ok(response.map(|body| body.cut(bytes, how))),
         Some(EarlyEnd {
-            at: CutPoint::Start,
+            after_body_bytes: None,
             how,
         }) => {
             state.end(how);
