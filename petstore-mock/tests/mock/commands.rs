@@ -486,7 +486,7 @@ fn health_asks_the_port_of_the_variable() {
 }
 
 #[test]
-fn misspelt_variables_are_a_warning_and_those_of_kubernetes_are_ignored() {
+fn misspelt_variables_are_a_warning_and_kubernetes_is_ignored() {
     let mut odd = command(&["exec", "--", "true"]);
     odd.env("PETSTORE_MOCK_PROT", "1")
         .env("PETSTORE_MOCK_PORT", "tcp://10.0.0.1:4010")
