@@ -27,7 +27,7 @@ fn failure(assertion: impl FnOnce()) -> String {
 }
 
 #[tokio::test]
-async fn counts_the_requests_of_an_operation_or_of_a_method_and_a_path() {
+async fn counts_the_requests_of_an_operation_or_of_a_path() {
     let mock = asked().await;
     let verify = |target: Target, count: usize| mock.server.verify(target, count);
     verify((..).into(), 4);
