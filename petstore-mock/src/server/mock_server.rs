@@ -55,7 +55,6 @@ pub struct MockServer {
     url: String,
     addr: SocketAddr,
     app: Arc<AppState>,
-    context: Arc<ServeContext>,
     /// Shared with the accept loop. So dropping the server can close the port, even if the loop
     /// does not run.
     listener: Arc<Listener>,
@@ -88,7 +87,6 @@ impl MockServer {
             origin,
             addr,
             app: Arc::clone(context.service.app()),
-            context,
             listener,
             stop,
             task,
@@ -127,7 +125,7 @@ impl MockServer {
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn ca_certificate(&self) -> Option<&str> {
-        self.context.tls.as_ref().map(super::tls::Tls::authority)
+        self.app.settings().authority.as_deref()
     }
 
     /// Returns the server's clock, which a test can move.
