@@ -14,11 +14,11 @@ use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use serde_json::{Value, json};
 
 use crate::error::{ErrorResponse, MAX_ERROR_BODY};
-use crate::http::base_url::{BaseUrl, same_origin};
-use crate::http::headers::{digits, http_date, link_targets, retry_after};
-use crate::http::redact::{Redactor, printable};
 use crate::rate_limit::QuotaWindow;
 use crate::rate_limit::quota::reading::ResponseHead;
+use crate::wire::base_url::{BaseUrl, same_origin};
+use crate::wire::headers::{digits, http_date, link_targets, retry_after};
+use crate::wire::redact::{Redactor, printable};
 
 const CASES: u32 = 2_000;
 const NOW: u64 = 1_800_000_000;

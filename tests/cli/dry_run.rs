@@ -51,7 +51,7 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
         "GET",
     ];
     let fields = [
-        "-f",
+        "--query",
         "q=it's",
         "-H",
         "X-Trace: $x",

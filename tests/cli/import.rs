@@ -275,7 +275,7 @@ async fn stops_at_a_distant_limit_and_continues_after_it() {
     let ran = scene.expect(import, [100, 60, 0, 0, 40], 7).await;
     let hint = "pets.ndjson --max-wait 0` continues then; `--max-wait 2m` waits for it\n";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
-    let past_reset = Duration::from_secs(61);
+    let past_reset = Duration::from_secs(62);
     tokio::time::sleep(past_reset).await;
     scene.expect(import, [100, 100, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 100);

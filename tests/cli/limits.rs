@@ -233,6 +233,37 @@ async fn the_limits_are_shown_without_a_request_while_they_are_known() {
 }
 
 #[tokio::test]
+async fn a_service_that_does_not_describe_its_limits_is_told_apart() {
+    let service = wiremock::MockServer::start().await;
+    wiremock::Mock::given(wiremock::matchers::any())
+        .respond_with(wiremock::ResponseTemplate::new(200).set_body_string("[]"))
+        .mount(&service)
+        .await;
+    let home = tempfile::tempdir().unwrap();
+    let run = async |line: &str| {
+        let petstore = Petstore::with(&service.uri(), "no-limits");
+        petstore.home(home.path()).run(line).await.transcript()
+    };
+    assert_snapshot!(run("limits").await, @"
+    --- stderr
+    note: no response yet with this key
+    hint: `petstore limits --refresh` sends a request
+    --- exit 0
+    ");
+    run("store orders").await;
+    assert_snapshot!(run("limits").await, @"
+    --- stderr
+    note: the service does not describe its rate limits
+    --- exit 0
+    ");
+    assert_snapshot!(run("limits --refresh").await, @"
+    --- stderr
+    error: the service does not describe its rate limits
+    --- exit 5
+    ");
+}
+
+#[tokio::test]
 async fn the_61st_run_on_a_free_key_waits_and_is_not_refused() {
     let server = serve(Plan::Free, Clock::frozen(noon())).await;
     let home = tempfile::tempdir().unwrap();

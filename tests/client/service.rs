@@ -81,7 +81,7 @@ pub(super) async fn within<T>(
     let mut program = std::pin::pin!(program);
     match tokio::time::timeout(limit, program.as_mut()).await {
         Ok(result) => result,
-        Err(_) => panic!("not done after {limit:?}: {:?}", client.rate_limits()),
+        Err(_) => panic!("not done after {limit:?}: {:?}", client.limits().snapshot()),
     }
 }
 

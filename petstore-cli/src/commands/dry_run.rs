@@ -2,7 +2,9 @@
 //! so does a missing base URL.
 
 use http::Request;
-use petstore_client::{Bytes, Client};
+use petstore_client::Client;
+use petstore_client::bytes::Bytes;
+use petstore_client::transport::Connection;
 use serde_json::{Map, Value, json};
 
 use crate::error::{CliError, Result};
@@ -24,8 +26,9 @@ pub(crate) fn client(settings: &Settings) -> Result<Client> {
     };
     let builder = Client::builder(base_url)
         .api_key("dry-run")
-        .user_agent(USER_AGENT);
-    Ok(builder.allow_insecure_http(true).build()?)
+        .user_agent(USER_AGENT)
+        .connection(Connection::new().allow_insecure_http(true));
+    Ok(builder.build()?)
 }
 
 /// Writes a request as readable text, or as a document if `-o` is set.

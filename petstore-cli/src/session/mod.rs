@@ -16,15 +16,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use petstore_client::events::Event;
-use petstore_client::rate_limit::SharedStatus;
-use petstore_client::{Client, Error, RequestOptions, Url};
+use petstore_client::events::EventKind;
+use petstore_client::limits::Shared;
+use petstore_client::transport::Connection;
+use petstore_client::url::Url;
+use petstore_client::{Client, Error, RequestOptions};
 
 use self::explain::Explainer;
 use self::places::Places;
 pub(crate) use self::purpose::Purpose;
 use self::service::Service;
-use self::stores::share_limits;
+use self::stores::shared_limits;
 use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
@@ -156,15 +158,16 @@ impl Connector {
             .raising(deprecated)
             .naming_fix(fix);
         // `Settings::base_url` has refused insecure URLs.
+        let mut connection = Connection::new()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .allow_insecure_http(true);
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&self.limits(purpose))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .allow_insecure_http(true)
             .on_event(move |event| tracer.event(event))
             .on_event(move |event| {
-                if let Event::Sending(_) = event
+                if let EventKind::Sending { .. } = event.kind
                     && let Some(hook) = &*locked(&before_sending)
                 {
                     hook();
@@ -172,11 +175,11 @@ impl Connector {
             });
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
-                builder = builder.root_certificates(authorities);
+                connection = connection.roots(authorities);
             }
-            builder = share_limits(builder, &self.settings, &self.system)?;
+            builder = builder.limits(shared_limits(&self.settings, &self.system)?);
         }
-        let client = builder.build()?;
+        let client = builder.connection(connection).build()?;
         self.last().client = Some(client.clone());
         Ok(client)
     }
@@ -241,7 +244,7 @@ impl Connector {
     }
 
     /// Warns if rate limits are not shared.
-    pub(crate) fn warn_of(&self, store: &SharedStatus) {
+    pub(crate) fn warn_of(&self, store: &Shared) {
         let place = self.limits_place();
         trace::shared_store(&self.ui, store, place.fix.as_deref());
     }
@@ -270,16 +273,16 @@ impl Connector {
         self.last().explainer.client(error)
     }
 
-    /// Shares the latest rate limits with other processes, which then need not wait for this one.
-    pub(crate) async fn share_limits(&self) {
+    /// Closes the last client: other processes learn how its requests ended, and need not wait for it.
+    pub(crate) async fn close(&self) {
         let client = self.last().client.clone();
         let Some(client) = client else { return };
         // An unreachable store would only delay the end of the command.
-        if let Some(shared) = client.rate_limits().shared
-            && shared.members > 0
+        if let Some(shared) = client.limits().snapshot().shared
+            && shared.holders > 0
             && shared.problem.is_none()
         {
-            client.synchronize_rate_limits().await;
+            client.close().await;
         }
     }
 

@@ -4,7 +4,7 @@
 use std::error::Error as StdError;
 
 use petstore_client::Error;
-use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::limits::{BlockReason, Quota};
 
 use crate::escape;
 use crate::time::count;

@@ -1,6 +1,6 @@
 //! Tests of the forms of the status line.
 
-use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::limits::{BlockReason, Quota};
 
 use super::*;
 use crate::session::words::{exhausted, limit_name};

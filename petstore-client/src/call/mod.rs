@@ -27,7 +27,7 @@ pub(crate) use self::task::{RunningCall, report_unstarted};
 use crate::client::Core;
 use crate::error::Error;
 use crate::request::Request;
-use crate::response::{Response, ResponseMeta};
+use crate::response::{Meta, Response};
 
 /// Runs a call. Keeps the record up to date, in case the call does not run to its end.
 async fn run(
@@ -40,6 +40,7 @@ async fn run(
         request: &request,
         limits: &limits,
         retries: &core.retries,
+        closing: &core.closing,
     };
     let mut sender = NetworkSender::new(&core, &request, &limits, &record);
     let mut observer = Observer::new(&core.events, &request, &record);
@@ -59,7 +60,7 @@ async fn run(
     let stats = observer.stats();
     let (response, redactor) = result?;
     let (head, body) = response.into_parts();
-    let meta = ResponseMeta {
+    let meta = Meta {
         operation: request.operation,
         url: request.url,
         page_size: request.page_size,

@@ -13,9 +13,7 @@ use super::record::CallRecord;
 use crate::clock;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
-use crate::events::{
-    Attempt, AttemptRequest, Event, Events, Finished, Received, Retrying, Throttled, Waiting,
-};
+use crate::events::{AttemptRequest, Event, EventKind, Events};
 use crate::logging::TARGET;
 use crate::rate_limit::{Blocked, Limiter, Wait};
 use crate::request::Request;
@@ -61,15 +59,7 @@ impl<'c> Observer<'c> {
     /// Records that the call begins to wait for rate limits.
     pub(super) fn waiting(&self, wait: Wait) {
         let Wait { reason, blocked } = wait;
-        self.events.notify(|| {
-            Event::Waiting(Waiting {
-                operation: &self.request.operation,
-                call_id: self.record.id(),
-                reason,
-                blocked,
-                until: blocked.map(|blocked| blocked.until),
-            })
-        });
+        self.notify(|| EventKind::Waiting { reason, blocked });
     }
 
     /// Records how long the call waited for a permit, or before another attempt.
@@ -105,24 +95,32 @@ impl<'c> Observer<'c> {
         self.attempt_began
     }
 
-    /// Lets the program's hooks change the headers. Returns the headers for the events, if events
-    /// are observed.
-    pub(super) fn prepare(&self, headers: &mut HeaderMap) -> Option<HeaderMap> {
-        let attempt = self.attempt(None);
-        self.events
-            .prepare(&mut AttemptRequest::new(attempt, headers));
-        self.events.are_observed().then(|| headers.clone())
+    /// Lets the program's hooks change the headers.
+    pub(super) fn prepare(&self, headers: &mut HeaderMap) {
+        self.events.prepare(&mut AttemptRequest {
+            operation: &self.request.operation,
+            call_id: self.record.id(),
+            attempt: self.stats.attempts,
+            method: &self.request.method,
+            url: &self.request.url,
+            headers,
+        });
     }
 
     /// Records that the attempt is about to be sent.
-    pub(super) fn sending(&self, headers: Option<&HeaderMap>) {
-        self.events.notify(|| Event::Sending(self.attempt(headers)));
+    pub(super) fn sending(&self, headers: &HeaderMap) {
+        self.notify(|| EventKind::Sending {
+            attempt: self.stats.attempts,
+            method: &self.request.method,
+            url: &self.request.url,
+            headers,
+            body: &self.request.body,
+        });
     }
 
     /// Records the end of an attempt. Completes its error.
     pub(super) fn finished(
         &mut self,
-        headers: Option<&HeaderMap>,
         result: Result<Response<Bytes>, Error>,
         shown_body: impl FnOnce(&Response<Bytes>) -> Bytes,
     ) -> Result<Response<Bytes>, Error> {
@@ -134,17 +132,26 @@ impl<'c> Observer<'c> {
         let result = result.map_err(|error| self.complete(error));
         if self.events.are_observed() {
             let body = result.as_ref().map(shown_body).unwrap_or_default();
-            let outcome = match &result {
-                Ok(response) => Ok(Received::new(response, &body)),
-                Err(error) => Err(error),
-            };
+            let (attempt, method) = (self.stats.attempts, &self.request.method);
+            let url = &self.request.url;
             let elapsed = clock::now().saturating_duration_since(self.attempt_began);
-            self.events.notify(|| {
-                Event::Finished(Finished {
-                    request: self.attempt(headers),
+            self.notify(|| match &result {
+                Ok(response) => EventKind::Answered {
+                    attempt,
+                    method,
+                    url,
+                    status: response.status(),
+                    headers: response.headers(),
+                    body: &body,
                     elapsed,
-                    outcome,
-                })
+                },
+                Err(error) => EventKind::Failed {
+                    attempt,
+                    method,
+                    url,
+                    error,
+                    elapsed,
+                },
             });
         }
         result
@@ -152,13 +159,9 @@ impl<'c> Observer<'c> {
 
     /// Records a 429. `is_new` says whether its block was not logged yet.
     pub(super) fn throttled(&self, blocked: Blocked, is_new: bool) {
-        let throttled = Throttled {
-            operation: &self.request.operation,
-            call_id: self.record.id(),
-            attempt: self.stats.attempts,
-            blocked,
-        };
-        self.events.notify_throttled(throttled, is_new);
+        let attempt = self.stats.attempts;
+        let event = self.event(EventKind::Throttled { attempt, blocked });
+        self.events.notify_throttled(&event, is_new);
     }
 
     /// Logs that no retry is left, unless the failed attempt was the only one.
@@ -173,14 +176,11 @@ impl<'c> Observer<'c> {
 
     /// Records that the call is about to wait before another attempt.
     pub(super) fn retrying(&self, error: &Error, delay: Duration) {
-        self.events.notify(|| {
-            Event::Retrying(Retrying {
-                operation: &self.request.operation,
-                call_id: self.record.id(),
-                attempt: self.stats.attempts,
-                error,
-                delay,
-            })
+        let attempt = self.stats.attempts;
+        self.notify(|| EventKind::Retrying {
+            attempt,
+            error,
+            delay,
         });
     }
 
@@ -190,7 +190,7 @@ impl<'c> Observer<'c> {
         let headers = match result {
             Ok(response) => response.headers(),
             // A 404 may also have the headers.
-            Err(error) if error.is_not_found() => error.headers()?,
+            Err(error) if error.is_not_found() => error.response()?.headers(),
             Err(_) => return None,
         };
         let deprecation = Deprecation::of(headers, self.request.removal)?;
@@ -219,16 +219,15 @@ impl<'c> Observer<'c> {
         span.record("petstore.wait_ms", wait);
     }
 
-    /// Describes the current attempt.
-    fn attempt<'a>(&'a self, headers: Option<&'a HeaderMap>) -> Attempt<'a> {
-        Attempt {
-            operation: &self.request.operation,
-            call_id: self.record.id(),
-            attempt: self.stats.attempts,
-            method: &self.request.method,
-            url: &self.request.url,
-            headers: headers.unwrap_or(&self.request.headers),
-            body: &self.request.body,
+    fn notify<'e>(&'e self, kind: impl FnOnce() -> EventKind<'e>) {
+        self.events.notify(|| self.event(kind()));
+    }
+
+    fn event<'e>(&'e self, kind: EventKind<'e>) -> Event<'e> {
+        Event {
+            operation: Some(&self.request.operation),
+            call_id: Some(self.record.id()),
+            kind,
         }
     }
 }

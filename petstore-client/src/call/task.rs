@@ -20,9 +20,9 @@ use super::spans::{call_span, record_error};
 use super::watch::Watch;
 use crate::client::{Client, Core};
 use crate::error::Error;
-use crate::events::{CallOutcome, Ended, Event};
-use crate::http::base_url::same_origin;
+use crate::events::{Event, EventKind};
 use crate::request::Request;
+use crate::wire::base_url::same_origin;
 
 /// A started call. Dropping it drops the call's state immediately, even if its runtime never runs
 /// again.
@@ -41,7 +41,7 @@ impl RunningCall {
             Err(error) => return Err(error.with_operation(request.operation)),
         };
         let span = call_span(&request);
-        let limits = CallLimits::new(&client.options);
+        let limits = CallLimits::new(&client.options, client.core.retries.max_attempts());
         let record = CallRecord::new(request.operation.clone(), request.idempotent);
         let record = Arc::new(record);
         let core = Arc::clone(&client.core);
@@ -64,29 +64,25 @@ impl RunningCall {
     /// Records the end of the call in its span and as an event.
     pub(crate) fn end(&mut self, result: Result<StatusCode, &Error>) {
         self.has_ended = true;
-        let outcome = match result {
-            Ok(status) => CallOutcome::Succeeded(status),
-            Err(error) => CallOutcome::Failed(error),
-        };
         if let Err(error) = result {
             record_error(&self.span, error);
         }
-        self.notify(outcome);
+        self.notify(Some(result));
     }
 
-    fn notify(&self, outcome: CallOutcome<'_>) {
+    fn notify(&self, result: Option<Result<StatusCode, &Error>>) {
         let record = self.shared.record();
         let stats = record.stats();
         self.span.in_scope(|| {
-            self.core.events.notify(|| {
-                Event::Ended(Ended {
-                    operation: record.operation(),
-                    call_id: record.id(),
+            self.core.events.notify(|| Event {
+                operation: Some(record.operation()),
+                call_id: Some(record.id()),
+                kind: EventKind::Ended {
+                    result,
                     attempts: stats.attempts,
                     waited: stats.waited,
                     elapsed: record.elapsed(),
-                    outcome,
-                })
+                },
             });
         });
     }
@@ -101,7 +97,7 @@ impl Drop for RunningCall {
     fn drop(&mut self) {
         if !self.has_ended {
             // A second panic of a panicking thread would end the program.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.notify(CallOutcome::Cancelled)));
+            let _ = catch_unwind(AssertUnwindSafe(|| self.notify(None)));
         }
         self.shared.abandon();
     }
@@ -109,15 +105,15 @@ impl Drop for RunningCall {
 
 /// Reports a call that could not start.
 pub(crate) fn report_unstarted(core: &Core, error: &Error) {
-    core.events.notify(|| {
-        Event::Ended(Ended {
-            operation: error.operation().unwrap_or_default(),
-            call_id: next_call_id(),
+    core.events.notify(|| Event {
+        operation: error.operation(),
+        call_id: Some(next_call_id()),
+        kind: EventKind::Ended {
+            result: Some(Err(error)),
             attempts: 0,
             waited: Duration::ZERO,
             elapsed: Duration::ZERO,
-            outcome: CallOutcome::Failed(error),
-        })
+        },
     });
 }
 

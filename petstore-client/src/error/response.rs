@@ -7,16 +7,18 @@ use http::{HeaderMap, Response, StatusCode, header};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::redact::printable;
+use super::Error;
+use crate::wire::redact::printable;
 
 /// The maximum number of characters of the service's text in a message.
 const MAX_SHOWN: usize = 300;
 /// The maximum number of bytes of a body that an error keeps.
 pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A response that ended a call: not a success, or a success that cannot be decoded.
+/// A response that ended a call: not a success, or a success that cannot be decoded. From
+/// [`Error::response`].
 #[derive(Clone, Default)]
-pub(crate) struct ErrorResponse {
+pub struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The Error object's `code`. The set of codes is open.
@@ -45,6 +47,42 @@ impl ErrorResponse {
             message: error.message.as_str().map(str::to_owned),
             body,
         }
+    }
+
+    /// Returns all headers, without the API key.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Returns the body, at most 64 KiB, without the API key. It is empty if the response was too large.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Decodes the body from JSON, for services whose Error object has more fields.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Problem {
+    ///     field: String,
+    /// }
+    ///
+    /// fn show(error: &petstore_client::Error) {
+    ///     if let Some(Ok(problem)) = error.response().map(|response| response.json::<Problem>()) {
+    ///         println!("`{}` is wrong", problem.field);
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the body is not JSON of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|problem| {
+            Error::decode::<T>(self.status, self.headers.clone(), &self.body, problem)
+        })
     }
 
     /// Returns what to do about the status, other than sending the request again.
@@ -118,12 +156,12 @@ impl fmt::Debug for ErrorResponse {
     }
 }
 
-/// Returns why a body cannot be decoded as `T`: the path, a sentence, and the parser's error.
+/// Returns why a body cannot be decoded as `T`: a sentence, and the parser's error.
 /// Decodes again, because tracking the path costs time.
 pub(super) fn explain_decode<T: DeserializeOwned>(
     body: &[u8],
     problem: serde_json::Error,
-) -> (String, String, String) {
+) -> (String, String) {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, cause) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Err(error) => (error.path().to_string(), error.into_inner()),
@@ -142,7 +180,7 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
             excerpt(body, 60)
         )
     };
-    (path, problem, said)
+    (problem, said)
 }
 
 /// Returns the escaped start of a body.

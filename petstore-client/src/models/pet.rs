@@ -120,8 +120,8 @@ impl NewPet {
 
     /// Sets the availability.
     #[must_use]
-    pub fn with_status(mut self, status: PetStatus) -> Self {
-        self.status = Some(status);
+    pub fn with_status(mut self, status: impl Into<PetStatus>) -> Self {
+        self.status = Some(status.into());
         self
     }
 

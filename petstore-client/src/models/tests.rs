@@ -111,7 +111,7 @@ mod containers {
     }
 
     fn rex() -> Pet {
-        let rex = NewPet::new("Rex", 7).with_status("adopted".into());
+        let rex = NewPet::new("Rex", 7).with_status("adopted");
         let numbers = serde_json::json!([9, -1.5, 0.1, 1e300, u64::MAX, i64::MIN]);
         rex.with_field("chip", serde_json::json!({"no": numbers, "": [null, {}]}))
             .with_field("tame", true)

@@ -1,9 +1,4 @@
 //! Rate limits: what is known of a key's quotas, and when the next request may be sent.
-//!
-//! The client keeps within the quotas that the service describes, so that its requests are not
-//! refused. Calls wait in order of arrival, within two [priorities](Priority).
-//! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known, and why calls wait.
-//! The [guide](crate::guide::rate_limits) explains the settings.
 
 // All that is known of a key is a pure value, the ledger (`quota`). It lives in a store (`store`). In each
 // process, a limiter (`limiter`) keeps the calls that wait, reports to the ledger how its requests ended, and
@@ -23,6 +18,8 @@ pub(crate) mod store;
 
 mod policy;
 
+mod settings;
+
 mod logged;
 
 pub(crate) mod limiter;
@@ -35,9 +32,10 @@ mod simulator;
 mod tests;
 
 pub(crate) use limiter::{Acquire, Limiter, Permit, Refused, Wait};
+#[cfg(test)]
 pub(crate) use policy::Policy;
 pub(crate) use registry::ClientLimiters;
-pub(crate) use store::SharedStore;
+pub use settings::Limits;
 #[cfg(feature = "file-store")]
 pub use store::file::FileStore;
 #[cfg(feature = "redis")]
@@ -47,5 +45,5 @@ pub use store::{LimitsStore, StoreError};
 #[cfg(feature = "test-util")]
 pub(crate) use time::TimeSource;
 pub use view::{
-    BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, SharedStatus, WaitReason,
+    BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, Shared, WaitReason,
 };

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::limiter::Limiter;
 use super::policy::Policy;
+use super::settings::Limits;
 use super::store::memory::MemoryStore;
 use super::store::{KeyStore, SharedStore};
 use super::time::{Clock, TimeSource};
@@ -53,11 +54,11 @@ pub(crate) struct ClientLimiters {
 }
 
 impl ClientLimiters {
-    pub(crate) fn new(base: Url, store: Option<SharedStore>, policy: Policy) -> Self {
+    pub(crate) fn new(base: Url, limits: Limits) -> Self {
         Self {
             base,
-            policy,
-            store,
+            policy: limits.policy(),
+            store: limits.into_store(),
             isolated: None,
             last: Mutex::default(),
         }

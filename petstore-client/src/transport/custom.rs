@@ -19,7 +19,7 @@ use crate::error::{BoxError, Error, ErrorKind, TimeoutKind};
 /// not follow redirects. A time limit may drop the future at any point.
 ///
 /// ```
-/// use petstore_client::{Bytes, Client};
+/// use petstore_client::{Client, bytes::Bytes};
 /// use petstore_client::transport::{Transport, TransportError};
 ///
 /// struct Canned;
@@ -233,12 +233,11 @@ impl TransportError {
             ),
             ErrorKind::Tls => format!(
                 "no secure connection to {origin}: untrusted certificate, or not a TLS server; \
-                 check the base URL, or trust its authority with `root_certificates`"
+                 check the base URL, or trust its certificate authority"
             ),
-            ErrorKind::BodyTooLarge => format!(
-                "the response is larger than {max_bytes} bytes; raise `max_response_bytes` to \
-                 accept it"
-            ),
+            ErrorKind::BodyTooLarge => {
+                format!("the response is larger than {max_bytes} bytes")
+            }
             _ => {
                 let problem = "the response is incomplete: the connection broke, or the server does not speak HTTP";
                 problem.to_owned()

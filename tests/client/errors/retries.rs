@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget};
+use petstore_client::http::Method;
+use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget, RetryPolicy};
 use petstore_client::test_util::{self, FakeService};
 use petstore_client::transport::TransportError;
-use petstore_client::{ErrorKind, Method, NewPet, RequestOptions};
+use petstore_client::{ErrorKind, NewPet, RequestOptions};
 
-use crate::client::kit::{answer, builder, client, millis, no_pets, secs, serve};
+use crate::client::kit::{answer, at_once, builder, client, millis, no_pets, secs, serve};
 use crate::client::service::{self, get, patient, within};
 use crate::client::wire::{Act, Wire, listen};
 
@@ -68,12 +69,13 @@ async fn other_methods_follow_rfc_9110() {
 async fn a_classifier_that_always_retries_ends_at_the_limit() {
     let numbers = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&numbers);
+    let policy = RetryPolicy::new().classifier(move |failed| {
+        seen.lock().unwrap().push(failed.attempt);
+        RetryAdvice::Retry
+    });
     let client = test_util::builder()
         .transport(FakeService::new(|_| Err(TransportError::tls("untrusted"))))
-        .retry_classifier(move |failed| {
-            seen.lock().unwrap().push(failed.attempt);
-            RetryAdvice::Retry
-        });
+        .retry(policy);
     let error = client.build().unwrap().pets().list().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Tls, 4));
     assert_eq!(*numbers.lock().unwrap(), [1, 2, 3, 4]);
@@ -106,7 +108,7 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
     });
     let budget = RetryBudget::new().ratio(0.1).min_per_second(1);
     let client = builder(&server.base())
-        .retry_budget(budget)
+        .retry(at_once().budget(budget))
         .build()
         .unwrap();
     let many = RequestOptions::new().max_attempts(100);
@@ -149,7 +151,8 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
 #[tokio::test(start_paused = true)]
 async fn backs_off_by_the_set_intervals_and_says_how_long() {
     let server = failing(500);
-    let client = builder(&server.base()).backoff(Backoff::new().initial(secs(8)).max(secs(16)));
+    let backoff = Backoff::new().initial(secs(8)).max(secs(16));
+    let client = builder(&server.base()).retry(RetryPolicy::new().backoff(backoff));
     let error = client.build().unwrap().pets().list().await.unwrap_err();
     let seen = server.seen();
     let waits: Vec<_> = seen

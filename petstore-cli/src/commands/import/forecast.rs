@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
+use petstore_client::limits::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
 use crate::session::words::{QUOTAS, QuotaWords, quota_left, quota_name};

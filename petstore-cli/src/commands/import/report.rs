@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use petstore_client::Client;
-use petstore_client::rate_limit::RateLimits;
+use petstore_client::limits::RateLimits;
 use serde_json::{Value, json};
 
 use super::command::{Change, typed};
@@ -360,7 +360,7 @@ pub(super) async fn plan(
 ) -> Result<()> {
     let left = summary.state.totals().left;
     let limits = match client {
-        Some(client) => client.synchronize_rate_limits().await,
+        Some(client) => client.limits().exchange().await,
         None => RateLimits::default(),
     };
     let now = limits.service_time;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use petstore_client::rate_limit::{Priority, RateLimits};
-use petstore_client::{Client, Error, Pet, Response};
+use petstore_client::limits::{Priority, RateLimits};
+use petstore_client::{Client, Error, Pet, RequestOptions};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::forecast::Quotas;
@@ -26,7 +26,7 @@ use crate::time::{count, duration, plural};
 const MEASURED: Duration = Duration::from_secs(2);
 
 /// A row and its outcome.
-type Outcome = (usize, Result<Response<Pet>, Error>);
+type Outcome = (usize, Result<Pet, Error>);
 type Request = Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// Returns the state of a row whose request failed.
@@ -122,7 +122,7 @@ impl<'a> Sender<'a> {
         let connector = self.context.connector();
         connector.before_sending(self.journal.touch());
         loop {
-            let limits = self.client.rate_limits();
+            let limits = self.client.limits().snapshot();
             if self.context.ui().is_live()
                 || limits.blocked.is_some()
                 || self.pace.pause().is_some()
@@ -279,7 +279,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Returns the record of an outcome.
-    fn outcome(&mut self, at: u64, row: usize, outcome: Result<Response<Pet>, Error>) -> Record {
+    fn outcome(&mut self, at: u64, row: usize, outcome: Result<Pet, Error>) -> Record {
         let error = match outcome {
             Ok(pet) => {
                 self.pace.succeeded();
@@ -325,7 +325,8 @@ impl<'a> Sender<'a> {
         let pets = self.client.pets();
         // Other commands with the same key go first.
         let call = pets.create(self.input.rows()[row].pet());
-        let response = call.priority(Priority::Low).send();
+        let low = RequestOptions::new().priority(Priority::Low);
+        let response = call.options(&low).send();
         Box::pin(async move { (row, response.await) })
     }
 
@@ -379,7 +380,7 @@ fn speed(done: usize, left: usize, elapsed: Duration) -> String {
 mod tests {
     use std::time::SystemTime;
 
-    use petstore_client::rate_limit::{Quota, QuotaWindow, WaitReason};
+    use petstore_client::limits::{Quota, QuotaWindow, WaitReason};
 
     use super::*;
 
@@ -420,7 +421,7 @@ mod tests {
     #[test]
     fn no_row_goes_while_the_client_waits_unless_none_is_in_flight() {
         let mut limits = limits(10, 1);
-        limits.wait_reason = Some(WaitReason::Members);
+        limits.wait_reason = Some(WaitReason::OtherProcesses);
         assert_eq!([room(&limits, 1, 16), room(&limits, 0, 16)], [0, 1]);
     }
 

@@ -62,7 +62,7 @@ impl Create {
         let client = connector.connect(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
         ui.done("created");
-        output.document(&*created).map_err(|error| match error {
+        output.document(&created).map_err(|error| match error {
             CliError::Failure(mut failure) => {
                 failure.kind = Kind::Partial;
                 failure.message += &format!("; pet {} was created", created.id);

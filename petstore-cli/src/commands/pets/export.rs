@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{ValueEnum as _, ValueHint};
 use futures_util::StreamExt as _;
-use petstore_client::{Client, ErrorKind, More, PetStatus, Url};
+use petstore_client::url::Url;
+use petstore_client::{Client, ErrorKind, PetStatus};
 use tokio::time::Instant;
 
 use super::part_file::{Mark, PartFile, Selection};
@@ -154,13 +155,13 @@ impl<'a> ExportJob<'a> {
             Some(next) => list.from_page(next).pages(),
             None => list.pages(),
         };
-        let mut more = More::No;
+        let mut has_more = Some(false);
         while let Some(page) = pages.try_next().await? {
-            more = page.more();
+            has_more = page.has_more();
             self.output.rows(&page)?;
             self.pets += page.len();
             self.pages += 1;
-            self.next = page.next_url().cloned();
+            self.next = page.next_url;
             if self.marked.elapsed() >= MARK_INTERVAL {
                 self.save()?;
             }
@@ -173,7 +174,8 @@ impl<'a> ExportJob<'a> {
         // The last page is full, and has no link to a next page. It is the end of the list only if
         // the service sends such links at all. It did if there were earlier pages. Otherwise a page
         // of one pet shows it.
-        if more == More::No || self.pages > 1 || first.send().await?.more() == More::Yes {
+        if has_more == Some(false) || self.pages > 1 || first.send().await?.has_more() == Some(true)
+        {
             return Ok(());
         }
         let problem = "there may be more pets: the last page is full";

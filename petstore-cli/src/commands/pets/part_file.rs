@@ -5,7 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use petstore_client::{PetStatus, Url};
+use petstore_client::PetStatus;
+use petstore_client::url::Url;
 use serde::{Deserialize, Serialize};
 
 use crate::env::System;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use petstore_client::{More, Pet, PetStatus};
+use petstore_client::{Pet, PetStatus};
 
 use super::{MAX_PAGE, PETS, select};
 use crate::error::{CliError, Kind, Result};
@@ -25,19 +25,19 @@ pub(super) async fn run(
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
     let client = connector.connect(Purpose::Read).await?;
     let mut pages = select(&client, Some(MAX_PAGE), status).pages();
-    let mut more = More::No;
+    let mut has_more = Some(false);
     let mut searched = 0;
     let mut has_offered_pages = false;
     while let Some(page) = pages.try_next().await? {
-        has_offered_pages |= more == More::Yes;
-        more = page.more();
+        has_offered_pages |= has_more == Some(true);
+        has_more = page.has_more();
         let found: Vec<&Pet> = page.iter().filter(|pet| missing.remove(&pet.id)).collect();
         output.rows(&found)?;
         searched += page.len();
         if missing.is_empty() {
             break;
         }
-        if searched == page.len() && more == More::Yes {
+        if searched == page.len() && has_more == Some(true) {
             let pets = named(&missing);
             ui.note_now(&format!("searching all pages of pets for {pets}"));
         }
@@ -53,7 +53,7 @@ pub(super) async fn run(
     }
     let pets = named(&missing);
     let searched = count(searched);
-    if more == More::Maybe && !has_offered_pages {
+    if has_more.is_none() && !has_offered_pages {
         let problem = format!("no {pets} among the {searched} pets that the service lists");
         let hint = "there may be more; the service does not say how to list them";
         return Err(CliError::new(Kind::Partial, problem).hint(hint));

@@ -6,8 +6,8 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::time::{DAY, MINUTE, SECOND, ServiceTime, duration, micros};
-use crate::http::headers;
 use crate::rate_limit::view::{BlockReason, Blocked, Quota, QuotaWindow};
+use crate::wire::headers;
 
 /// A later reset is implausible: quotas are per minute and day, or at most per month.
 const MAX_WINDOW: i64 = 32 * DAY;

@@ -45,11 +45,12 @@ const SLOW_PAUSE: Duration = Duration::from_secs(10);
 /// damaged or deleted is replaced.
 ///
 /// ```no_run
-/// use petstore_client::{Client, rate_limit::FileStore};
+/// use petstore_client::Client;
+/// use petstore_client::limits::{FileStore, Limits};
 ///
 /// let client = Client::builder("https://petstore.example/v1")
 ///     .api_key("s3cret")
-///     .shared_limits(FileStore::new("/var/lib/kennel/limits"))
+///     .limits(Limits::new().store(FileStore::new("/var/lib/kennel/limits")))
 ///     .build()?;
 /// # let _ = client;
 /// # Ok::<(), petstore_client::Error>(())

@@ -7,7 +7,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use petstore_client::{Client, Error, ErrorKind, More};
+use petstore_client::{Client, Error, ErrorKind};
 use tokio::time::{Instant, sleep};
 
 use self::matching::{Matching, Verdict};
@@ -148,7 +148,7 @@ async fn list_pages(
         };
         listed += page.len();
         page_count += 1;
-        if page.more() == More::Yes {
+        if page.has_more() == Some(true) {
             if page_count == 1 {
                 full = page.len();
             }

@@ -253,7 +253,7 @@ impl Ledger {
         match report.waiting.min(most).min(part) {
             0 if report.waiting > 0 => {
                 let reason = if most > 0 {
-                    WaitReason::Members
+                    WaitReason::OtherProcesses
                 } else {
                     WaitReason::Reserved
                 };

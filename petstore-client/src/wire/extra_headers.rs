@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::http::redact::printable;
+use crate::wire::redact::printable;
 
 /// Adds those headers whose names are missing.
 pub(crate) fn add_missing(headers: &mut HeaderMap, others: &HeaderMap) {
