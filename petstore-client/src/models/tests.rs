@@ -222,7 +222,11 @@ fn a_field_comes_once_and_a_status_may_be_null() {
 
 #[test]
 fn an_unknown_number_is_what_serde_json_makes_of_it() {
-    for number in ["1.10", "18446744073709551615", "123456789012345678901234567890"] {
+    for number in [
+        "1.10",
+        "18446744073709551615",
+        "123456789012345678901234567890",
+    ] {
         let text = format!(r#"{{"id":1,"name":"a","categoryId":1,"number":{number}}}"#);
         let pet: Pet = serde_json::from_str(&text).unwrap();
         let value: serde_json::Value = serde_json::from_str(number).unwrap();
