@@ -54,7 +54,7 @@ impl ErrorResponse {
             403 => Some("check what the API key is allowed to do"),
             404 => Some("check the identifier and the base URL, version segment included"),
             405 => Some("check the method and the path"),
-            408 => None,
+            408 | 425 => None,
             410 => Some("the operation has been removed; use its replacement"),
             429 => Some("wait before the next request"),
             300..=399 => Some("redirects are not followed; check the base URL"),

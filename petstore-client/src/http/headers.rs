@@ -51,8 +51,8 @@ pub(crate) fn epoch(seconds: u64) -> Option<SystemTime> {
     within.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-
+/// The longest wait that is believed: a day's quota, and an hour of slack.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(25 * 60 * 60);
 /// Smaller numbers are read as seconds from now: as seconds since 1970, they would be before 2001.
 const FIRST_EPOCH: u64 = 1_000_000_000;
 /// This and larger numbers are read as milliseconds since 1970: as seconds, they would be after the
@@ -60,14 +60,17 @@ const FIRST_EPOCH: u64 = 1_000_000_000;
 const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
 
 /// Returns the wait of `Retry-After`: seconds, a date in any form, or seconds since 1970, as some
-/// servers send it. `now` is the service's time. `Retry-After-Ms` (milliseconds) takes precedence.
+/// servers send it. `now` is the service's time.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let millis = numbers(headers, &RETRY_AFTER_MS).max();
-    millis.map(Duration::from_millis).or_else(|| {
-        lines(headers, &header::RETRY_AFTER)
-            .filter_map(|line| wait(line, now))
-            .max()
-    })
+    lines(headers, &header::RETRY_AFTER)
+        .filter_map(|line| wait(line, now))
+        .max()
+}
+
+/// Returns the wait that a failed service asks for. A longer one than [`MAX_WAIT`] is a mistake, and
+/// counts as none.
+pub(crate) fn retry_after_failure(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    retry_after(headers, now).filter(|wait| *wait <= MAX_WAIT)
 }
 
 fn wait(text: &str, now: SystemTime) -> Option<Duration> {
@@ -216,17 +219,6 @@ mod tests {
         assert_eq!(waits("1800000030"), Some(30));
         assert_eq!(waits("1800000030000"), Some(30));
         assert_eq!(waits("5, 40"), Some(40));
-    }
-
-    #[test]
-    fn milliseconds_are_read_where_they_are_sent() {
-        let both = map(&[("retry-after", "2"), ("retry-after-ms", "1250")]);
-        assert_eq!(
-            retry_after(&both, at(NOW)),
-            Some(Duration::from_millis(1250))
-        );
-        let odd = map(&[("retry-after", "2"), ("retry-after-ms", "soon")]);
-        assert_eq!(retry_after(&odd, at(NOW)), Some(Duration::from_secs(2)));
     }
 
     #[test]
