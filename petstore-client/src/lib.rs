@@ -13,6 +13,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backoff;
+#[cfg(test)]
+mod cases;
 mod clock;
 mod http;
 mod logging;
@@ -39,8 +41,6 @@ mod call;
 
 pub mod guide;
 pub mod operations;
-#[cfg(test)]
-mod properties;
 pub mod reexports;
 #[cfg(feature = "test-util")]
 pub mod test_util;
