@@ -13,7 +13,7 @@ use super::response::ErrorResponse;
 use super::{Error, Result};
 use crate::clock;
 use crate::http::headers;
-use crate::rate_limit::{Blocked, QuotaWindow};
+use crate::rate_limit::view::{Blocked, QuotaWindow};
 
 /// When to retry after a wait for something without a known end.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
 use self::response::explain_decode;
 pub(crate) use self::response::{ErrorResponse, MAX_ERROR_BODY};
-use crate::rate_limit::{Blocked, WaitReason};
+use crate::rate_limit::view::{Blocked, WaitReason};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

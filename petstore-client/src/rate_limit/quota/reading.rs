@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::time::{DAY, MINUTE, SECOND, ServiceTime, duration, micros};
+use super::instant::{DAY, MINUTE, SECOND, ServiceTime, duration, micros};
 use crate::http::headers;
 use crate::rate_limit::view::{BlockReason, Blocked, Quota, QuotaWindow};
 

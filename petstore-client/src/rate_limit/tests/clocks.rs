@@ -7,9 +7,9 @@ use proptest::sample::select;
 
 use super::story::{HOUR, Story, reading, service};
 use crate::cases::cases;
+use crate::rate_limit::quota::instant::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
 use crate::rate_limit::quota::terms::Terms;
-use crate::rate_limit::quota::time::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Ledger, Report};
 use crate::rate_limit::view::Plan;
 

@@ -13,17 +13,17 @@ use proptest::sample::select;
 use crate::cases::cases;
 use crate::clock;
 use crate::http::headers::{numbers, retry_after};
+use crate::rate_limit::limiter_clock::LimiterClock;
 use crate::rate_limit::quota::reading::ResponseHead;
 use crate::rate_limit::store::KeyStore;
 use crate::rate_limit::store::memory::MemoryStore;
-use crate::rate_limit::time::Clock;
 use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow, TimeSource};
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// Creates a limiter of a lone process.
 pub(super) fn limiter(policy: Policy) -> Arc<Limiter> {
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     Limiter::new(clock, Arc::new(store), policy)
 }

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::cases::cases;
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
 use crate::rate_limit::quota::terms::Terms;
-use crate::rate_limit::quota::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Ledger, Report};
 use crate::rate_limit::view::Plan;
 
