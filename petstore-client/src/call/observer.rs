@@ -1,4 +1,4 @@
-//! Records what a call does: statistics, events and the fields of its span. Decides nothing.
+//! Reports what a call does: to its record, as events and in its span. Decides nothing.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -25,37 +25,24 @@ use crate::retry::may_have_acted;
 pub(super) struct Observer<'c> {
     events: &'c Events,
     request: &'c Request,
-    stats: CallStats,
+    record: &'c CallRecord,
     /// When the current attempt began.
     attempt_began: Instant,
-    /// A copy of the statistics for code that does not poll the call.
-    record: &'c CallRecord,
 }
 
 impl<'c> Observer<'c> {
     pub(super) fn new(events: &'c Events, request: &'c Request, record: &'c CallRecord) -> Self {
-        let stats = CallStats {
-            idempotent: request.idempotent,
-            ..CallStats::default()
-        };
         Self {
             events,
             request,
-            stats,
-            attempt_began: record.began(),
             record,
+            attempt_began: record.began(),
         }
-    }
-
-    pub(super) fn stats(&self) -> CallStats {
-        self.stats
     }
 
     /// Adds the operation and statistics of the call to an error.
     pub(super) fn complete(&self, error: Error) -> Error {
-        error
-            .with_operation(self.request.operation.clone())
-            .with_stats(self.stats)
+        self.record.complete(error)
     }
 
     /// Records that the call begins to wait for rate limits.
@@ -73,9 +60,8 @@ impl<'c> Observer<'c> {
     }
 
     /// Records how long the call waited for a permit, or before another attempt.
-    pub(super) fn waited(&mut self, duration: Duration) {
-        self.stats.waited += duration;
-        self.record.update(self.stats);
+    pub(super) fn waited(&self, duration: Duration) {
+        self.record.waited(duration);
     }
 
     /// Awaits a permit. As soon as the store of shared limits fails or works again, reports that: the
@@ -97,8 +83,7 @@ impl<'c> Observer<'c> {
     /// Begins an attempt.
     pub(super) fn begin_attempt(&mut self, now: Instant) {
         self.attempt_began = now;
-        self.stats.attempts += 1;
-        self.record.update(self.stats);
+        self.record.begin_attempt();
     }
 
     pub(super) fn attempt_began(&self) -> Instant {
@@ -121,16 +106,15 @@ impl<'c> Observer<'c> {
 
     /// Records the end of an attempt. Completes its error.
     pub(super) fn finished(
-        &mut self,
+        &self,
         headers: Option<&HeaderMap>,
         result: Result<Response<Bytes>, Error>,
         shown_body: impl FnOnce(&Response<Bytes>) -> Bytes,
     ) -> Result<Response<Bytes>, Error> {
-        self.stats.may_have_acted |= match &result {
+        self.record.end_attempt(match &result {
             Ok(response) => may_have_acted(response.status()),
             Err(error) => error.was_sent(),
-        };
-        self.record.end_attempt(self.stats.may_have_acted);
+        });
         let result = result.map_err(|error| self.complete(error));
         if self.events.are_observed() {
             let body = result.as_ref().map(shown_body).unwrap_or_default();
@@ -155,7 +139,7 @@ impl<'c> Observer<'c> {
         let throttled = Throttled {
             operation: &self.request.operation,
             call_id: self.record.id(),
-            attempt: self.stats.attempts,
+            attempt: self.attempts(),
             blocked,
         };
         self.events.notify_throttled(throttled, is_new);
@@ -163,7 +147,7 @@ impl<'c> Observer<'c> {
 
     /// Logs that no retry is left, unless the failed attempt was the only one.
     pub(super) fn exhausted(&self, error: &Error) {
-        let (operation, attempts) = (&*self.request.operation, self.stats.attempts);
+        let (operation, attempts) = (&*self.request.operation, self.attempts());
         if attempts > 1 {
             // Subscribers show the causes of an error only if the field has this type.
             let error: &(dyn std::error::Error + 'static) = error;
@@ -177,7 +161,7 @@ impl<'c> Observer<'c> {
             Event::Retrying(Retrying {
                 operation: &self.request.operation,
                 call_id: self.record.id(),
-                attempt: self.stats.attempts,
+                attempt: self.attempts(),
                 error,
                 delay,
             })
@@ -208,8 +192,10 @@ impl<'c> Observer<'c> {
             Ok(response) => Some(response.status()),
             Err(error) => error.status(),
         };
-        let attempts = self.stats.attempts;
-        let wait = u64::try_from(self.stats.waited.as_millis()).unwrap_or(u64::MAX);
+        let CallStats {
+            attempts, waited, ..
+        } = self.record.stats();
+        let wait = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         span.record(
             "http.response.status_code",
             status.map(|status| status.as_u16()),
@@ -219,12 +205,16 @@ impl<'c> Observer<'c> {
         span.record("petstore.wait_ms", wait);
     }
 
+    fn attempts(&self) -> u32 {
+        self.record.stats().attempts
+    }
+
     /// Describes the current attempt.
     fn attempt<'a>(&'a self, headers: Option<&'a HeaderMap>) -> Attempt<'a> {
         Attempt {
             operation: &self.request.operation,
             call_id: self.record.id(),
-            attempt: self.stats.attempts,
+            attempt: self.attempts(),
             method: &self.request.method,
             url: &self.request.url,
             headers: headers.unwrap_or(&self.request.headers),
