@@ -8,6 +8,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backoff;
+#[cfg(test)]
+mod cases;
 mod clock;
 mod logging;
 mod models;
@@ -35,8 +37,6 @@ mod call;
 pub mod guide;
 pub mod limits;
 pub mod operations;
-#[cfg(test)]
-mod properties;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 

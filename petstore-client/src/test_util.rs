@@ -237,14 +237,14 @@ impl ErrorBuilder {
     }
 
     /// Sets [`retry_after`](Error::retry_after) and [`retry_at`](Error::retry_at), for a rate limit
-    /// or a 5xx.
+    /// or a 5xx. That of a 5xx is rounded up to whole seconds, as `Retry-After` has them.
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = wait;
         if let Some(response) = &mut self.response {
-            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response
                 .headers_mut()
-                .insert("retry-after-ms", millis.into());
+                .insert(header::RETRY_AFTER, seconds.into());
         }
         self
     }

@@ -11,7 +11,7 @@ use petstore_client::transport::TransportError;
 use petstore_client::{Client, Error, ErrorKind, Meta, NewPet, Page, RequestOptions, Response};
 use petstore_mock::{Clock, MockServer, Plan};
 
-use super::kit::{START, at, millis, mock, secs};
+use super::kit::{START, at, mock, secs};
 
 async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
     Ok(client.pets().create(&NewPet::new(name, 7)).await?.id)
@@ -83,7 +83,7 @@ fn every_kind_of_error_can_be_made() {
             assert!(!error.to_string().is_empty());
         }
     }
-    let wait = millis(2_500);
+    let wait = secs(3);
     for kind in [RateLimited, Server] {
         let error = ErrorBuilder::new(kind).retry_after(wait).build();
         assert_eq!(error.retry_after(), Some(wait));

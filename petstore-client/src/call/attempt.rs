@@ -55,7 +55,7 @@ impl Sender for NetworkSender<'_> {
     ) -> Result<Self::Answer, Error> {
         let logged_blocks = limiter.logged_blocks();
         let redactor = Redactor::new(&credential.authorization);
-        let span = AttemptSpan::new(self.request, observer.stats().attempts);
+        let span = AttemptSpan::new(self.request, self.record.stats().attempts);
         let headers = span.in_scope(|| {
             let mut headers = self.request.with_defaults(&self.core.headers);
             observer.prepare(&mut headers);
@@ -109,7 +109,7 @@ impl NetworkSender<'_> {
     ) -> Result<(Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let network = &self.core.network;
-        let mark = self.record.begin_attempt();
+        let mark = self.record.mark_sending();
         let sent = network.send(self.request, headers, limits, &mark).await;
         let mut pending = match sent {
             Ok(pending) => pending,

@@ -1,16 +1,13 @@
 //! Runs a call, from its request to its response. Read [`retry_loop`] first.
 
 mod attempt;
-mod drivers;
 mod limits;
 mod observer;
 mod progress;
 mod record;
 mod retry_loop;
-mod shared_call;
+mod running;
 mod spans;
-mod task;
-mod watch;
 
 use std::sync::Arc;
 
@@ -23,7 +20,7 @@ use self::observer::Observer;
 use self::progress::Rules;
 use self::record::CallRecord;
 use self::retry_loop::retry_loop;
-pub(crate) use self::task::{RunningCall, report_unstarted};
+pub(crate) use self::running::{RunningCall, report_unstarted};
 use crate::client::Core;
 use crate::error::Error;
 use crate::request::Request;
@@ -57,7 +54,7 @@ async fn run(
     drop(in_flight);
     let result = result.map_err(|error| observer.complete(error));
     let deprecation = observer.ended(result.as_ref().map(|(response, _)| response));
-    let stats = observer.stats();
+    let stats = record.stats();
     let (response, redactor) = result?;
     let (head, body) = response.into_parts();
     let meta = Meta {

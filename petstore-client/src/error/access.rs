@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use http::StatusCode;
 
 use super::Error;
-use super::kind::{ErrorKind, TimeoutKind};
+use super::kind::{ErrorKind, TimeoutKind, is_transient};
 use super::response::ErrorResponse;
 use crate::clock;
-use crate::rate_limit::{Blocked, QuotaWindow};
+use crate::rate_limit::view::{Blocked, QuotaWindow};
 use crate::wire::headers;
 
 /// When to retry after a wait for something without a known end.
@@ -83,7 +83,7 @@ impl Error {
     }
 
     /// Returns when to retry, on the service's clock: at the end of the block, or after the
-    /// `Retry-After` of a 5xx or 408.
+    /// `Retry-After` of a 5xx, 408 or 425.
     #[must_use]
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self.blocked() {
@@ -106,11 +106,11 @@ impl Error {
             return Some(ASK_AGAIN_AFTER);
         }
         let response = self.response()?;
-        if !response.status.is_server_error() && response.status != StatusCode::REQUEST_TIMEOUT {
+        if !is_transient(response.status) {
             return None;
         }
         let service_now = self.date().unwrap_or_else(clock::wall);
-        headers::retry_after(&response.headers, service_now)
+        headers::retry_after_failure(&response.headers, service_now)
     }
 
     /// Returns the operation: the specification's name (`listPets`), or the method and path.
@@ -189,7 +189,7 @@ impl Error {
     }
 
     /// Returns whether the same call may succeed later: after a failed connection, a time-out, an
-    /// interruption, a 408 or 5xx, or a rate limit.
+    /// interruption, a 408, 425 or 5xx, or a rate limit.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self.kind() {
@@ -198,7 +198,7 @@ impl Error {
             | ErrorKind::Interrupted
             | ErrorKind::RateLimited
             | ErrorKind::Server => true,
-            _ => self.status() == Some(StatusCode::REQUEST_TIMEOUT),
+            _ => self.status().is_some_and(is_transient),
         }
     }
 }

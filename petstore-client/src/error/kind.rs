@@ -103,6 +103,11 @@ impl ErrorKind {
     }
 }
 
+/// Returns whether the same request may succeed later: after a 5xx, 408 or 425.
+pub(super) fn is_transient(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425)
+}
+
 /// The time limit that expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -17,7 +17,7 @@ pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
 pub use self::response::ErrorResponse;
 pub(crate) use self::response::MAX_ERROR_BODY;
 use self::response::explain_decode;
-use crate::rate_limit::{Blocked, WaitReason};
+use crate::rate_limit::view::{Blocked, WaitReason};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

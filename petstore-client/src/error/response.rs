@@ -92,7 +92,7 @@ impl ErrorResponse {
             403 => Some("check what the API key is allowed to do"),
             404 => Some("check the identifier and the base URL, version segment included"),
             405 => Some("check the method and the path"),
-            408 => None,
+            408 | 425 => None,
             410 => Some("the operation has been removed; use its replacement"),
             429 => Some("wait before the next request"),
             300..=399 => Some("redirects are not followed; check the base URL"),
@@ -190,4 +190,61 @@ fn excerpt(body: &[u8], max: usize) -> String {
         &String::from_utf8_lossy(&body[..body.len().min(max * 4)]),
         max,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cases::cases;
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<String>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| vec(inner, 0..3).prop_map(Value::from))
+    }
+
+    fn read(status: u16, body: Vec<u8>) -> ErrorResponse {
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        ErrorResponse::new(response)
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn only_texts_of_an_error_are_taken_and_shown(
+            code in option::of(json_value()),
+            message in option::of(json_value()),
+            is_rfc_9457 in any::<bool>(),
+            garbage in vec(any::<u8>(), 0..40),
+            status in 100..1_000_u16,
+        ) {
+            let mut body = json!({"status": 1});
+            if let Some(code) = &code {
+                body["code"] = code.clone();
+            }
+            // RFC 9457 has no `message`.
+            if let Some(message) = &message {
+                body[if is_rfc_9457 { "detail" } else { "message" }] = message.clone();
+            }
+            let error = read(status, body.to_string().into_bytes());
+            prop_assert_eq!(error.code.as_deref(), code.as_ref().and_then(Value::as_str));
+            let message = message.as_ref().filter(|_| !is_rfc_9457);
+            prop_assert_eq!(error.message.as_deref(), message.and_then(Value::as_str));
+            for error in [error, read(status, garbage)] {
+                let shown = error.to_string();
+                let is_safe = !shown.contains(char::is_control) && shown.len() < 10_000;
+                prop_assert!(is_safe, "{}", shown);
+            }
+        }
+    }
 }

@@ -8,13 +8,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{HeaderValue, header};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::call::{RunningCall, report_unstarted};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::models::exact::ReceivedValue;
-use crate::models::{Pet, ReceivedPet};
 use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
@@ -81,34 +78,6 @@ impl<T: DeserializeOwned> Call<T> {
             client,
             request,
             decode: Response::decoded,
-        }
-    }
-}
-
-impl Call<Pet> {
-    /// Creates a call that returns a pet, with all digits of its unknown fields.
-    pub(super) fn pet(client: Client, request: Result<Request, Error>) -> Self {
-        Self {
-            client,
-            request,
-            decode: |response| {
-                let pet = response.decoded::<ReceivedPet>()?;
-                Ok(pet.map(ReceivedPet::into_pet))
-            },
-        }
-    }
-}
-
-impl Call<Value> {
-    /// Creates a call that returns any JSON, with all digits of its numbers.
-    pub(super) fn value(client: Client, request: Result<Request, Error>) -> Self {
-        Self {
-            client,
-            request,
-            decode: |response| {
-                let value = response.decoded::<ReceivedValue>()?;
-                Ok(value.map(ReceivedValue::into_value))
-            },
         }
     }
 }

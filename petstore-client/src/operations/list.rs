@@ -10,7 +10,7 @@ use super::call::{Call, CallFuture, ResponseFuture, call_methods};
 use super::pages::{Items, Pages};
 use crate::client::Client;
 use crate::error::Error;
-use crate::models::{Pet, PetStatus, ReceivedPet};
+use crate::models::{Pet, PetStatus};
 use crate::options::option_setters;
 use crate::page::Page;
 use crate::request::Request;
@@ -204,11 +204,7 @@ fn set_parameter(url: &mut Url, name: &str, value: &str) {
 }
 
 fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
-    let Response {
-        value: received,
-        meta,
-    } = response.decoded::<Vec<ReceivedPet>>()?;
-    let pets = received.into_iter().map(ReceivedPet::into_pet).collect();
+    let Response { value: pets, meta } = response.decoded::<Vec<Pet>>()?;
     let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     Ok(Response::new(
         Page::new(pets, limit, meta.next_page()),

@@ -79,7 +79,7 @@ impl Pets {
         request.template = Some("/pets");
         let json = HeaderValue::from_static("application/json");
         request.headers.insert(header::CONTENT_TYPE, json);
-        Call::pet(self.0.clone(), Ok(request)).try_map(|request| {
+        Call::new(self.0.clone(), Ok(request)).try_map(|request| {
             request.body = serde_json::to_vec(pet).map_err(Error::invalid)?.into();
             Ok(())
         })
@@ -108,7 +108,7 @@ impl Pets {
         let mut request = Request::new("getPet", Method::GET, url);
         request.template = Some("/pets/{petId}");
         request.removal = Some(GET_PET_REMOVAL);
-        Call::pet(self.0.clone(), Ok(request))
+        Call::new(self.0.clone(), Ok(request))
     }
 }
 
@@ -126,6 +126,6 @@ impl Store {
         let url = self.0.core.base.at("/store/orders");
         let mut request = Request::new("GET /store/orders", Method::GET, url);
         request.template = Some("/store/orders");
-        Call::value(self.0.clone(), Ok(request))
+        Call::new(self.0.clone(), Ok(request))
     }
 }

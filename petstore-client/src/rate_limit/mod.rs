@@ -8,7 +8,7 @@ pub(crate) mod view;
 
 pub(crate) mod quota;
 
-pub(crate) mod time;
+pub(crate) mod limiter_clock;
 
 #[cfg_attr(
     not(any(feature = "file-store", feature = "redis")),
@@ -32,6 +32,8 @@ mod simulator;
 mod tests;
 
 pub(crate) use limiter::{Acquire, Limiter, Permit, Refused, Wait};
+#[cfg(feature = "test-util")]
+pub(crate) use limiter_clock::TimeSource;
 #[cfg(test)]
 pub(crate) use policy::Policy;
 pub(crate) use registry::ClientLimiters;
@@ -42,8 +44,6 @@ pub use store::file::FileStore;
 pub use store::redis::RedisStore;
 #[cfg(any(feature = "file-store", feature = "redis"))]
 pub use store::{LimitsStore, StoreError};
-#[cfg(feature = "test-util")]
-pub(crate) use time::TimeSource;
 pub use view::{
     BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, Shared, WaitReason,
 };

@@ -18,6 +18,8 @@ static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const MAX_MINUTE: Duration = Duration::from_secs(90);
 /// The same for an hour's quota. The clocks may differ a little.
 const MAX_HOUR: Duration = Duration::from_secs(3_630);
+/// A block of at least this many seconds is shown in hours.
+const SHOWN_IN_HOURS: u64 = 2 * 3_600;
 
 /// A quota (specification, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -254,11 +256,12 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.remaining.as_secs() + u64::from(self.remaining.subsec_nanos() > 0);
         let until = clock::http_date(self.until);
-        write!(
-            f,
-            "{} blocks requests until {until} (another {seconds} s)",
-            self.reason
-        )
+        write!(f, "{} blocks requests until {until} ", self.reason)?;
+        if seconds < SHOWN_IN_HOURS {
+            write!(f, "(another {seconds} s)")
+        } else {
+            write!(f, "(another {} h)", seconds.div_ceil(3_600))
+        }
     }
 }
 

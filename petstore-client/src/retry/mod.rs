@@ -172,10 +172,12 @@ impl RetryDecision {
             ErrorKind::RateLimited => return Self::Acquire,
             ErrorKind::Unauthorized => return Self::Reauthorize,
             ErrorKind::Connect | ErrorKind::Timeout | ErrorKind::Interrupted => true,
-            _ => {
-                let status = error.status().map(|status| status.as_u16());
-                matches!(status, Some(408 | 500 | 502 | 503 | 504))
-            }
+            _ => match error.status().map(|status| status.as_u16()) {
+                // The service refused to process the request so early (RFC 8470, section 5.2). So
+                // even a POST can be sent again.
+                Some(425) => return Self::BackOff,
+                status => matches!(status, Some(408 | 500 | 502 | 503 | 504)),
+            },
         };
         if is_transient && (idempotent || !error.was_sent()) {
             Self::BackOff

@@ -101,3 +101,75 @@ fn is_loopback(url: &Url) -> bool {
         None => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+    use crate::cases::cases;
+
+    /// Generates text that is sometimes a URL.
+    fn address() -> impl Strategy<Value = String> {
+        let part = select(vec![
+            "http",
+            "https",
+            "://",
+            ":",
+            "/",
+            "//",
+            "127.0.0.1",
+            "[::1]",
+            "localhost",
+            "a.example",
+            ":80",
+            "/v1",
+            "..",
+            ".",
+            "%2e",
+            "%2F",
+            "?a=b",
+            "#",
+            "@",
+            "\\",
+            " ",
+            "é",
+            "\n",
+            "pets",
+            "foo.localhost",
+        ]);
+        prop_oneof![
+            vec(part, 0..9).prop_map(|parts| parts.concat()),
+            any::<String>()
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(cases(4_000))]
+
+        #[test]
+        fn an_accepted_base_url_keeps_paths_and_protects_the_key(
+            text in address(),
+            path in address(),
+        ) {
+            let Ok(base) = BaseUrl::parse(&text, false) else {
+                return Ok(());
+            };
+            let url = base.as_url();
+            let again = BaseUrl::parse(url.as_str(), false);
+            prop_assert_eq!(again.as_ref().map(BaseUrl::as_url).ok(), Some(url));
+            prop_assert!(url.scheme() == "https" || base.is_loopback(), "{}", url);
+            prop_assert!(url.query().is_none() && url.fragment().is_none(), "{}", url);
+            if let Ok(below) = base.relative(&path) {
+                let root = format!("{}/", url.path().trim_end_matches('/'));
+                let is_below = same_origin(&below, url) && below.path().starts_with(&root);
+                prop_assert!(is_below, "{}", below);
+                prop_assert_eq!(below.fragment(), None);
+                let mut parts = below.path()[root.len()..].split('/');
+                prop_assert!(parts.all(|part| part != "." && part != ".."), "{}", below);
+            }
+        }
+    }
+}

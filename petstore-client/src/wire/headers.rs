@@ -51,8 +51,8 @@ pub(crate) fn epoch(seconds: u64) -> Option<SystemTime> {
     within.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-
+/// The longest wait that is believed: a day's quota, and an hour of slack.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(25 * 60 * 60);
 /// Smaller numbers are read as seconds from now: as seconds since 1970, they would be before 2001.
 const FIRST_EPOCH: u64 = 1_000_000_000;
 /// This and larger numbers are read as milliseconds since 1970: as seconds, they would be after the
@@ -60,14 +60,17 @@ const FIRST_EPOCH: u64 = 1_000_000_000;
 const FIRST_EPOCH_MILLIS: u64 = 100_000_000_000;
 
 /// Returns the wait of `Retry-After`: seconds, a date in any form, or seconds since 1970, as some
-/// servers send it. `now` is the service's time. `Retry-After-Ms` (milliseconds) takes precedence.
+/// servers send it. `now` is the service's time.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let millis = numbers(headers, &RETRY_AFTER_MS).max();
-    millis.map(Duration::from_millis).or_else(|| {
-        lines(headers, &header::RETRY_AFTER)
-            .filter_map(|line| wait(line, now))
-            .max()
-    })
+    lines(headers, &header::RETRY_AFTER)
+        .filter_map(|line| wait(line, now))
+        .max()
+}
+
+/// Returns the wait that a failed service asks for. A longer one than [`MAX_WAIT`] is a mistake, and
+/// counts as none.
+pub(crate) fn retry_after_failure(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    retry_after(headers, now).filter(|wait| *wait <= MAX_WAIT)
 }
 
 fn wait(text: &str, now: SystemTime) -> Option<Duration> {
@@ -151,185 +154,4 @@ fn split_outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &st
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn takes_only_plain_digits_for_a_number() {
-        assert_eq!(digits(b"0060"), Some(60));
-        for odd in [
-            "",
-            "-1",
-            "+1",
-            "1.0",
-            "1e3",
-            "inf",
-            "NaN",
-            "0x1",
-            "٣",
-            "18446744073709551616",
-        ] {
-            assert_eq!(digits(odd.as_bytes()), None, "{odd}");
-        }
-    }
-
-    #[test]
-    fn reads_all_three_forms_of_a_date() {
-        let expected = epoch(784_111_777);
-        for form in [
-            "Sun, 06 Nov 1994 08:49:37 GMT",
-            "Sunday, 06-Nov-94 08:49:37 GMT",
-            "Sun Nov  6 08:49:37 1994",
-        ] {
-            assert_eq!(http_date(form), expected, "{form}");
-        }
-    }
-
-    const NOW: u64 = 1_800_000_000;
-
-    fn at(seconds: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
-    }
-
-    fn map(lines: &[(&'static str, &str)]) -> HeaderMap {
-        let line = |(name, value): &(&'static str, &str)| {
-            (HeaderName::from_static(name), value.parse().unwrap())
-        };
-        let mut map = HeaderMap::new();
-        for (name, value) in lines.iter().map(line) {
-            map.append(name, value);
-        }
-        map
-    }
-
-    fn waits(value: &str) -> Option<u64> {
-        retry_after(&map(&[("retry-after", value)]), at(NOW)).map(|wait| wait.as_secs())
-    }
-
-    #[test]
-    fn reads_retry_after_in_every_form() {
-        assert_eq!(waits("30"), Some(30));
-        assert_eq!(waits(" 30 "), Some(30));
-        assert_eq!(waits("Fri, 15 Jan 2027 08:00:30 GMT"), Some(30));
-        assert_eq!(waits("Friday, 15-Jan-27 08:00:30 GMT"), Some(30));
-        assert_eq!(waits("Fri Jan 15 08:00:30 2027"), Some(30));
-        assert_eq!(waits("1800000030"), Some(30));
-        assert_eq!(waits("1800000030000"), Some(30));
-        assert_eq!(waits("5, 40"), Some(40));
-    }
-
-    #[test]
-    fn milliseconds_are_read_where_they_are_sent() {
-        let both = map(&[("retry-after", "2"), ("retry-after-ms", "1250")]);
-        assert_eq!(
-            retry_after(&both, at(NOW)),
-            Some(Duration::from_millis(1250))
-        );
-        let odd = map(&[("retry-after", "2"), ("retry-after-ms", "soon")]);
-        assert_eq!(retry_after(&odd, at(NOW)), Some(Duration::from_secs(2)));
-    }
-
-    #[test]
-    fn a_date_in_the_past_asks_for_no_wait() {
-        assert_eq!(waits("Sun, 06 Nov 1994 08:49:37 GMT"), Some(0));
-    }
-
-    #[test]
-    fn a_retry_after_that_cannot_be_right_is_absent() {
-        for odd in [
-            "",
-            "-1",
-            "1.5",
-            "soon",
-            "inf",
-            "18446744073709551616",
-            "9e9",
-        ] {
-            assert_eq!(waits(odd), None, "{odd}");
-        }
-    }
-
-    #[test]
-    fn a_wait_of_years_is_not_shortened() {
-        assert_eq!(waits("63072000"), Some(63_072_000));
-        assert_eq!(waits("999999999"), Some(999_999_999));
-        assert_eq!(
-            waits("Fri, 01 Jan 2100 00:00:00 GMT"),
-            Some(4_102_444_800 - NOW)
-        );
-    }
-
-    #[test]
-    fn the_longest_of_several_waits_counts() {
-        let both = map(&[("retry-after", "5"), ("retry-after", "9")]);
-        assert_eq!(retry_after(&both, at(NOW)), Some(Duration::from_secs(9)));
-    }
-
-    fn next_targets(lines: &[&str]) -> Vec<String> {
-        let mut headers = HeaderMap::new();
-        for line in lines {
-            headers.append(header::LINK, line.parse().unwrap());
-        }
-        link_targets(&headers, "next").map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn finds_the_relation_among_several_links_and_lines() {
-        let lines = [
-            r#"</a>; rel="prev", </b>; rel="next""#,
-            r#"</c>; rel=last, </d>; rel=next"#,
-        ];
-        assert_eq!(next_targets(&lines), ["/b", "/d"]);
-    }
-
-    #[test]
-    fn a_quoted_comma_semicolon_or_quote_does_not_end_a_link() {
-        assert_eq!(
-            next_targets(&[r#"</a,b;c>; title="x, <y>; rel=\"prev\""; rel="next""#]),
-            ["/a,b;c"]
-        );
-    }
-
-    #[test]
-    fn reads_a_list_of_relations_in_any_case() {
-        assert_eq!(
-            next_targets(&[r#"</a>; REL="start Next	https://example.com/x""#]),
-            ["/a"]
-        );
-        assert_eq!(next_targets(&[r#"</a>; rel="nextish""#]), [""; 0]);
-    }
-
-    #[test]
-    fn only_the_first_rel_counts() {
-        assert_eq!(next_targets(&[r#"</a>; rel="prev"; rel="next""#]), [""; 0]);
-    }
-
-    #[test]
-    fn passes_over_a_link_with_another_context() {
-        assert_eq!(
-            next_targets(&[r##"</a>; anchor="#x"; rel="next", </b>; rel="next""##]),
-            ["/b"]
-        );
-    }
-
-    #[test]
-    fn takes_space_and_parameters_without_value() {
-        assert_eq!(
-            next_targets(&[r#", ,<> ; crossorigin ; rel = "next" , "#]),
-            [""]
-        );
-    }
-
-    #[test]
-    fn what_is_malformed_ends_its_line_only() {
-        for odd in [
-            "/a; rel=next",
-            "</a; rel=next",
-            r#"</a>; rel="next"#,
-            "</a> rel=next",
-            "<",
-        ] {
-            assert_eq!(next_targets(&[odd, "</b>; rel=next"]), ["/b"], "{odd}");
-        }
-    }
-}
+mod tests;

@@ -113,7 +113,11 @@ fn is_unsafe(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::cases::cases;
 
     #[test]
     fn takes_each_copy_of_the_key_out() {
@@ -189,5 +193,31 @@ mod tests {
     fn cuts_at_a_character_and_says_so() {
         assert_eq!(printable("äöü", 2), "äö…");
         assert_eq!(printable("äö", 2), "äö");
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn the_key_is_removed_however_it_is_written_and_nothing_else(
+            key in "[!-~]{8,12}",
+            parts in vec(("[ -!#-\\[\\]-~é\n]{0,20}", vec(0..3_u8, 12)), 1..4),
+        ) {
+            let redactor = Redactor::new(&HeaderValue::from_str(&format!("Bearer {key}")).unwrap());
+            let (mut written, mut expected) = (String::new(), String::new());
+            for (between, forms) in &parts {
+                prop_assume!(!between.contains(&key[..2]));
+                let escaped = key.chars().zip(forms).map(|(c, form)| match (form, c) {
+                    (0, c) if c != '\\' => c.to_string(),
+                    (1, c @ ('"' | '\\' | '/')) => format!("\\{c}"),
+                    (_, c) => format!("\\u{:04X}", u32::from(c)),
+                });
+                written += &format!("{between}|{}|", escaped.collect::<String>());
+                expected += &format!("{between}|(the API key)|");
+            }
+            prop_assert_eq!(redactor.removed(Bytes::from(written)), Bytes::from(expected.clone()));
+            let shown = printable(&expected, 64 * 1024);
+            prop_assert_eq!(shown, expected.trim().replace('\n', " "));
+        }
     }
 }

@@ -103,7 +103,7 @@ async fn what_holds_a_call_back() {
 
     listPets failed: the service answered 503 Service Unavailable; try again later
 
-    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s)
+    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 16 h), which is longer than this call may still wait (20 s)
     "#);
 }
 

@@ -10,7 +10,9 @@ use petstore_client::test_util::{self, FakeService};
 use petstore_client::transport::TransportError;
 use petstore_client::{ErrorKind, NewPet, RequestOptions};
 
-use crate::client::kit::{answer, at_once, builder, client, millis, no_pets, secs, serve};
+use crate::client::kit::{
+    REX, answer, at_once, builder, client, list_meta, millis, no_pets, once, secs, serve,
+};
 use crate::client::service::{self, get, patient, within};
 use crate::client::wire::{Act, Wire, listen};
 
@@ -62,6 +64,24 @@ async fn other_methods_follow_rfc_9110() {
             .unwrap_err();
         assert_eq!(server.count(), sent, "{method}");
     }
+}
+
+/// A 425 says that the service did not process the request (RFC 8470, section 5.2).
+#[tokio::test(start_paused = true)]
+async fn a_request_that_came_too_early_is_sent_again() {
+    let early = || answer(425, &[("Retry-After", "20")], "");
+    let (server, client) = serve(vec![early(), no_pets()]);
+    let meta = list_meta(&client).await;
+    assert_eq!((meta.attempts(), server.count()), (2, 2));
+    assert!(meta.waited() >= secs(20), "as long as it asks");
+    let (server, client) = serve(vec![early(), answer(201, &[], REX)]);
+    client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
+    assert_eq!(server.count(), 2);
+    let (_server, client) = serve(vec![early()]);
+    let only = client.pets().create(&NewPet::new("Rex", 7));
+    let error = only.options(&once()).await.unwrap_err();
+    assert!(error.is_transient() && !error.may_have_been_processed());
+    assert!(error.to_string().ends_with("; try again later"), "{error}");
 }
 
 /// A failed TLS handshake sends nothing, but it counts as an attempt.

@@ -4,9 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use petstore_client::RequestOptions;
 use petstore_client::limits::{BlockReason, Limits, Quota};
+use petstore_client::retry::{Backoff, RetryPolicy};
 
 use crate::client::kit::{
-    DATE, answer, builder, client, http, list_meta, millis, no_pets, reason, secs,
+    DATE, answer, builder, client, http, list_meta, millis, no_pets, once, reason, secs,
 };
 use crate::client::wire::{Act, Wire};
 
@@ -107,6 +108,53 @@ async fn a_failed_service_is_left_alone_as_long_as_it_asks() {
         "longer than `max_wait`"
     );
     assert!(list_meta(&client).await.waited().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_or_impossible_wait_of_a_failed_service_is_none() {
+    for value in [
+        "soon",
+        "-5",
+        "",
+        "1e3",
+        "999999999",
+        "90001",
+        "99999999999999999999",
+    ] {
+        let server = refusing_once(503, &[("Retry-After", value)]);
+        let retry = RetryPolicy::new().backoff(Backoff::new().initial(secs(8)));
+        let client = builder(&server.base()).retry(retry).build().unwrap();
+        let meta = list_meta(&client).await;
+        assert_eq!(meta.attempts(), 2, "{value}");
+        assert!(meta.waited() <= secs(8), "{value}: the back-off alone");
+        let server = Wire::start(move |_| answer(503, &[("Retry-After", value)], ""));
+        let error = client_once(&server.base()).await;
+        assert_eq!((error.retry_after(), error.retry_at()), (None, None));
+    }
+}
+
+async fn client_once(base: &str) -> petstore_client::Error {
+    let client = client(base);
+    client.pets().list().options(&once()).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_is_believed_for_25_hours_at_most_and_says_so() {
+    for value in ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+        let server = refusing_once(429, &[("Date", DATE), ("Retry-After", value)]);
+        let error = client(&server.base()).pets().list().await.unwrap_err();
+        assert_eq!(error.retry_after(), Some(secs(25 * 3_600)), "{value}");
+        let end = "until Sat, 16 Jan 2027 09:00:00 GMT (another 25 h)";
+        assert!(error.to_string().contains(end), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn milliseconds_are_not_read() {
+    for status in [429, 503] {
+        let both = [("Retry-After", "20"), ("Retry-After-Ms", "1250")];
+        assert_waits(pause(status, &both).await, 20, "both");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Limiter;
 use super::state::{State, lock};
 use crate::rate_limit::quota::Report;
-use crate::rate_limit::quota::time::micros;
+use crate::rate_limit::quota::instant::micros;
 use crate::rate_limit::store::StoreError;
 use crate::rate_limit::view::{Blocked, RateLimits, Shared, WaitReason};
 

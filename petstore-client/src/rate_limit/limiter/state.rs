@@ -15,8 +15,8 @@ use super::permits::{EndedRequest, Permits};
 use super::queue::Queue;
 use crate::clock;
 use crate::rate_limit::policy::Policy;
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::time::{LedgerTime, SECOND};
 use crate::rate_limit::quota::{Answer, Ledger, Pause, Report};
 use crate::rate_limit::view::{Blocked, WaitReason};
 

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::sealed::IntoSharedStore;
 use super::{FORMAT, LimitsStore, SharedStore, StoreError};
 use crate::clock;
-use crate::rate_limit::quota::time::{LedgerTime, micros};
+use crate::rate_limit::quota::instant::{LedgerTime, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
 /// The start of a file. The number of the boot, the ledger's length and its checksum follow, each with 4

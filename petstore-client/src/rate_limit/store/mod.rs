@@ -17,7 +17,7 @@ use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
 use self::memory::MemoryStore;
-use super::quota::time::LedgerTime;
+use super::quota::instant::LedgerTime;
 use super::quota::{Answer, Ledger, Report};
 
 /// The number of the format, in the names of files and streams. All replicas of a stream must apply equal rules to

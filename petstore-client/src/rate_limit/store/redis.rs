@@ -25,8 +25,8 @@ use url::Url;
 use super::sealed::IntoSharedStore;
 use super::{FORMAT, LimitsStore, SharedStore, StoreError};
 use crate::clock;
+use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::reading::MAX_BLOCK;
-use crate::rate_limit::quota::time::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
 /// Adds a report with the server's time in microseconds, and returns the entries from one on, or all if that is

@@ -11,12 +11,12 @@ use tokio::task::yield_now;
 
 use super::waiting::acquire;
 use crate::rate_limit::limiter::Limiter;
+use crate::rate_limit::limiter_clock::{LimiterClock, TimeSource};
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::store::KeyStore;
 use crate::rate_limit::store::file::FileStore;
 use crate::rate_limit::store::memory::MemoryStore;
 use crate::rate_limit::store::sealed::IntoSharedStore as _;
-use crate::rate_limit::time::{Clock, TimeSource};
 
 const CALLS: u32 = 400_000;
 
@@ -60,7 +60,7 @@ async fn cost(limiter: Option<Arc<Limiter>>, tasks: u32) -> Duration {
 #[ignore = "meant for release: it prints and bounds the cost"]
 async fn cost_of_a_call() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let memory = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     let file = FileStore::new(folder.path()).into_shared_store();
     let file = file.open("origin", &"key".parse().unwrap());

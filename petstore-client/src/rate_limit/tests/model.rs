@@ -15,8 +15,8 @@ use shuttle::future::{block_on, spawn, yield_now};
 
 use super::waiting::{acquire, limiter_with};
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit};
+use crate::rate_limit::limiter_clock::TimeSource;
 use crate::rate_limit::policy::Policy;
-use crate::rate_limit::time::TimeSource;
 use crate::rate_limit::view::Priority;
 
 /// A service whose quota is tight but never used up here: requests have to wait for each other.

@@ -2,8 +2,8 @@
 
 use super::story::{ME, OTHER, Story, reading};
 use crate::rate_limit::quota::Report;
+use crate::rate_limit::quota::instant::LedgerTime;
 use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::time::LedgerTime;
 use crate::rate_limit::view::WaitReason;
 
 /// Lets each process send one request after another, in turn, until nobody may send any more. Each has this many

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 use crate::rate_limit::quota::holder::{COMPETES, Holder};
+use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
 use crate::rate_limit::quota::reading::Outcome;
 use crate::rate_limit::quota::terms::Terms;
-use crate::rate_limit::quota::time::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Blocked, Plan, WaitReason};
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::instant::{LedgerTime, MINUTE, SECOND, ServiceTime};
 use super::reading::ResponseHead;
-use super::time::{LedgerTime, MINUTE, SECOND, ServiceTime};
 
 /// The clocks of a service's backends may differ by this much.
 const MAX_SKEW: i64 = 10 * SECOND;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::quota::time::{LedgerTime, SECOND, micros};
+use super::quota::instant::{LedgerTime, SECOND, micros};
 use crate::clock;
 
 /// How often it is checked whether the machine was suspended.
@@ -56,7 +56,7 @@ impl fmt::Debug for TimeSource {
 
 /// The clock of the limiters of a process.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct LimiterClock {
     source: TimeSource,
     start: Instant,
     /// For how long the machine has been suspended, and when that was checked, in microseconds.
@@ -64,7 +64,7 @@ pub(crate) struct Clock {
     checked_at: AtomicI64,
 }
 
-impl Clock {
+impl LimiterClock {
     pub(crate) fn start(source: TimeSource) -> Self {
         Self {
             source,
