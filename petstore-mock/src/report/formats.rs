@@ -1,142 +1,75 @@
-//! Writes the report as JSON, JUnit XML and Markdown.
+//! Writes the report as JSON and JUnit XML.
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Map, json};
 
 use super::{
-    evidence::Evidence,
     finding::{Finding, Report},
     rule::{Rule, Severity},
 };
-#[cfg(feature = "proxy")]
-use crate::proxy::ServiceReport;
 
 impl Report {
     /// Returns the report as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let scope = |(name, requests)| json!({"name": name, "requests": requests});
+        let key = |(name, requests): &(String, u64)| json!({"name": name, "requests": requests});
         let about = |rule: Rule| {
             let mut about = json!(rule.about());
             about["severity"] = json!(rule.severity(&self.severities));
             (rule.to_string(), about)
         };
-        #[cfg_attr(
-            not(feature = "proxy"),
-            expect(unused_mut, reason = "the proxy adds a field")
-        )]
-        let mut value = json!({
+        json!({
             "compliant": self.is_compliant(),
-            "requests": self.requests,
+            "summary": self.summary_line(),
+            "requests": self.answers.requests,
+            "answered429": self.answers.refused,
+            "answered5xx": self.answers.failed,
+            "withoutResponse": self.answers.lost,
             "violations": self.count(Severity::Violation),
             "warnings": self.count(Severity::Warning),
             "notices": self.count(Severity::Notice),
-            "scopes": self.scopes().map(scope).collect::<Vec<_>>(),
+            "keys": self.keys.iter().map(key).collect::<Vec<_>>(),
             "findings": self.findings,
             "rules": self.rules().map(about).collect::<Map<_, _>>(),
-        });
-        #[cfg(feature = "proxy")]
-        if let Some(service) = &self.service {
-            value["service"] = json!(service);
-        }
-        value.to_string()
+        })
+        .to_string()
     }
 
-    /// Returns the report as JUnit XML: a test suite for each scope, with a test case for each
-    /// rule. Violations and warnings are failures. With the proxy, another test suite has a test case
-    /// for each term of the service's contract.
+    /// Returns the report as JUnit XML, with a test case for each key and rule. Violations and warnings
+    /// are failures.
     #[must_use]
     pub fn to_junit(&self) -> String {
+        let mut suite = TestSuite::new("petstore-mock compliance");
+        for (key, _) in &self.keys {
+            suite.add_test_cases(self.rules().map(|rule| self.test_case(rule, key)));
+        }
+        suite.set_system_out(self.summary_line());
         let mut document = Document::new("petstore-mock compliance");
-        for (scope, _) in self.scopes() {
-            let in_scope = |finding: &&Finding| &*finding.scope == scope;
-            let findings: Vec<_> = self.findings.iter().filter(in_scope).collect();
-            let mut suite = TestSuite::new(format!("compliance: {scope}"));
-            suite.add_test_cases(self.rules().map(|rule| {
-                let of_rule = findings.iter().filter(|finding| finding.rule == rule);
-                test_case(scope, rule, &of_rule.copied().collect::<Vec<_>>())
-            }));
-            document.add_test_suite(suite);
-        }
-        #[cfg(feature = "proxy")]
-        if let Some(service) = &self.service {
-            document.add_test_suite(service_suite(service));
-        }
+        document.add_test_suite(suite);
         // This cannot fail, because all names are valid text.
         document.to_string().unwrap_or_default()
     }
 
-    /// Returns the report as Markdown, for example for the job summary of a CI run.
-    #[must_use]
-    pub fn to_markdown(&self) -> String {
-        // Text from clients is in code blocks, where it cannot act as Markdown.
-        let block = |text: &str| format!("\n```text\n{text}```\n");
-        let mut out = format!("# Compliance report\n\n{}\n", self.summary_line());
-        out += &self
-            .remarks()
-            .lines()
-            .map(|line| format!("\n{line}\n"))
-            .collect::<String>();
-        for finding in &self.findings {
-            let Finding { rule, severity, .. } = finding;
-            out += &format!("\n## {severity} `{rule}`: {}\n", rule.about().title);
-            out += &block(&finding.to_string());
-        }
-        let clean = self.clean_scopes();
-        if !clean.is_empty() {
-            out += &block(&clean);
-        }
-        if let Some(service) = self.service_text() {
-            out += &format!("\n# Service\n{}", block(&service));
-        }
-        out
-    }
-}
-
-/// Returns a test case for each term of the contract. A broken term is a failure.
-#[cfg(feature = "proxy")]
-fn service_suite(service: &ServiceReport) -> TestSuite {
-    let mut suite = TestSuite::new("service");
-    for term in ServiceReport::terms() {
-        let breach = service.breaches.iter().find(|breach| breach.term == term);
+    fn test_case(&self, rule: Rule, key: &str) -> TestCase {
+        let findings = self.findings.iter();
+        let found: Vec<_> = findings
+            .filter(|finding| finding.rule == rule && finding.key == key)
+            .collect();
+        let text: String = found.iter().map(ToString::to_string).collect();
+        let failed: Option<&&Finding> = found.iter().find(|it| it.severity > Severity::Notice);
         let mut status = TestCaseStatus::success();
-        if let Some(breach) = breach {
+        if let Some(finding) = failed {
             status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            let first = breach.examples.first().map_or("", String::as_str);
             status
-                .set_type("contract broken")
-                .set_message(format!("{first} ({}×)", breach.count))
-                .set_description(breach.examples.join("\n"));
+                .set_type(finding.severity.to_string())
+                .set_message(finding.text.clone())
+                .set_description(text.clone());
         }
-        let mut case = TestCase::new("service", status);
-        case.set_classname(format!("service.{term}"));
-        suite.add_test_case(case);
+        let mut case = TestCase::new(format!("{rule}, {key}"), status);
+        case.set_classname("compliance");
+        if failed.is_none() && !text.is_empty() {
+            case.set_system_out(text);
+        }
+        case
     }
-    suite
-}
-
-fn test_case(scope: &str, rule: Rule, findings: &[&Finding]) -> TestCase {
-    let text: String = findings.iter().map(ToString::to_string).collect();
-    let failed = findings
-        .iter()
-        .find(|finding| finding.severity > Severity::Notice);
-    let mut status = TestCaseStatus::success();
-    if let Some(finding) = failed {
-        status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        let what = finding
-            .evidence
-            .first()
-            .map(Evidence::sentence)
-            .unwrap_or_default();
-        status
-            .set_type(finding.severity.to_string())
-            .set_message(format!("{what}, {}", finding.client))
-            .set_description(text.clone());
-    }
-    let mut case = TestCase::new(scope, status);
-    case.set_classname(format!("compliance.{rule}"));
-    if failed.is_none() && !text.is_empty() {
-        case.set_system_out(text);
-    }
-    case
 }
