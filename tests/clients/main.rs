@@ -169,7 +169,11 @@ async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
                 }
                 _ => {
                     let mut shell = Command::new("sh");
-                    shell.args(["-c", "for n in 1 2 3 4 5 6 7 8 9; do curl \"$@\"; done", "sh"]);
+                    shell.args([
+                        "-c",
+                        "for n in 1 2 3 4 5 6 7 8 9; do curl \"$@\"; done",
+                        "sh",
+                    ]);
                     shell
                 }
             };
@@ -252,7 +256,10 @@ async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, Strin
     let failing = report
         .findings()
         .filter(|finding| finding.severity > Severity::Notice);
-    (failing.map(|finding| finding.rule).collect(), report.to_text())
+    (
+        failing.map(|finding| finding.rule).collect(),
+        report.to_text(),
+    )
 }
 
 /// On a busy machine, the retries of a client that never waits are some milliseconds apart, so one of 20
@@ -275,5 +282,9 @@ async fn real_clients_are_judged_by_what_they_do() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(missed.len() * 20 <= mistakes, "{} of {mistakes}: {missed:#?}", missed.len());
+    assert!(
+        missed.len() * 20 <= mistakes,
+        "{} of {mistakes}: {missed:#?}",
+        missed.len()
+    );
 }

@@ -7,10 +7,11 @@ use std::{
 
 use super::{
     facts::Facts,
-    finding::{Answers, Report},
-    found::{Findings, Found, KeyName, What},
+    findings::Findings,
+    found::{Found, KeyName, What},
     rule::{Rule, Severities},
     rules::{Finder, History},
+    verdict::{Answers, Report},
 };
 use crate::{
     exchange::{KeyFlaw, Moment, Record},
@@ -28,7 +29,7 @@ const MAX_SINGLE: usize = 64;
 /// What the report knows of the exchanges so far.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    keys: BTreeMap<KeyId, KeyState>,
+    keys: BTreeMap<KeyId, KeyAudit>,
     /// The open connections.
     connections: BTreeSet<u64>,
     answers: Answers,
@@ -53,7 +54,7 @@ impl KeyId {
 
 /// What is known of one key.
 #[derive(Debug)]
-struct KeyState {
+struct KeyAudit {
     name: Arc<KeyName>,
     requests: u64,
     /// The `order` of its last exchange.
@@ -95,7 +96,7 @@ impl Audit {
         if !self.keys.contains_key(&id) {
             self.make_room();
         }
-        let key = self.keys.entry(id).or_insert_with(|| KeyState::new(record));
+        let key = self.keys.entry(id).or_insert_with(|| KeyAudit::new(record));
         key.count(record, &ended, &self.connections);
         if record.boundary > key.boundary {
             key.boundary = record.boundary;
@@ -105,12 +106,8 @@ impl Audit {
         key.judge_ban(record, &facts, &mut self.findings);
         // A request before the last boundary has nothing to do with those after it.
         if record.boundary == key.boundary {
-            let mut finder = Finder {
-                findings: &mut self.findings,
-                key: &key.name,
-                connections: &key.connections,
-                open: &self.connections,
-            };
+            let connections = || key.connections.intersection(&self.connections).count();
+            let mut finder = Finder::new(&mut self.findings, &key.name, &connections);
             key.history.judge(record, &facts, &mut finder);
         }
     }
@@ -130,18 +127,15 @@ impl Audit {
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
         let mut keys: Vec<(String, u64)> = Vec::new();
         for key in self.keys.values() {
-            match keys.iter_mut().find(|(name, _)| *name == key.name.name) {
+            let name = key.name.as_str();
+            match keys.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, requests)) => *requests += key.requests,
-                None => keys.push((key.name.name.clone(), key.requests)),
+                None => keys.push((name.to_owned(), key.requests)),
             }
         }
-        Report {
-            answers: self.answers,
-            keys,
-            findings: self.findings.list(&mask),
-            severities: self.findings.severities().clone(),
-            unlisted: self.findings.dropped(),
-        }
+        let severities = self.findings.severities().clone();
+        Report::new(self.answers, keys, severities)
+            .with(self.findings.list(&mask), self.findings.dropped())
     }
 
     /// Clears all findings and what is known of the keys.
@@ -152,10 +146,10 @@ impl Audit {
     }
 }
 
-impl KeyState {
+impl KeyAudit {
     fn new(record: &Record) -> Self {
         Self {
-            name: Arc::new(key_name(record)),
+            name: Arc::new(KeyName::of(record)),
             requests: 0,
             last: 0,
             connections: BTreeSet::new(),
@@ -171,11 +165,11 @@ impl KeyState {
         self.requests += 1;
         self.last = ended.order();
         if let Some(label) = &record.arrival.key
-            && (label.senders(), label.known_plan()) != (self.name.senders, self.name.plan)
+            && !self.name.is_still(label)
         {
             // What was judged by another number of senders ends.
             self.history = History::default();
-            self.name = Arc::new(key_name(record));
+            self.name = Arc::new(KeyName::of(record));
         }
         let connection = record.caller.connection;
         if self.connections.insert(connection) {
@@ -240,23 +234,5 @@ impl KeyState {
         }
         self.strikes.clear();
         findings.open(found);
-    }
-}
-
-fn key_name(record: &Record) -> KeyName {
-    match &record.arrival.key {
-        Some(key) => KeyName {
-            name: key.name(),
-            plan: key.known_plan(),
-            senders: key.senders(),
-        },
-        None => KeyName {
-            name: match record.fields.get("authorization") {
-                Some(_) => "an unknown key".to_owned(),
-                None => "no key".to_owned(),
-            },
-            plan: None,
-            senders: 1,
-        },
     }
 }

@@ -1,6 +1,6 @@
-//! What the rules found so far, in bounded memory. Its severity is decided when it is reported.
+//! What the rules found. Its severity is decided when it is reported.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::{
     facts::Facts,
@@ -8,20 +8,55 @@ use super::{
     rule::{Rule, Severities, Severity},
     text::{count, list, pause, time_of_day, times},
 };
-use crate::plan::Plan;
+use crate::{
+    exchange::{KeyLabel, Record},
+    plan::Plan,
+};
 
-/// The maximum number of findings. The rest is only counted.
-const MAX_FOUND: usize = 1_000;
 /// The maximum number of requests that a finding shows.
 const MAX_SHOWN: usize = 12;
 
 /// The key of a finding, as it is reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct KeyName {
-    pub(super) name: String,
-    pub(super) plan: Option<Plan>,
-    /// The most requests that may be under way at once.
-    pub(super) senders: u32,
+    name: String,
+    plan: Option<Plan>,
+    senders: u32,
+}
+
+impl KeyName {
+    pub(super) fn of(record: &Record) -> Self {
+        let Some(key) = &record.arrival.key else {
+            let name = match record.fields.get("authorization") {
+                Some(_) => "an unknown key",
+                None => "no key",
+            };
+            return Self {
+                name: name.to_owned(),
+                plan: None,
+                senders: 1,
+            };
+        };
+        Self {
+            name: key.name(),
+            plan: key.known_plan(),
+            senders: key.senders(),
+        }
+    }
+
+    /// Whether the key has the same plan and senders as before.
+    pub(super) fn is_still(&self, key: &KeyLabel) -> bool {
+        (self.plan, self.senders) == (key.known_plan(), key.senders())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the most requests that may be under way at once, as declared.
+    pub(super) const fn senders(&self) -> u32 {
+        self.senders
+    }
 }
 
 /// Something that breaks a rule, if there is enough of it.
@@ -65,12 +100,35 @@ pub(super) enum What {
 /// The repeats of a failed request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repeats {
-    /// The most quick repeats one after the other.
-    pub(super) run: u64,
-    pub(super) quick: u64,
-    pub(super) all: u64,
+    /// The number of quick repeats at the end, and the most one after the other.
+    run: u64,
+    longest_run: u64,
+    quick: u64,
+    all: u64,
     /// The sum of the pauses before the quick ones.
-    pub(super) pauses: Duration,
+    pauses: Duration,
+}
+
+impl Repeats {
+    /// Adds a repeat that came quickly, after this pause.
+    pub(super) fn add_quick(&mut self, pause: Duration) {
+        self.all += 1;
+        self.quick += 1;
+        self.pauses += pause;
+        self.run += 1;
+        self.longest_run = self.longest_run.max(self.run);
+    }
+
+    /// Adds a repeat that came after a wait.
+    pub(super) fn add_slow(&mut self) {
+        self.all += 1;
+        self.run = 0;
+    }
+
+    /// Returns the number of quick repeats at the end.
+    pub(super) const fn run(&self) -> u64 {
+        self.run
+    }
 }
 
 impl Found {
@@ -106,12 +164,16 @@ impl Found {
 
     /// Sets the repeats of a failed request.
     pub(super) fn set_repeats(&mut self, repeats: Repeats) {
-        self.counted = repeats.run;
+        self.counted = repeats.longest_run;
         self.what = What::Repeats(repeats);
     }
 
+    pub(super) const fn rule(&self) -> Rule {
+        self.rule
+    }
+
     /// Returns the severity; `None` if the rule is off.
-    fn severity(&self, set: &Severities) -> Option<Severity> {
+    pub(super) fn severity(&self, set: &Severities) -> Option<Severity> {
         let is_broken = match &self.what {
             What::Ban => false,
             // Others may be the first attempts of several senders.
@@ -127,7 +189,11 @@ impl Found {
     }
 
     /// Returns the finding; `None` if the rule is off. `mask` masks the keys in a text.
-    fn finding(&self, set: &Severities, mask: &impl Fn(&str) -> String) -> Option<Finding> {
+    pub(super) fn finding(
+        &self,
+        set: &Severities,
+        mask: &impl Fn(&str) -> String,
+    ) -> Option<Finding> {
         let severity = self.severity(set)?;
         let role = |facts, role| self.request(facts, role, mask);
         let cause = self.cause.iter().map(|cause| role(cause, Role::Cause));
@@ -291,82 +357,5 @@ impl Found {
             0 => list(&numbers),
             more => format!("{} and {more} more", numbers.join(", ")),
         }
-    }
-}
-
-/// All findings of a server.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
-    severities: Severities,
-    /// By their numbers, which are not reused.
-    all: BTreeMap<u64, Found>,
-    last: u64,
-    /// The number of findings that were dropped, by severity.
-    dropped: [u64; 3],
-}
-
-impl Findings {
-    pub(super) fn new(severities: Severities) -> Self {
-        Self {
-            severities,
-            ..Self::default()
-        }
-    }
-
-    pub(super) const fn severities(&self) -> &Severities {
-        &self.severities
-    }
-
-    pub(super) const fn dropped(&self) -> [u64; 3] {
-        self.dropped
-    }
-
-    /// Removes all findings.
-    pub(super) fn clear(&mut self) {
-        self.all.clear();
-        self.dropped = [0; 3];
-    }
-
-    /// Adds a finding, and returns its number.
-    pub(super) fn open(&mut self, found: Found) -> u64 {
-        self.last += 1;
-        if found.rule.severity(&self.severities).is_none() {
-            return self.last;
-        }
-        if self.all.len() >= MAX_FOUND {
-            self.drop_one();
-        }
-        self.all.insert(self.last, found);
-        self.last
-    }
-
-    /// Drops the oldest notice, or else the oldest finding. Its severity is judged now.
-    fn drop_one(&mut self) {
-        let severity = |found: &Found| found.severity(&self.severities);
-        let is_notice = |found: &Found| severity(found) == Some(Severity::Notice);
-        let notice = self.all.iter().find(|(_, found)| is_notice(found));
-        let Some((number, found)) = notice.or(self.all.first_key_value()) else {
-            return;
-        };
-        if let Some(severity) = severity(found) {
-            self.dropped[severity as usize] += 1;
-        }
-        let number = *number;
-        self.all.remove(&number);
-    }
-
-    /// Returns a finding, unless it was dropped or its rule is off.
-    pub(super) fn get(&mut self, number: u64) -> Option<&mut Found> {
-        self.all.get_mut(&number)
-    }
-
-    /// Returns the findings, the most severe first. `mask` masks the keys in a text.
-    pub(super) fn list(&self, mask: &impl Fn(&str) -> String) -> Vec<Finding> {
-        let all = self.all.values();
-        let mut findings: Vec<_> = all
-            .filter_map(|found| found.finding(&self.severities, mask))
-            .collect();
-        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request()));
-        findings
     }
 }

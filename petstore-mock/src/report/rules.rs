@@ -1,16 +1,13 @@
 //! The rules about the waits and the repeats of one key. What they remember ends at a boundary.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use http::Method;
 
 use super::{
     facts::{Facts, identity},
-    found::{Findings, Found, KeyName, Repeats, What},
+    findings::Findings,
+    found::{Found, KeyName, Repeats, What},
     rule::Rule,
 };
 use crate::{
@@ -27,24 +24,34 @@ const MAX_ROWS: usize = 64;
 
 /// Where the rules put what they find about a key.
 pub(super) struct Finder<'a> {
-    pub(super) findings: &'a mut Findings,
-    pub(super) key: &'a Arc<KeyName>,
-    /// The connections of the key, of which some are closed, and all open ones.
-    pub(super) connections: &'a BTreeSet<u64>,
-    pub(super) open: &'a BTreeSet<u64>,
+    findings: &'a mut Findings,
+    key: &'a Arc<KeyName>,
+    /// How many connections of the key are open.
+    connections: &'a dyn Fn() -> usize,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    pub(super) fn new(
+        findings: &'a mut Findings,
+        key: &'a Arc<KeyName>,
+        connections: &'a dyn Fn() -> usize,
+    ) -> Self {
+        Self {
+            findings,
+            key,
+            connections,
+        }
+    }
+
     fn open(&mut self, rule: Rule, what: What, needed: u64, cause: &Arc<Facts>) -> u64 {
-        let needed = needed * u64::from(self.key.senders);
+        let needed = needed * u64::from(self.key.senders());
         let found = Found::new(rule, what, self.key, needed);
         self.findings.open(found.after(cause))
     }
 
     fn add(&mut self, finding: u64, offence: &Arc<Facts>) {
-        let open = self.connections.intersection(self.open).count();
         if let Some(found) = self.findings.get(finding) {
-            found.add(offence, open);
+            found.add(offence, (self.connections)());
         }
     }
 }
@@ -154,9 +161,8 @@ struct Row {
 #[derive(Debug, Default)]
 struct Retries {
     repeats: Repeats,
-    /// The quick repeats at the end, and the failure before them.
+    /// The quick repeats at the end, after the failure before them, until there is a finding.
     run: Vec<Arc<Facts>>,
-    run_length: u64,
     finding: Option<u64>,
 }
 
@@ -221,48 +227,36 @@ impl Retries {
     /// Judges the repeat of a failure.
     fn judge(&mut self, failure: &Arc<Facts>, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
         let pause = failure.pause_before(facts);
-        self.repeats.all += 1;
         if pause >= QUICK {
+            self.repeats.add_slow();
             self.run.clear();
-            self.run_length = 0;
-            self.tell(finder);
-            return;
-        }
-        self.repeats.quick += 1;
-        self.repeats.pauses += pause;
-        self.run_length += 1;
-        self.repeats.run = self.repeats.run.max(self.run_length);
-        if let Some(finding) = self.finding {
-            finder.add(finding, facts);
         } else {
-            if self.run.is_empty() {
-                self.run.push(Arc::clone(failure));
-            }
-            self.run.push(Arc::clone(facts));
-            if self.run_length == MIN_QUICK {
-                self.open(finder);
-            }
+            self.repeats.add_quick(pause);
+            self.judge_quick(failure, facts, finder);
         }
-        self.tell(finder);
-    }
-
-    fn open(&mut self, finder: &mut Finder<'_>) {
-        let run = std::mem::take(&mut self.run);
-        let [cause, repeats @ ..] = &*run else {
-            return;
-        };
-        let what = What::Repeats(self.repeats);
-        let finding = finder.open(Rule::BackOff, what, MIN_QUICK, cause);
-        for repeat in repeats {
-            finder.add(finding, repeat);
-        }
-        self.finding = Some(finding);
-    }
-
-    fn tell(&self, finder: &mut Finder<'_>) {
         if let Some(found) = self.finding.and_then(|it| finder.findings.get(it)) {
             found.set_repeats(self.repeats);
         }
+    }
+
+    fn judge_quick(&mut self, failure: &Arc<Facts>, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        if let Some(finding) = self.finding {
+            finder.add(finding, facts);
+            return;
+        }
+        if self.run.is_empty() {
+            self.run.push(Arc::clone(failure));
+        }
+        self.run.push(Arc::clone(facts));
+        if self.repeats.run() < MIN_QUICK {
+            return;
+        }
+        let what = What::Repeats(self.repeats);
+        let finding = finder.open(Rule::BackOff, what, MIN_QUICK, &self.run[0]);
+        for repeat in self.run.drain(..).skip(1) {
+            finder.add(finding, &repeat);
+        }
+        self.finding = Some(finding);
     }
 }
 

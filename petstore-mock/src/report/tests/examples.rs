@@ -190,7 +190,7 @@ fn a_frozen_clock_makes_nobody_quick() {
 }
 
 #[test]
-fn a_post_after_an_unknown_outcome_is_found_unless_the_client_looked() {
+fn a_repeated_post_is_found_unless_the_client_looked() {
     let first =
         |status: &str| format!("1+0.001 1 POST /v1/pets {status} body={{\"a\":1,\"b\":2.0}}\n");
     let again = "9+0.001 2 POST /v1/pets 201 added=7 body={\"b\":2,\"a\":1}\n";
@@ -269,7 +269,7 @@ fn only_the_last_64_requests_of_a_key_are_remembered() {
 }
 
 #[test]
-fn a_key_in_the_wrong_place_is_found_whatever_the_number_of_senders() {
+fn a_key_in_the_wrong_place_is_found() {
     let recording = "1+0.001 1 GET /v1/pets 200 key-in=api_key\n\
                      2+0.001 1 GET /v1/pets 200 key-in=api_key\n\
                      3+0.001 1 GET /v1/pets 200 key-in=\n\
@@ -418,7 +418,7 @@ fn long_findings_show_their_first_requests_and_count_the_rest() {
 }
 
 #[test]
-fn there_are_at_most_a_thousand_findings_and_the_rest_is_counted() {
+fn at_most_a_thousand_findings_are_kept() {
     let mut recording = String::new();
     for number in 0..1_010 {
         recording += &format!("1+0.001 1 POST /v1/pets 500 body={number}\n");

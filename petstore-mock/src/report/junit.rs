@@ -1,46 +1,20 @@
-//! Writes the report as JSON and JUnit XML.
+//! Writes the report as JUnit XML.
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
-use serde_json::{Map, json};
 
 use super::{
-    finding::{Finding, Report},
+    finding::Finding,
     rule::{Rule, Severity},
+    verdict::Report,
 };
 
 impl Report {
-    /// Returns the report as a JSON object.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let key = |(name, requests): &(String, u64)| json!({"name": name, "requests": requests});
-        let about = |rule: Rule| {
-            let mut about = json!(rule.about());
-            about["severity"] = json!(rule.severity(&self.severities));
-            (rule.to_string(), about)
-        };
-        json!({
-            "compliant": self.is_compliant(),
-            "summary": self.summary_line(),
-            "requests": self.answers.requests,
-            "answered429": self.answers.refused,
-            "answered5xx": self.answers.failed,
-            "withoutResponse": self.answers.lost,
-            "violations": self.count(Severity::Violation),
-            "warnings": self.count(Severity::Warning),
-            "notices": self.count(Severity::Notice),
-            "keys": self.keys.iter().map(key).collect::<Vec<_>>(),
-            "findings": self.findings,
-            "rules": self.rules().map(about).collect::<Map<_, _>>(),
-        })
-        .to_string()
-    }
-
     /// Returns the report as JUnit XML, with a test case for each key and rule. Violations and warnings
     /// are failures.
     #[must_use]
     pub fn to_junit(&self) -> String {
         let mut suite = TestSuite::new("petstore-mock compliance");
-        for (key, _) in &self.keys {
+        for key in self.keys() {
             suite.add_test_cases(self.rules().map(|rule| self.test_case(rule, key)));
         }
         suite.set_system_out(self.summary_line());
@@ -51,8 +25,8 @@ impl Report {
     }
 
     fn test_case(&self, rule: Rule, key: &str) -> TestCase {
-        let findings = self.findings.iter();
-        let found: Vec<_> = findings
+        let found: Vec<_> = self
+            .findings()
             .filter(|finding| finding.rule == rule && finding.key == key)
             .collect();
         let text: String = found.iter().map(ToString::to_string).collect();
