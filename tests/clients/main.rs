@@ -262,29 +262,25 @@ async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, Strin
     )
 }
 
-/// On a busy machine, the retries of a client that never waits are some milliseconds apart, so one of 20
-/// mistakes may be missed. No client is accused of what it did not do.
+/// On a busy machine, the retries of a client that never waits are some milliseconds apart. So up to half
+/// of these may be missed. All other mistakes are found, and no client is accused of what it did not do.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_clients_are_judged_by_what_they_do() {
     let mut wrong = String::new();
-    let (mut mistakes, mut missed) = (0, Vec::new());
+    let (mut hammering, mut missed) = (0, 0);
     for (name, how, expected) in CLIENTS {
         for (trouble, expected) in Trouble::ALL.into_iter().zip(expected) {
             let expected = BTreeSet::from_iter(expected.iter().copied());
             let (broken, text) = judge(name, how, trouble).await;
-            if !broken.is_subset(&expected) {
+            let hammers = expected.contains(&BackOff);
+            hammering += usize::from(hammers);
+            if hammers && broken.is_empty() {
+                missed += 1;
+            } else if broken != expected {
                 wrong += &format!("{name}, {trouble:?}: expected {expected:?}\n{text}\n");
-            }
-            mistakes += expected.len();
-            if broken != expected {
-                missed.push(format!("{name}, {trouble:?}: {text}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(
-        missed.len() * 20 <= mistakes,
-        "{} of {mistakes}: {missed:#?}",
-        missed.len()
-    );
+    assert!(missed * 2 <= hammering, "{missed} of {hammering}");
 }
