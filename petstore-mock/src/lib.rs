@@ -45,7 +45,7 @@ pub use crate::{
         Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, HeaderField,
         RateFault, RetryAfter, StatusEffect,
     },
-    handle::{Key, Keys, Orders, Pets, Scope},
+    handle::{Key, Keys, Orders, Pets},
     http::ErrorCode,
     journal::{Expectation, JournalUsage, Pattern, Times},
     model::{ParsePetStatusError, Pet, PetStatus, SeedPet},
@@ -53,8 +53,8 @@ pub use crate::{
     operation::{Operation, ParseOperationError},
     plan::{ParsePlanError, Plan},
     report::{
-        About, Evidence, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Predecessor,
-        Report, ReportedClient, Role, Rule, Severity,
+        About, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Report, Role, Rule,
+        Severity,
     },
     server::{Builder, Limits, MockServer, StartError},
     state::{

@@ -190,6 +190,8 @@ async fn mock(per_minute: u32) -> MockServer {
     let builder = MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000));
     builder
         .journal(20_000)
+        // No test has more requests under way.
+        .senders(256)
         .clock(Clock::scaled(minute, 1.0))
         .start()
         .await

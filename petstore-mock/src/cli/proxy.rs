@@ -8,10 +8,14 @@ use super::{
     flags::{ServeArgs, seconds},
     gate::{Origin, Written},
     outcome::{CliError, FINDINGS, Io},
-    report::NOTHING_CHECKED,
     serve::{DEFAULT_PORT, serve, start},
     signals::Signals,
 };
+
+/// The error of `--fail-on-service` without a response of the service.
+const NOTHING_CHECKED: &str = "no response of the service was checked for --fail-on-service: look whether \
+                               the client uses the proxy's base URL, and whether the proxy reaches the \
+                               service";
 
 #[derive(Args, Clone)]
 #[command(after_help = "Example:\n  petstore-mock proxy --upstream https://petstore.example/v1")]

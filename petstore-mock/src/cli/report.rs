@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, builder::FalseyValueParser};
+use clap::Args;
 
 use super::{
     client::{AdminClient, TargetArgs, admin_token},
     gate::{GateArgs, Origin, Written},
-    outcome::{CliError, FINDINGS, Io},
+    outcome::{CliError, Io},
 };
 
 #[derive(Args, Clone)]
@@ -27,53 +27,20 @@ pub(super) struct ReportArgs {
     )]
     admin_token_file: Option<PathBuf>,
 
-    /// Exit with 3 if the service behind `petstore-mock proxy` broke its contract, or was not checked.
-    #[arg(long, env = "PETSTORE_MOCK_FAIL_ON_SERVICE", hide_env = true, value_parser = FalseyValueParser::new())]
-    fail_on_service: bool,
-
     #[command(flatten)]
     gate: GateArgs,
 }
-
-/// The error of `--fail-on-service` without a response of the service.
-pub(super) const NOTHING_CHECKED: &str = "no response of the service was checked for --fail-on-service: look \
-                                          whether the client uses the proxy's base URL, and whether the proxy \
-                                          reaches the service";
 
 pub(super) async fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
     args.gate.check()?;
     let token = admin_token(args.admin_token_file.as_deref(), io)?;
     let client = AdminClient::new(&args.target, io)?.with_token(token);
-    let text = fetch(&client, "/_mock/report.txt").await?;
     let report = Written {
-        printed: text.clone(),
-        text,
+        text: fetch(&client, "/_mock/report.txt").await?,
         json: fetch(&client, "/_mock/report.json").await?,
         junit: fetch(&client, "/_mock/report.xml").await?,
-        markdown: fetch(&client, "/_mock/report.md").await?,
     };
-    let status = args.gate.finish(&report, Origin::Running, io)?;
-    if args.fail_on_service && !is_kept(&report.json)? {
-        return Ok(FINDINGS);
-    }
-    Ok(status)
-}
-
-/// Returns whether the real service kept its contract, according to a JSON report.
-fn is_kept(report: &str) -> Result<bool, CliError> {
-    let report: serde_json::Value = serde_json::from_str(report)
-        .map_err(|error| CliError::new(format!("cannot read the report: {error}")))?;
-    let service = &report["service"];
-    let Some(breaches) = service["breaches"].as_array() else {
-        return Err(CliError::new(
-            "the report has no part about a service for --fail-on-service: only \
-             `petstore-mock proxy` checks one",
-        ));
-    };
-    if service["responses"] == 0 {
-        return Err(CliError::new(NOTHING_CHECKED).with_status(FINDINGS));
-    }
-    Ok(breaches.is_empty())
+    args.gate.finish(&report, Origin::Running, io)
 }
 
 async fn fetch(client: &AdminClient, path: &str) -> Result<String, CliError> {

@@ -32,6 +32,7 @@ pub struct KeyLabel {
     number: u32,
     plan: Plan,
     shown: Box<str>,
+    senders: u32,
     origin: KeyOrigin,
 }
 
@@ -58,6 +59,7 @@ impl KeyLabel {
             number,
             plan,
             shown: shown.into(),
+            senders: 1,
             origin: KeyOrigin::Initial,
         }
     }
@@ -73,10 +75,6 @@ impl KeyLabel {
     /// Returns this label with another origin of the key.
     pub(crate) fn from(self, origin: KeyOrigin) -> Self {
         Self { origin, ..self }
-    }
-
-    pub(crate) fn is_made_by_test(&self) -> bool {
-        self.origin == KeyOrigin::Test
     }
 
     /// Returns the plan, if the mock knows it.
@@ -99,6 +97,19 @@ impl KeyLabel {
             plan,
             ..self.clone()
         }
+    }
+
+    /// Returns the label with another number of senders, at least 1.
+    pub(crate) fn with_senders(&self, senders: u32) -> Self {
+        Self {
+            senders: senders.max(1),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the most requests of the key that may be under way at once, as declared.
+    pub(crate) const fn senders(&self) -> u32 {
+        self.senders
     }
 
     /// Returns the number of the key, from 1.

@@ -9,5 +9,5 @@ pub use self::{key::KeyLabel, record::Admission, shown::Exchange};
 pub(crate) use self::{
     key::KeyOrigin,
     masking::Masker,
-    record::{Arrival, Caller, Captured, Fields, KeyFlaw, Moment, Rate, Record, Sender},
+    record::{Arrival, Caller, Captured, Fields, KeyFlaw, Moment, Rate, Record},
 };

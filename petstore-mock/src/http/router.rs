@@ -104,7 +104,6 @@ impl Service {
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(app.journal());
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        recording.count_senders().await;
         // The whole body of the response, if it is too long to be buffered and changed.
         let mut stream = None;
         // Some faults skip the service.

@@ -164,11 +164,7 @@ impl Upstream {
             .map_err(|_| UpstreamError::Unreachable(self.authority.clone()))?;
         parts.version = Version::HTTP_11;
         remove_connection_fields(&mut parts.headers);
-        for name in [
-            HOST,
-            HeaderName::from_static("x-mock-scope"),
-            HeaderName::from_static("x-mock-fault"),
-        ] {
+        for name in [HOST, HeaderName::from_static("x-mock-fault")] {
             parts.headers.remove(name);
         }
         // The mock checks the response's body, so it must not be compressed.
@@ -362,7 +358,6 @@ mod tests {
             .header("host", "mock")
             .header("connection", "close, x-hop")
             .header("x-hop", "1")
-            .header("x-mock-scope", "a")
             .header("accept-encoding", "gzip")
             .header("authorization", "Bearer k")
             .body(Body::empty())

@@ -158,15 +158,8 @@ async fn speak(
     let requests = AtomicU64::new(0);
     let service = service_fn(|request: Request<Incoming>| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
-        // The request begins here, and not in the future below, so that requests that are read
-        // together overlap.
-        let is_overlapping = request.version() == Version::HTTP_2 && !state.lock().is_idle();
         let in_flight = InFlightGuard::begin(state.clone());
-        let caller = Caller {
-            nth,
-            is_overlapping,
-            ..caller
-        };
+        let caller = Caller { nth, ..caller };
         answer(
             request,
             caller,

@@ -168,9 +168,8 @@ async fn the_quotas_and_bans_of_the_service_are_judged() {
         report.contains("[told-to-wait]") || report.contains("violation"),
         "{report}"
     );
-    // The mock does not know the key's plan, and no test made the key.
-    assert!(report.contains("  key #1, test/1\n"), "{report}");
-    assert!(report.contains("scope: default\n"), "{report}");
+    // The mock does not know the key's plan.
+    assert!(report.contains("[told-to-wait]  #1: "), "{report}");
 }
 
 #[tokio::test]
@@ -257,7 +256,7 @@ async fn ten_ways_to_break_the_contract_are_reported_apart() {
 }
 
 #[tokio::test]
-async fn the_report_of_a_running_proxy_names_what_the_service_broke() {
+async fn what_the_service_broke_is_reported_until_it_is_cleared() {
     let (url, _seen) = service(vec![response(
         "202 Accepted",
         &format!("{JSON}{RATES}"),
@@ -267,23 +266,12 @@ async fn the_report_of_a_running_proxy_names_what_the_service_broke() {
     let proxy = proxy(&url).await;
     get(&proxy, "/v1/pets").await;
     let example = "#1 GET /v1/pets: 202 Accepted is not a status of listPets";
-    for format in ["report", "report.txt", "report.md", "report.xml"] {
-        let (status, report) = get(&proxy, &format!("/_mock/{format}")).await;
-        assert!(status == 200 && report.contains(example), "{report}");
-    }
-    assert!(proxy.report().to_text().contains(example));
+    let report = proxy.service_report().to_string();
+    assert!(report.contains(example), "{report}");
     assert!(
         proxy.report().is_compliant(),
         "the client did nothing wrong"
     );
-    let junit = proxy.report().to_junit();
-    assert!(
-        junit.contains(
-            r#"<testsuite name="service" tests="10" skipped="0" errors="0" failures="1">"#
-        ),
-        "{junit}"
-    );
-
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let cleared = client.delete(format!("{}/_mock/report", proxy.origin()));
     assert_eq!(cleared.send().await.unwrap().status(), 204);

@@ -20,7 +20,9 @@ use crate::client::service::{self, MINUTE, keep_busy, refused};
 use crate::client::wire::{Act, Wire};
 
 async fn free() -> MockServer {
-    mock(KEY, Plan::Free).start().await.unwrap()
+    // No test has more requests under way.
+    let builder = mock(KEY, Plan::Free).senders(60);
+    builder.start().await.unwrap()
 }
 
 /// Returns another name of a folder for each number.

@@ -79,7 +79,7 @@ fn open_routes() -> [Route; 9] {
     ]
 }
 
-fn guarded_routes() -> [Route; 24] {
+fn guarded_routes() -> [Route; 23] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -101,10 +101,6 @@ fn guarded_routes() -> [Route; 24] {
         (
             "/_mock/report.txt",
             report("text/plain; charset=utf-8", Report::to_text),
-        ),
-        (
-            "/_mock/report.md",
-            report("text/markdown; charset=utf-8", Report::to_markdown),
         ),
         (
             "/_mock/report.xml",
