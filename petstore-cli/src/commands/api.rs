@@ -106,7 +106,8 @@ impl Api {
             let request = self.request(&client, method, body).build()?;
             return dry_run::show(&request, output, connector, printer, ui);
         }
-        let client = connector.connect(purpose(&method)).await?;
+        let purpose = purpose(&method);
+        let client = connector.connect(purpose).await?;
         let request = self.request(&client, method, body);
         if self.paginate {
             return all_pages(ui, output, request).await;
@@ -127,7 +128,12 @@ impl Api {
         if self.silent {
             return Ok(());
         }
-        write_body(printer, output, &response)
+        let written = write_body(printer, output, &response);
+        if purpose.is_read() {
+            return written;
+        }
+        let written = written.and_then(|()| printer.flush());
+        written.map_err(|error| error.after("the request was processed"))
     }
 
     fn refuse_authorization(&self) -> Result<()> {
