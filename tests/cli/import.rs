@@ -205,6 +205,13 @@ async fn valid_rows_are_sent_although_others_are_invalid_on_request() {
     --- exit 8
     ");
     assert_eq!(scene.names(), ["A", "C"]);
+    let ran = scene.run(&format!("{import} --dry-run")).await;
+    assert_eq!(ran.stdout, "HOME/pets.csv has nothing to send\n");
+    assert!(
+        ran.stderr
+            .starts_with("error: 2 rows are invalid in HOME/pets.csv\n")
+    );
+    assert_eq!((ran.code, scene.sent()), (8, 2), "{}", ran.stderr);
     let ran = scene
         .run(&format!("{import} --rejects DIR/no.csv -q"))
         .await;
@@ -462,8 +469,8 @@ async fn an_input_without_a_path_counts_each_run_separately() {
         assert_eq!((ran.summary(), ran.code), ([3, 3, 0, 0, 0], 0));
         assert_eq!(scene.sent(), sent);
     }
-    // Without a journal, no hint names the command: it would create all pets again.
-    let _lost = scene
+    // Without a journal, no hint suggests another run: it would create all pets again.
+    let lost = scene
         .server
         .faults()
         .on(Operation::CreatePet)
@@ -472,6 +479,14 @@ async fn an_input_without_a_path_counts_each_run_separately() {
     let ran = scene.pipe(&rows(3), "pets import").await;
     assert_eq!((ran.summary(), ran.code), ([3, 2, 0, 1, 0], 8));
     assert!(!ran.stderr.contains("hint: "), "{}", ran.stderr);
+    drop(lost);
+    for (status, code) in [(503, 5), (403, 4)] {
+        let faults = scene.server.faults().on(Operation::CreatePet);
+        let _failing = faults.after(1).status(status);
+        let ran = scene.pipe(&rows(9), "pets import --retry-for 0").await;
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("hint: "), "{}", ran.stderr);
+    }
 }
 
 #[tokio::test]

@@ -400,7 +400,7 @@ async fn a_service_that_comes_back_after_a_minute_gets_all_rows() {
     let names: Vec<_> = (0..30).map(|row| format!("pet {row}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     // After five failures there are pauses of 1, 2, 4, 8 and 15 s. One row is sent after each.
-    for (probes, away) in [(3, 7), (7, 60)] {
+    for (probes, away) in [(1, 1), (3, 7), (7, 60)] {
         for failure in [Fate::Failed, Fate::Lost] {
             let scene = Scene::new();
             let mut fates = vec![Fate::Created];

@@ -191,7 +191,7 @@ impl Import {
     /// Reads and checks all inputs.
     async fn read(&self, context: &mut Context, signals: &mut Signals) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
-        let mut journals = HashSet::new();
+        let mut seen = HashSet::new();
         for input in &self.inputs {
             let bytes = tokio::select! {
                 biased;
@@ -206,13 +206,13 @@ impl Import {
             for warning in rows.warnings() {
                 context.ui().warning(&warning, None);
             }
-            let journal = self.journal_path(context, input)?;
-            if let Some(journal) = &journal
-                && !journals.insert(journal.clone())
-            {
+            // A link and its file are one input.
+            let target = input.canonicalize().unwrap_or_else(|_| input.clone());
+            if !seen.insert(target) {
                 let problem = format!("{} is named twice", rows.name());
                 return Err(CliError::usage(problem));
             }
+            let journal = self.journal_path(context, input)?;
             self.files.check_different(journal.as_deref())?;
             tasks.push(Task {
                 rows,
@@ -265,7 +265,9 @@ impl Import {
             let summary = Summary::of_state(rows, &state, &self.files);
             summary.print_plan(context, &limits)?;
             if rows.invalid() > 0 {
-                invalid = summary.leftovers(context, None);
+                let number = plural(rows.invalid(), "row is", "rows are");
+                let problem = format!("{number} invalid in {}", rows.name());
+                invalid = Err(CliError::new(Kind::Partial, problem).list(rows.problems()));
             }
         }
         invalid
@@ -470,22 +472,20 @@ impl Import {
     }
 }
 
-/// Describes the error of a request that ended the run.
+/// Describes the error of a request that ended the run. Without a journal, there is no command that
+/// continues, and another run would create all pets again. So no hint may suggest one.
 fn failed(context: &Context, error: &Error, progress: &str, command: Option<String>) -> Failure {
     let mut failure = context.connector().explain_client(error);
     let message = &failure.message;
     if let Some(blocked) = error.blocked() {
-        let longer = wait_option(blocked.remaining);
-        let wait = format!("`--max-wait {longer}` waits for it");
         failure.message = format!("{progress} done; {message}");
-        failure.hint = Some(match command {
-            Some(command) => format!("`{command}` continues then; {wait}"),
-            None => wait,
+        failure.hint = command.map(|command| {
+            let longer = wait_option(blocked.remaining);
+            format!("`{command}` continues then; `--max-wait {longer}` waits for it")
         });
     } else if failure.hint.is_none() || failure.kind != Kind::Key {
         failure.message = format!("stopped after {progress}: {message}");
-        let continues = command.map(|command| format!("`{command}` continues"));
-        failure.hint = continues.or(failure.hint);
+        failure.hint = command.map(|command| format!("`{command}` continues"));
     }
     failure
 }

@@ -44,7 +44,7 @@ impl RowFiles {
 
     /// Returns the paths for the journal. They are absolute, because a later run may be started in
     /// another folder.
-    pub(super) fn paths(&self) -> Result<Vec<PathBuf>> {
+    pub(super) fn paths(&self) -> Result<Vec<String>> {
         self.named().map(|(_, path)| absolute(path)).collect()
     }
 
@@ -149,8 +149,9 @@ pub(super) struct Reserved {
     _files: Vec<File>,
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(CliError::internal)
+fn absolute(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path).map_err(CliError::internal)?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 /// Returns the path without links, also if the file does not exist yet.

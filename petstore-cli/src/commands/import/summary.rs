@@ -2,6 +2,7 @@
 //! command that continues.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
@@ -134,6 +135,7 @@ impl<'a> Summary<'a> {
             left,
         } = self.total();
         let run = self.run;
+        let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
         json!({
             "file": self.rows.name(),
             "rows": self.rows.all().len(),
@@ -162,8 +164,8 @@ impl<'a> Summary<'a> {
             }),
             "unknown": self.list(|state| Some(("why", json!(state.unknown()?)))),
             "journal": self.journal,
-            "rejects": self.files.rejects(),
-            "createdFile": self.files.created(),
+            "rejects": shown(self.files.rejects()),
+            "createdFile": shown(self.files.created()),
             "forecast": forecast,
         })
     }

@@ -1,6 +1,5 @@
 //! The records of a journal, one JSON object on each line, and what they say about each row.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -36,7 +35,7 @@ pub(in super::super) struct Run {
     pub(in super::super) timeout: Duration,
     pub(in super::super) started: String,
     /// The absolute paths of the files of rejected and created rows.
-    pub(in super::super) files: Vec<PathBuf>,
+    pub(in super::super) files: Vec<String>,
 }
 
 /// A record as it is written.
@@ -52,7 +51,7 @@ struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<PathBuf>,
+    files: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<Vec<(usize, String)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,7 +197,7 @@ pub(in super::super) struct State {
     digests: Vec<Option<Digest>>,
     last_run: Option<Run>,
     /// The files of rows that earlier runs may have written.
-    files: Vec<PathBuf>,
+    files: Vec<String>,
     /// How long requests of runs that did not end by themselves may still arrive.
     restless: Duration,
 }
@@ -285,7 +284,7 @@ impl State {
     }
 
     /// Returns whether a run of this import may have written a file.
-    pub(in super::super) fn has_written(&self, file: &Path) -> bool {
+    pub(in super::super) fn has_written(&self, file: &str) -> bool {
         self.files.iter().any(|other| other == file)
     }
 
