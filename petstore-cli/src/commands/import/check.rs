@@ -242,3 +242,35 @@ impl<'a> PetList<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::import::rows::Rows;
+
+    /// Returns what a list of one pet says about unknown rows.
+    fn verdict(rows: &str, pet: Pet) -> Verdict {
+        let rows = Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap();
+        let mut state = State::default();
+        for row in 0..rows.all().len() {
+            state.apply(&Record::Unknown(row, "500".to_owned()));
+        }
+        let mut list = PetList::new(rows.all(), &state);
+        list.add_page(&[pet], false);
+        list.finish()
+    }
+
+    #[test]
+    fn rows_without_a_status_take_what_those_with_one_leave() {
+        let rows = "name,categoryId,status\nRex,7,\nRex,7,sold\n";
+        let sold = NewPet::new("Rex", 7).with_status(PetStatus::Sold);
+        let both = |row, other| (vec![(row, 4)], vec![other]);
+        let Verdict { found, missing, .. } = verdict(rows, sold.into_pet(4));
+        assert_eq!((found, missing), both(1, 0));
+        let without = NewPet::new("Rex", 7).into_pet(4);
+        let Verdict { found, missing, .. } = verdict(rows, without);
+        assert_eq!((found, missing), both(0, 1));
+        let other = NewPet::new("Rex", 8).into_pet(4);
+        assert_eq!(verdict(rows, other).missing, [0, 1]);
+    }
+}
