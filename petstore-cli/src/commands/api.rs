@@ -91,7 +91,8 @@ impl Api {
             let request = self.request(&client, method, body).build()?;
             return dry_run::show(&request, output, connector, printer, ui);
         }
-        let client = connector.connect(purpose(&method)).await?;
+        let purpose = purpose(&method);
+        let client = connector.connect(purpose).await?;
         let request = self.request(&client, method, body);
         let response = match request.send().await {
             Ok(response) => response,
@@ -105,7 +106,12 @@ impl Api {
         if self.include {
             printer.print(&head(response.status(), response.meta.headers()))?;
         }
-        write_body(printer, output, &response.value)
+        let written = write_body(printer, output, &response.value);
+        if purpose.is_read() {
+            return written;
+        }
+        let written = written.and_then(|()| printer.flush());
+        written.map_err(|error| error.after("the request was processed"))
     }
 
     fn refuse_authorization(&self) -> Result<()> {

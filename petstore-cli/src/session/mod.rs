@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use petstore_client::events::EventKind;
 use petstore_client::limits::Shared;
 use petstore_client::transport::Connection;
 use petstore_client::url::Url;
@@ -42,9 +41,6 @@ pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION
 /// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do just before a request is sent.
-type SendHook = Box<dyn Fn() + Send>;
-
 /// Builds the clients of a command, and explains their errors.
 pub(crate) struct Connector {
     settings: Arc<Settings>,
@@ -52,7 +48,6 @@ pub(crate) struct Connector {
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
-    before_sending: Arc<Mutex<Option<SendHook>>>,
     /// What is needed of the last client when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
@@ -86,7 +81,6 @@ impl Connector {
             ui,
             clock,
             uses_deprecated: Arc::default(),
-            before_sending: Arc::default(),
             last: Mutex::new(last),
             #[cfg(feature = "mock")]
             mock: Mutex::default(),
@@ -152,7 +146,6 @@ impl Connector {
         self.last().explainer.begin(service, purpose);
         let attempts = self.settings.values().attempts();
         let deprecated = Arc::clone(&self.uses_deprecated);
-        let before_sending = Arc::clone(&self.before_sending);
         let fix = self.limits_place().fix;
         let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
             .raising(deprecated)
@@ -165,14 +158,7 @@ impl Connector {
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&self.limits(purpose))
-            .on_event(move |event| tracer.event(event))
-            .on_event(move |event| {
-                if let EventKind::Sending { .. } = event.kind
-                    && let Some(hook) = &*locked(&before_sending)
-                {
-                    hook();
-                }
-            });
+            .on_event(move |event| tracer.event(event));
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
                 connection = connection.roots(authorities);
@@ -182,12 +168,6 @@ impl Connector {
         let client = builder.connection(connection).build()?;
         self.last().client = Some(client.clone());
         Ok(client)
-    }
-
-    /// From now on, calls a function just before each attempt of a request is sent. It replaces that
-    /// of an earlier call.
-    pub(crate) fn before_sending(&self, hook: impl Fn() + Send + 'static) {
-        *locked(&self.before_sending) = Some(Box::new(hook));
     }
 
     /// Returns the limits of a request.

@@ -71,6 +71,14 @@ impl PartFile {
             Ok(target) => target,
             Err(_) => target.to_owned(),
         };
+        if let Some(folder) = target.parent()
+            && !folder.as_os_str().is_empty()
+            && !folder.is_dir()
+        {
+            let (file, folder) = (system.shown(&target), system.shown(folder));
+            let problem = format!("cannot write {file}: there is no folder {folder}");
+            return Err(CliError::new(Kind::Usage, problem));
+        }
         let part = beside(&target, "part");
         let failed = |problem| unwritable(&part, system, &problem);
         loop {

@@ -24,15 +24,20 @@ pub(super) async fn run(
     let mut output = printer.start(PETS)?;
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
     let client = connector.connect(Purpose::Read).await?;
-    let mut pages = select(&client, Some(MAX_PAGE), status).pages();
+    // The pets of all statuses are listed, to tell a missing pet from one with another status.
+    let mut pages = select(&client, Some(MAX_PAGE), None).pages();
+    let mut others = Vec::new();
     let mut has_more = Some(false);
     let mut searched = 0;
     let mut has_offered_pages = false;
     while let Some(page) = pages.try_next().await? {
         has_offered_pages |= has_more == Some(true);
         has_more = page.has_more();
-        let found: Vec<&Pet> = page.iter().filter(|pet| missing.remove(&pet.id)).collect();
+        let found = page.iter().filter(|pet| missing.remove(&pet.id));
+        let is_wanted = |pet: &&Pet| status.is_none() || pet.status == status;
+        let (found, other): (Vec<&Pet>, Vec<&Pet>) = found.partition(is_wanted);
         output.rows(&found)?;
+        others.extend(other.into_iter().map(another_status));
         searched += page.len();
         if missing.is_empty() {
             break;
@@ -48,8 +53,11 @@ pub(super) async fn run(
     }
     ui.set_progress(None);
     ui.late_field(output.finish()?);
-    if missing.is_empty() {
+    if missing.is_empty() && others.is_empty() {
         return Ok(());
+    }
+    if missing.is_empty() {
+        return Err(CliError::new(Kind::NotFound, others.join("; ")));
     }
     let pets = named(&missing);
     let searched = count(searched);
@@ -59,7 +67,15 @@ pub(super) async fn run(
         return Err(CliError::new(Kind::Partial, problem).hint(hint));
     }
     let problem = format!("no {pets}; searched all {searched} pets");
-    Err(CliError::new(Kind::NotFound, problem))
+    Err(CliError::new(Kind::NotFound, problem).list(others))
+}
+
+/// Says which status a pet has: `pet 7 is sold`.
+fn another_status(pet: &Pet) -> String {
+    match &pet.status {
+        Some(status) => format!("pet {} is {status}", pet.id),
+        None => format!("pet {} has no status", pet.id),
+    }
 }
 
 /// Returns the missing pets: `pet 7`.

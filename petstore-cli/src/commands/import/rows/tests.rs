@@ -1,26 +1,22 @@
 //! Tests of how inputs are read, and of the messages for invalid ones.
 
-use petstore_client::{NewPet, Pet, PetStatus};
+use petstore_client::{Pet, PetStatus};
 
-use super::super::rows::Place;
 use super::*;
 
-fn read(text: &str) -> Input {
-    Input::read("pets".to_owned(), text.as_bytes().to_vec()).unwrap()
+fn read(text: &str) -> Rows {
+    Rows::read("pets", text.as_bytes().to_vec(), None).unwrap()
 }
 
 fn pets(text: &str) -> Vec<NewPet> {
-    read(text)
-        .rows
-        .into_iter()
-        .map(|row| row.pet().clone())
-        .collect()
+    let rows = read(text).rows.into_iter();
+    rows.map(|row| row.pet.unwrap().0).collect()
 }
 
-fn message(input: &[u8]) -> String {
-    let error = Input::read("pets.csv".to_owned(), input.to_vec()).unwrap_err();
-    let CliError::Failure(failure) = error else {
-        panic!()
+fn message(bytes: &[u8]) -> String {
+    let rows = Rows::read("pets.csv", bytes.to_vec(), None);
+    let Err(CliError::Failure(failure)) = rows.and_then(|rows| rows.check()) else {
+        panic!("no failure")
     };
     [vec![failure.message], failure.list].concat().join(" | ")
 }
@@ -73,7 +69,7 @@ fn knows_the_line_of_each_row() {
             [2, 4],
         ),
     ] {
-        let rows: Vec<_> = read(text).rows.iter().map(Row::place).collect();
+        let rows: Vec<_> = read(text).rows.iter().map(|row| row.place).collect();
         assert_eq!(rows, lines.map(Place::Line), "{text}");
     }
 }
@@ -122,9 +118,21 @@ fn names_errors_of_the_whole_input() {
             "Rex,7,available\nTom,8,sold\n",
             "has no header: line 1 is `Rex,7,available`",
         ),
-        ("name,status\nRex,sold\n", "has no column `categoryId`"),
-        ("name,category\nRex,7\n", "has an unknown column `category`"),
-        ("name,name,categoryId\n", "has two columns `name`"),
+        (
+            "name,status\nRex,sold\n",
+            "cannot be read: its header, line 1, is wrong | no column `categoryId`",
+        ),
+        (
+            "nme,category,Status\nRex,7,sold\n",
+            "cannot be read: its header, line 1, is wrong \
+             | unknown column `nme`; did you mean `name`? \
+             | unknown column `category`; did you mean `categoryId`? \
+             | unknown column `Status`; did you mean `status`?",
+        ),
+        (
+            "name,name,categoryId\n",
+            "cannot be read: its header, line 1, is wrong | two columns `name`",
+        ),
         (
             "name,categoryId\na,1\n\"b,2\nc,3\n",
             "line 3: a quote is never closed",
@@ -149,7 +157,7 @@ fn names_errors_of_the_whole_input() {
         (&b"name,categoryId\n\xff,1\n"[..], 2, "latin1"),
         (b"\xff\xfen\0", 1, "utf-16"),
     ] {
-        let error = Input::read("a.csv".to_owned(), input.to_vec()).unwrap_err();
+        let error = Rows::read("a.csv", input.to_vec(), None).unwrap_err();
         let CliError::Failure(failure) = error else {
             panic!()
         };
@@ -187,6 +195,35 @@ fn rows_are_written_with_a_reason_and_can_be_read_again() {
         "{out}"
     );
     assert_eq!(pets(&out), pets(json));
+}
+
+#[test]
+fn invalid_rows_keep_their_place_and_have_their_reasons() {
+    let csv = read("name,categoryId\na,1\nb,x\nc\nd,4\n");
+    assert_eq!((csv.all().len(), csv.invalid()), (4, 2));
+    assert!(csv.all()[3].pet().is_some());
+    let text = String::from_utf8(csv.with_column("reason", &csv.reasons()).unwrap()).unwrap();
+    let expected = "name,categoryId,reason\nb,x,categoryId: `x` is not a whole number\n\
+                    c,,1 value; the header has 2\n";
+    assert_eq!(text, expected);
+    let json = read("{\"name\":\"a\",\"categoryId\":1}\n7\n{}\n");
+    let text = String::from_utf8(json.with_column("reason", &json.reasons()).unwrap()).unwrap();
+    let expected = "{\"value\":7,\"reason\":\"`7` is not an object\"}\n\
+                    {\"reason\":\"name: missing; categoryId: missing\"}\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn the_digest_of_a_row_does_not_depend_on_its_form() {
+    let digest = |text: &str| read(text).all()[0].digest().unwrap();
+    let first = digest("name,categoryId\nRex,7\n");
+    assert_eq!(
+        digest("{\"categoryId\": 7, \"id\": 3, \"name\": \"Rex\"}"),
+        first
+    );
+    assert_ne!(digest("name,categoryId\nRex,8\n"), first);
+    assert_ne!(digest("name,categoryId,status\nRex,7,sold\n"), first);
+    assert_eq!(Digest::parse(&first.to_string()), Some(first));
 }
 
 #[test]
