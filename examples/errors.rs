@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use petstore_client::http::Method;
 use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
 use petstore_mock::{MockServer, Plan};
 
@@ -20,12 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let client = client("two-a-minute")?;
     explain(client.pets().list().limit(0).send().await);
-    explain(
-        client
-            .request(petstore_client::Method::GET, "/pets/999")
-            .send()
-            .await,
-    );
+    explain(client.request(Method::GET, "/pets/999").send().await);
 
     // This is the second request of the minute. The next one would have to wait.
     client.pets().create(&NewPet::new("Rex", 7)).await?;

@@ -23,8 +23,8 @@
 
 use std::time::{Duration, Instant};
 
-use petstore_client::events::Event;
-use petstore_client::rate_limit::{FileStore, RedisStore};
+use petstore_client::events::EventKind;
+use petstore_client::limits::{FileStore, Limits, RedisStore};
 use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{MockServer, Plan};
 
@@ -41,25 +41,24 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(_) => ClientBuilder::from_env()?,
         None => Client::builder(server.url()).api_key("fleet-key"),
     };
-    let builder = builder.on_event(|event| match event {
-        Event::SharedStore(store) => eprintln!("{}: {:?}", store.location, store.problem),
-        Event::Throttled(throttled) => eprintln!("refused: {}", throttled.blocked),
+    let builder = builder.on_event(|event| match event.kind {
+        EventKind::SharedStore(store) => eprintln!("{}: {:?}", store.location, store.problem),
+        EventKind::Throttled { blocked, .. } => eprintln!("refused: {blocked}"),
         _ => {}
     });
-    let builder = match std::env::var("REDIS_URL") {
-        Ok(url) => builder.shared_limits(RedisStore::new(&url)?),
-        Err(_) => {
-            builder.shared_limits(FileStore::new(std::env::temp_dir().join("petstore-fleet")))
-        }
+    let limits = match std::env::var("REDIS_URL") {
+        Ok(url) => Limits::new().store(RedisStore::new(&url)?),
+        Err(_) => Limits::new().store(FileStore::new(std::env::temp_dir().join("petstore-fleet"))),
     };
-    let client = builder.build()?;
+    let client = builder.limits(limits).build()?;
     let end = Instant::now() + Duration::from_secs(seconds);
     let workers = (0..tasks).map(|_| tokio::spawn(work(client.clone(), end)));
     let mut done = 0;
     for worker in workers.collect::<Vec<_>>() {
         done += worker.await?;
     }
-    let limits = client.synchronize_rate_limits().await;
+    client.close().await;
+    let limits = client.limits().snapshot();
     println!(
         "{done} requests, {} refused, {:?}",
         limits.throttled, limits.shared

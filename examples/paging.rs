@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{Client, More};
+use petstore_client::Client;
 use petstore_mock::MockServer;
 
 #[tokio::main]
@@ -16,10 +16,10 @@ async fn main() -> Result<(), petstore_client::Error> {
 
     let mut pages = client.pets().list().limit(10).pages();
     while let Some(page) = pages.try_next().await? {
-        let then = match page.more() {
-            More::Yes => "more pages follow",
-            More::No => "last page",
-            _ => "the service does not say how to get more",
+        let then = match page.has_more() {
+            Some(true) => "more pages follow",
+            Some(false) => "last page",
+            None => "the service does not say how to get more",
         };
         println!("page of {} pets: {then}", page.len());
     }

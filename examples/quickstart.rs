@@ -23,7 +23,7 @@ async fn main() -> Result<(), petstore_client::Error> {
         .status(PetStatus::Available)
         .limit(2)
         .await?;
-    for pet in page.iter() {
+    for pet in page {
         println!("{} {}", pet.id, pet.name);
     }
     Ok(())

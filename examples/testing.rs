@@ -13,7 +13,7 @@ use petstore_mock::{Clock, MockServer, Plan, Seed, SeedPet};
 async fn name_of(client: &Client, id: i64) -> Result<Option<String>, Error> {
     #[expect(deprecated, reason = "the code under test still uses it")]
     match client.pets().get(id).await {
-        Ok(pet) => Ok(Some(pet.name.clone())),
+        Ok(pet) => Ok(Some(pet.name)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }

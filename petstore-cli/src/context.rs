@@ -155,7 +155,7 @@ impl Context {
         // The result is written before the error.
         let result = result.and(self.printer.flush());
         let result = result.and_then(|()| self.deny_deprecated());
-        self.connector.share_limits().await;
+        self.connector.close().await;
         let code = match result.map_err(|error| self.connector.explain(error)) {
             Ok(()) => 0,
             Err(Err(code)) => code,

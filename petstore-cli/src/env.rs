@@ -46,6 +46,8 @@ pub enum Signal {
     Interrupt,
     /// SIGTERM.
     Terminate,
+    /// SIGHUP: the terminal was closed.
+    HangUp,
 }
 
 impl Signal {
@@ -55,6 +57,7 @@ impl Signal {
         match self {
             Self::Interrupt => 130,
             Self::Terminate => 143,
+            Self::HangUp => 129,
         }
     }
 }
@@ -64,6 +67,7 @@ impl fmt::Display for Signal {
         f.write_str(match self {
             Self::Interrupt => "interrupted",
             Self::Terminate => "terminated",
+            Self::HangUp => "hung up",
         })
     }
 }
@@ -74,6 +78,7 @@ impl From<Signal> for CliError {
         let kind = match signal {
             Signal::Interrupt => Kind::Interrupted,
             Signal::Terminate => Kind::Terminated,
+            Signal::HangUp => Kind::HungUp,
         };
         Self::new(kind, signal.to_string())
     }

@@ -38,6 +38,7 @@ pub(crate) enum Kind {
     NotFound,
     Interrupted,
     Terminated,
+    HungUp,
 }
 
 impl Kind {
@@ -53,6 +54,7 @@ impl Kind {
             Self::RateLimited | Self::Banned => 7,
             Self::Partial => 8,
             Self::NotFound => 9,
+            Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }
@@ -144,6 +146,17 @@ impl CliError {
     pub(crate) fn hint_if(mut self, hint: Option<String>) -> Self {
         if let Self::Failure(failure) = &mut self {
             failure.hint = hint;
+        }
+        self
+    }
+
+    /// Returns the error of a result that could not be written after something was done. A hint
+    /// could make the user do it twice.
+    pub(crate) fn after(mut self, done: impl fmt::Display) -> Self {
+        if let Self::Failure(failure) = &mut self {
+            failure.kind = Kind::Partial;
+            failure.hint = None;
+            failure.message += &format!("; {done}");
         }
         self
     }

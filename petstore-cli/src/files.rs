@@ -152,7 +152,7 @@ fn read_soon(file: File, max: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
             Ok(_) if !is_pipe || !bytes.is_empty() => return Ok(()),
             // A pipe without a writer is empty.
             Ok(_) if unwritten >= MAX_UNWRITTEN => {
-                return Err(io::Error::other("nothing writes into this pipe"));
+                return Err(io::Error::other("the pipe has no writer"));
             }
             Ok(_) => unwritten += 1,
             // The pipe has a writer, which has not written yet.

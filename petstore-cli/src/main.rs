@@ -110,9 +110,7 @@ async fn forward_signals(
 
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
-    // This signal means a closed terminal. Under `nohup` it is ignored, and there is no terminal.
-    let has_terminal = std::io::stderr().is_terminal();
-    let mut hangups = has_terminal
+    let mut hangups = (!ignores_hangups())
         .then(|| signal(SignalKind::hangup()))
         .transpose()?;
     drop(registering);
@@ -126,8 +124,20 @@ async fn forward_signals(
         tokio::select! {
             _ = interrupts.recv() => forward(sender, Signal::Interrupt),
             _ = terminations.recv() => forward(sender, Signal::Terminate),
-            _ = hangup => forward(sender, Signal::Terminate),
+            _ = hangup => forward(sender, Signal::HangUp),
         }
+    }
+}
+
+/// Returns whether SIGHUP is ignored, as under `nohup`. Where the system does not say, it counts as
+/// ignored without a terminal.
+#[cfg(unix)]
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    match ignored.map(|mask| u64::from_str_radix(mask.trim(), 16)) {
+        Some(Ok(mask)) => mask & 1 == 1,
+        _ => !std::io::stderr().is_terminal(),
     }
 }
 

@@ -60,13 +60,13 @@ impl Activity {
 
     /// The rest belongs to other processes that share the key and wait, too.
     pub(crate) fn share() -> Self {
-        let text = "waiting for a share of the rate limits";
-        Self::new(text, "waiting for a share").beside_bar()
+        let text = "waiting for other programs with this key";
+        Self::new(text, "other programs").beside_bar()
     }
 
     pub(crate) fn first_response() -> Self {
-        let text = "waiting for the first response with this key";
-        Self::new(text, "first response")
+        let text = "waiting for the limits of this key";
+        Self::new(text, "limits of the key")
     }
 
     pub(crate) fn requests_in_flight() -> Self {
@@ -81,10 +81,9 @@ impl Activity {
     }
 
     /// Rows of an earlier run may arrive at the service until `end`.
-    pub(crate) fn late_rows(rows: usize, end: Instant) -> Self {
-        let rows = time::plural(rows, "row", "rows");
-        let text = format!("{rows} may still arrive; listing begins");
-        Self::new(text, format!("{rows} may arrive")).ends(end)
+    pub(crate) fn arrivals(end: Instant) -> Self {
+        let text = "rows may still arrive; the check begins";
+        Self::new(text, "rows may arrive").ends(end)
     }
 
     /// No request may be sent until `end`, which `at` formats.

@@ -1,8 +1,9 @@
-//! Formats times and durations for people and programs. Servers control the values, so every value
-//! must work.
+//! Formats times and durations for people and programs, and parses dates. Servers control the values,
+//! so every value must work.
 
 use std::time::{Duration, SystemTime};
 
+use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
@@ -83,6 +84,12 @@ pub(crate) fn instant(at: SystemTime) -> String {
     }
 }
 
+/// Parses the time of a `Date` header (RFC 9110, section 5.6.7).
+pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
+    let at = DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(at.into())
+}
+
 /// Formats the day of a time in UTC, for people.
 pub(crate) fn day(at: SystemTime) -> String {
     match Timestamp::try_from(at) {
@@ -155,6 +162,15 @@ mod tests {
         assert_eq!(day(at(1_922_659_200)), "5 December 2030");
         assert_eq!(instant(at(1 << 62)), "a time outside the calendar");
         assert_eq!(day(at(1 << 62)), "a time outside the calendar");
+    }
+
+    #[test]
+    fn parses_the_date_of_a_response() {
+        let date = parse_date("Sun, 22 Nov 2026 06:44:19 GMT");
+        assert_eq!(date, Some(at(1_795_329_859)));
+        for bad in ["", "now", "2026-11-22T06:44:19Z"] {
+            assert_eq!(parse_date(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use divan::{AllocProfiler, Bencher};
 use petstore_client::Client;
+use petstore_client::limits::Limits;
 use petstore_mock::{MockServer, Plan};
 use tokio::runtime::Runtime;
 
@@ -32,16 +33,9 @@ fn call(bencher: Bencher<'_, '_>, rate_limiting: bool) {
     let (runtime, server) = setup();
     let builder = Client::builder(server.url())
         .api_key("bench-key")
-        .rate_limiting(rate_limiting);
+        .limits(Limits::new().enabled(rate_limiting));
     let client = builder.build().unwrap();
-    // Returns only the value, as the benchmark of reqwest does. The rest is dropped within the
-    // measured time.
-    bencher.bench_local(|| {
-        runtime
-            .block_on(client.store().orders().send())
-            .unwrap()
-            .into_inner()
-    });
+    bencher.bench_local(|| runtime.block_on(client.store().orders().send()).unwrap());
 }
 
 #[divan::bench]

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use petstore_client::Client;
-use petstore_client::rate_limit::FileStore;
+use petstore_client::limits::{FileStore, Limits};
 use petstore_mock::{MockServer, Plan};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
@@ -249,7 +249,10 @@ fn main() {
         let folder = tempfile::tempdir().unwrap();
         for tasks in [1, 64, 256] {
             let store = FileStore::new(folder.path());
-            let shared = builder(SHARED_KEY).shared_limits(store).build().unwrap();
+            let shared = builder(SHARED_KEY)
+                .limits(Limits::new().store(store))
+                .build()
+                .unwrap();
             let shared = ("by a file", call(shared));
             let alone = ("alone", call(builder(KEY).build().unwrap()));
             compare("shared", Of::Cpu, &current, (tasks, size), shared, alone);

@@ -1,16 +1,16 @@
 //! Caches responses: wraps the built-in transport, and answers repeated GETs without a request.
 //!
 //! `cargo run -p petstore-client --example cache`
-//!
-//! In a program of your own: `cargo add http`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use petstore_client::Client;
+use petstore_client::bytes::Bytes;
+use petstore_client::http::{self, Method};
 use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
-use petstore_client::{Bytes, Client, Method};
 use petstore_mock::{MockServer, Plan};
 use tokio::time::Instant;
 

@@ -45,6 +45,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         orders.as_array().map_or(0, Vec::len)
     );
     println!("{} has id {}", new[0].name, spawned.await??.id);
-    assert_eq!(client.rate_limits().throttled, 0);
+    assert_eq!(client.limits().snapshot().throttled, 0);
     Ok(())
 }

@@ -60,11 +60,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(old) = server.keys().get("old-key") {
         old.remove();
     }
-    let page = client.pets().list().await?;
+    let page = client.pets().list().with_meta().await?;
     println!(
         "{} pets after {} attempts",
-        page.len(),
-        page.meta().attempts()
+        page.value.len(),
+        page.meta.attempts()
     );
 
     // A program that learns of a rotation can invalidate the cached key. That avoids the 401.

@@ -7,36 +7,40 @@
 
 use std::time::Duration;
 
-use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget};
-use petstore_client::transport::{Proxy, Tls, TransportError, transport_fn};
-use petstore_client::{Bytes, Client};
+use petstore_client::bytes::Bytes;
+use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget, RetryPolicy};
+use petstore_client::transport::{Connection, Proxy, Tls, TransportError, transport_fn};
+use petstore_client::{Client, RequestOptions};
 use petstore_mock::MockServer;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = MockServer::builder().tls().start().await?;
     let authority = server.ca_certificate().unwrap_or_default();
+    let tls = Tls::new()
+        .root_certificates(authority)
+        .only_root_certificates(true);
+    let connection = Connection::new()
+        .connect_timeout(Duration::from_secs(3))
+        .proxy(Proxy::all("http://proxy.internal:3128").basic_auth("kennel", "pw"))
+        .tls(tls);
+    let backoff = Backoff::new()
+        .initial(Duration::from_millis(100))
+        .max(Duration::from_secs(5));
+    let retry = RetryPolicy::new()
+        .attempts(6)
+        .backoff(backoff)
+        .budget(RetryBudget::new().ratio(0.1))
+        .classifier(|attempt| match attempt.error.code() {
+            Some("reindexing") => RetryAdvice::Retry,
+            _ => RetryAdvice::Default,
+        });
     let client = Client::builder(server.url())
         .api_key("business-key")
         .user_agent("kennel/2.1")
-        .connect_timeout(Duration::from_secs(3))
-        .read_timeout(Duration::from_secs(5))
-        .tls(
-            Tls::new()
-                .root_certificates(authority)
-                .only_root_certificates(true),
-        )
-        .proxy(Proxy::all("http://proxy.internal:3128").basic_auth("kennel", "pw"))
-        .backoff(
-            Backoff::new()
-                .initial(Duration::from_millis(100))
-                .max(Duration::from_secs(5)),
-        )
-        .retry_budget(RetryBudget::new().ratio(0.1))
-        .retry_classifier(|attempt| match attempt.error.code() {
-            Some("reindexing") => RetryAdvice::Retry,
-            _ => RetryAdvice::Default,
-        })
+        .options(&RequestOptions::new().read_timeout(Duration::from_secs(5)))
+        .connection(connection)
+        .retry(retry)
         .build()?;
     println!(
         "{} pets with the built-in transport",

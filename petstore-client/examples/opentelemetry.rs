@@ -15,7 +15,7 @@ use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMete
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use petstore_client::Client;
-use petstore_client::events::{AttemptRequest, CallOutcome, Event};
+use petstore_client::events::{AttemptRequest, Event, EventKind};
 use petstore_mock::{MockServer, Plan};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::filter::LevelFilter;
@@ -47,18 +47,23 @@ fn durations() -> impl Fn(&Event<'_>) + Send + Sync + 'static {
         .with_unit("s")
         .build();
     move |event| {
-        let Event::Ended(ended) = event else { return };
-        let outcome = match ended.outcome {
-            CallOutcome::Succeeded(status) => status.as_str().to_owned(),
-            CallOutcome::Failed(error) => error.kind().to_string(),
-            CallOutcome::Cancelled => "cancelled".to_owned(),
-            _ => "unknown".to_owned(),
+        let EventKind::Ended {
+            result, elapsed, ..
+        } = event.kind
+        else {
+            return;
         };
+        let outcome = match result {
+            Some(Ok(status)) => status.as_str().to_owned(),
+            Some(Err(error)) => error.kind().to_string(),
+            None => "cancelled".to_owned(),
+        };
+        let operation = event.operation.unwrap_or_default().to_owned();
         let labels = [
-            KeyValue::new("operation", ended.operation.to_owned()),
+            KeyValue::new("operation", operation),
             KeyValue::new("outcome", outcome),
         ];
-        histogram.record(ended.elapsed.as_secs_f64(), &labels);
+        histogram.record(elapsed.as_secs_f64(), &labels);
     }
 }
 

@@ -1,13 +1,14 @@
-//! Sends raw requests, for operations that have no typed method: decoded, paged, and built without sending.
+//! Sends raw requests, for operations that have no typed method: decoded, as bytes, and built without sending.
 //!
 //! `cargo run -p petstore-client --example raw`
 //!
 //! In a program of your own: `cargo add serde_json`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
-use petstore_client::{Client, Method, Pet};
+use petstore_client::http::Method;
+use petstore_client::{Client, Pet};
 use petstore_mock::{MockServer, Plan};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,28 +18,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     let client = Client::new(server.url(), "key")?;
 
-    let mut pages = client
+    let pets = client
         .request(Method::GET, "/pets")
         .query("limit", 5)
-        .pages();
-    while let Some(page) = pages.try_next().await? {
-        let pets: Vec<Pet> = page.json()?;
-        println!("{} pets", pets.len());
-    }
-
-    let orders = client
-        .request(Method::GET, "/store/orders")
-        .decode::<Value>()
+        .decode::<Vec<Pet>>()
         .await?;
-    println!("orders: {orders}");
+    println!("{} pets", pets.len());
+
+    let orders = client.request(Method::GET, "/store/orders").await?;
+    println!("HTTP {}: {}", orders.status(), orders.text());
 
     let dry = client
         .request(Method::PATCH, "/pets/1")
         .json(&json!({"name": "Max"}))
         .build()?;
     println!("{} {} {:?}", dry.method(), dry.uri(), dry.headers());
-    if let Err(error) = client.execute(dry).await {
-        println!("{error}");
-    }
     Ok(())
 }

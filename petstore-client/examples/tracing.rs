@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use petstore_client::events::Event;
+use petstore_client::events::EventKind;
 use petstore_client::{Client, NewPet};
 use petstore_mock::{MockServer, Plan};
 
@@ -26,10 +26,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::builder(server.url())
         .api_key("key")
         .on_event(move |event| {
-            if let Event::Finished(done) = event
-                && let Ok(response) = done.outcome
-            {
-                count.fetch_add(response.body.len() as u64, Ordering::Relaxed);
+            if let EventKind::Answered { body, .. } = event.kind {
+                count.fetch_add(body.len() as u64, Ordering::Relaxed);
             }
         })
         .build()?;

@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use petstore_client::{Client, Error, NewPet, Pet, PetStatus};
+use petstore_client::{Client, Error, NewPet, Page, Pet, PetStatus};
 use petstore_mock::{MockServer, Plan};
 
 struct Failure(Error);
@@ -39,19 +39,16 @@ impl IntoResponse for Failure {
     }
 }
 
-async fn sold(State(client): State<Client>) -> Result<Json<Vec<Pet>>, Failure> {
-    let page = client.pets().list().status(PetStatus::Sold).await?;
-    Ok(Json(page.into_inner().into_items()))
+async fn sold(State(client): State<Client>) -> Result<Json<Page<Pet>>, Failure> {
+    Ok(Json(client.pets().list().status(PetStatus::Sold).await?))
 }
 
 async fn add(
     State(client): State<Client>,
     Json(new): Json<NewPet>,
 ) -> Result<(StatusCode, Json<Pet>), Failure> {
-    Ok((
-        StatusCode::CREATED,
-        Json(client.pets().create(&new).await?.into_inner()),
-    ))
+    let pet = client.pets().create(&new).await?;
+    Ok((StatusCode::CREATED, Json(pet)))
 }
 
 #[tokio::main]

@@ -2,24 +2,14 @@
 
 #[doc = include_str!("../guide/dependencies.md")]
 pub mod dependencies {}
-#[doc = include_str!("../guide/deprecation.md")]
-pub mod deprecation {}
+#[doc = include_str!("../guide/errors.md")]
+pub mod errors {}
 #[doc = include_str!("../guide/keys.md")]
 pub mod keys {}
-#[doc = include_str!("../guide/measurements.md")]
-pub mod measurements {}
 #[doc = include_str!("../guide/observability.md")]
 pub mod observability {}
 #[doc = include_str!("../guide/rate_limits.md")]
 pub mod rate_limits {}
-#[doc = include_str!("../guide/retries.md")]
-pub mod retries {}
-#[doc = include_str!("../guide/security.md")]
-pub mod security {}
-#[doc = include_str!("../guide/sharing.md")]
-pub mod sharing {}
-#[doc = include_str!("../guide/simulator.md")]
-pub mod simulator {}
 #[cfg(feature = "test-util")]
 #[doc = include_str!("../guide/testing.md")]
 pub mod testing {}

@@ -1,26 +1,23 @@
 //! [dependencies]: guide::dependencies
-//! [deprecation]: guide::deprecation
+//! [errors]: guide::errors
 //! [keys]: guide::keys
-//! [measurements]: guide::measurements
 //! [observability]: guide::observability
 //! [rate_limits]: guide::rate_limits
-//! [retries]: guide::retries
-//! [security]: guide::security
-//! [sharing]: guide::sharing
-//! [simulator]: guide::simulator
 //! [testing]: guide::testing
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backoff;
+#[cfg(test)]
+mod cases;
 mod clock;
-mod http;
 mod logging;
 mod models;
+mod wire;
 
 mod deprecation;
 mod page;
-pub mod rate_limit;
+mod rate_limit;
 
 mod error;
 
@@ -38,10 +35,8 @@ mod client;
 mod call;
 
 pub mod guide;
+pub mod limits;
 pub mod operations;
-#[cfg(test)]
-mod properties;
-pub mod reexports;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 
@@ -49,13 +44,11 @@ pub use auth::ApiKey;
 pub use client::Client;
 pub use client::builder::ClientBuilder;
 pub use deprecation::Deprecation;
-pub use error::{BoxError, Error, ErrorKind, Result, TimeoutKind};
+pub use error::{BoxError, Error, ErrorKind, ErrorResponse, Result, TimeoutKind};
 pub use models::{NewPet, Pet, PetStatus};
-pub use operations::{Items, Pages};
 pub use options::RequestOptions;
-pub use page::{More, Page};
-pub use response::{Response, ResponseMeta};
+pub use page::Page;
+pub use response::{Meta, Response};
 
-pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-pub use bytes::Bytes;
-pub use url::Url;
+// The crates whose types are part of this crate's API, in the versions that it uses.
+pub use {bytes, http, serde_json, url};

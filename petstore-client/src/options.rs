@@ -6,18 +6,16 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 
 use crate::error::Error;
-use crate::http::extra_headers::{add_missing, additional_header};
 use crate::rate_limit::Priority;
+use crate::wire::extra_headers::{add_missing, additional_header};
 
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 pub(crate) const DEFAULT_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const DEFAULT_READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(120);
-pub(crate) const DEFAULT_MAX_ATTEMPTS: u32 = 4;
 pub(crate) const DEFAULT_MAX_RESPONSE_BYTES: usize = 10 * 1024 * 1024;
 
-/// Generates the setters of [`RequestOptions`] for a type with a method `options_mut`: clients,
-/// calls, lists and raw requests.
+/// Generates the setters that clients and calls share. The others are those of [`RequestOptions`].
 macro_rules! option_setters {
     () => {
         /// Applies the settings of `options`, and keeps all others.
@@ -32,20 +30,6 @@ macro_rules! option_setters {
             self
         }
 
-        /// Sets the time limit for one attempt, from the first byte sent to the last byte read
-        /// (default: 30 s).
-        pub fn attempt_timeout(mut self, limit: std::time::Duration) -> Self {
-            self.options_mut().attempt_timeout = Some(limit);
-            self
-        }
-
-        /// Sets the time limit between two reads of a response's body (default: 10 s). It applies
-        /// only to the built-in transport, because other transports return complete responses.
-        pub fn read_timeout(mut self, limit: std::time::Duration) -> Self {
-            self.options_mut().read_timeout = Some(limit);
-            self
-        }
-
         /// Sets how long rate limits may delay the call in total (default: 120 s): a used-up quota, a
         /// ban, or requests before it. If the end of the wait is known and later, the call fails
         /// immediately, and its error says when to retry. With zero, the call is sent now or not at
@@ -54,35 +38,14 @@ macro_rules! option_setters {
             self.options_mut().max_wait = Some(limit);
             self
         }
-
-        /// Sets the maximum number of attempts, at least 1 (default: 4). A 401 does not count if
-        /// the call then uses another key.
-        pub fn max_attempts(mut self, limit: u32) -> Self {
-            self.options_mut().max_attempts = Some(limit);
-            self
-        }
-
-        /// Sets the maximum size of a successful response's body, in bytes (default: 10 MiB).
-        pub fn max_response_bytes(mut self, limit: usize) -> Self {
-            self.options_mut().max_response_bytes = Some(limit);
-            self
-        }
-
-        /// Sets which of two waiting calls goes first (default:
-        /// [`Priority::Normal`]($crate::rate_limit::Priority::Normal)).
-        pub fn priority(mut self, priority: $crate::rate_limit::Priority) -> Self {
-            self.options_mut().priority = Some(priority);
-            self
-        }
     };
 }
 
 pub(crate) use option_setters;
 
-/// Limits of calls. Unset values keep the client's settings.
+/// Limits and headers of calls. Unset values keep the client's settings.
 ///
-/// [`ClientBuilder`](crate::ClientBuilder), calls, lists and raw requests have the same setters.
-/// Use this type to set them for several calls.
+/// A client takes them with [`options`](crate::ClientBuilder::options), and so does each call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -126,6 +89,40 @@ impl RequestOptions {
         self
     }
 
+    /// Sets the time limit for one attempt, from the first byte sent to the last byte read
+    /// (default: 30 s).
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.attempt_timeout = Some(limit);
+        self
+    }
+
+    /// Sets the time limit between two reads of a response's body (default: 10 s). It applies
+    /// only to the built-in transport, because other transports return complete responses.
+    pub fn read_timeout(mut self, limit: Duration) -> Self {
+        self.read_timeout = Some(limit);
+        self
+    }
+
+    /// Sets the maximum number of attempts, at least 1. The default is that of the client's
+    /// [`RetryPolicy`](crate::retry::RetryPolicy). A 401 does not count if the call then uses another
+    /// key.
+    pub fn max_attempts(mut self, limit: u32) -> Self {
+        self.max_attempts = Some(limit);
+        self
+    }
+
+    /// Sets the maximum size of a successful response's body, in bytes (default: 10 MiB).
+    pub fn max_response_bytes(mut self, limit: usize) -> Self {
+        self.max_response_bytes = Some(limit);
+        self
+    }
+
+    /// Sets which of two waiting calls goes first (default: [`Priority::Normal`]).
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
     /// Adds a header to all attempts of the calls, unless a call sets it itself. The client sets
     /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and the calls
     /// fail if they are given here.
@@ -160,7 +157,7 @@ impl RequestOptions {
     }
 
     /// Overwrites these options with those that `other` sets.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         *self = Self {
             timeout: other.timeout.or(self.timeout),
             attempt_timeout: other.attempt_timeout.or(self.attempt_timeout),

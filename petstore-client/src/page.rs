@@ -1,82 +1,60 @@
 //! One page of a list, and the link to the next one.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use http::HeaderMap;
 use serde::{Serialize, Serializer};
 use url::Url;
 
-use crate::http::base_url::same_origin;
-use crate::http::headers;
-use crate::http::redact::printable;
-
-/// Whether more items may follow a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum More {
-    /// This is the last page: it is not full, and the service sends no link to another.
-    No,
-    /// The service sends a link to the next page.
-    Yes,
-    /// The page is full, but the service sends no link. The specification does not define paging,
-    /// so more items may exist that cannot be reached.
-    Maybe,
-}
+use crate::wire::base_url::same_origin;
+use crate::wire::headers;
+use crate::wire::redact::printable;
 
 /// One page of a list. It derefs to a slice of its items, and is serialized as an array of them.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), Box<dyn std::error::Error>> {
-/// use petstore_client::More;
-///
-/// let mut page = client.pets().list().limit(50).await?.into_inner();
-/// page.sort_by(|a, b| a.name.cmp(&b.name));
+/// let mut page = client.pets().list().limit(50).await?;
+/// page.items.sort_by(|a, b| a.name.cmp(&b.name));
 /// println!("{}", serde_json::to_string(&page)?);
-/// if page.more() == More::Maybe {
+/// if page.has_more().is_none() {
 ///     println!("there may be more");
 /// }
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page<T> {
-    items: Vec<T>,
-    next: Option<Url>,
-    more: More,
+    /// The items.
+    pub items: Vec<T>,
+    /// The URL of the next page, if the service sends a valid one.
+    /// [`ListPets::from_page`](crate::operations::ListPets::from_page) continues from there.
+    pub next_url: Option<Url>,
+    has_more: Option<bool>,
 }
 
 impl<T> Page<T> {
     /// Creates a page for up to `limit` items, with the [`next_page`] after it.
     pub(crate) fn new(items: Vec<T>, limit: usize, next: Result<Option<Url>, String>) -> Self {
-        let more = match next {
-            Ok(None) if items.len() < limit => More::No,
-            Ok(None) => More::Maybe,
-            _ => More::Yes,
+        let has_more = match next {
+            Ok(None) if items.len() < limit => Some(false),
+            Ok(None) => None,
+            _ => Some(true),
         };
         Self {
             items,
-            next: next.ok().flatten(),
-            more,
+            next_url: next.ok().flatten(),
+            has_more,
         }
     }
 
-    /// Returns whether more items may follow.
+    /// Returns whether more items follow: the service sends a link to them, or the page is not full.
+    /// A full page without a link is `None`: the specification does not define paging, so more items
+    /// may exist that cannot be reached.
     #[must_use]
-    pub fn more(&self) -> More {
-        self.more
-    }
-
-    /// Returns the URL of the next page, if the service sends a valid one.
-    /// [`ListPets::from_page`](crate::operations::ListPets::from_page) continues from there.
-    #[must_use]
-    pub fn next_url(&self) -> Option<&Url> {
-        self.next.as_ref()
-    }
-
-    /// Returns the items.
-    #[must_use]
-    pub fn into_items(self) -> Vec<T> {
-        self.items
+    pub fn has_more(&self) -> Option<bool> {
+        self.has_more
     }
 }
 
@@ -85,12 +63,6 @@ impl<T> Deref for Page<T> {
 
     fn deref(&self) -> &[T] {
         &self.items
-    }
-}
-
-impl<T> DerefMut for Page<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.items
     }
 }
 
@@ -125,15 +97,6 @@ impl<'p, T> IntoIterator for &'p Page<T> {
     }
 }
 
-impl<'p, T> IntoIterator for &'p mut Page<T> {
-    type Item = &'p mut T;
-    type IntoIter = std::slice::IterMut<'p, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.items.iter_mut()
-    }
-}
-
 /// Returns the first `rel="next"` of a response, resolved against the requested URL (RFC 8288,
 /// section 3.1). Fails if it leaves the key's origin.
 pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>, String> {
@@ -159,12 +122,9 @@ mod tests {
 
     #[test]
     fn a_page_is_iterated_by_value_and_by_reference() {
-        let mut page = Page::new(vec![1, 2], 2, Ok(None));
+        let page = Page::new(vec![1, 2], 2, Ok(None));
         assert_eq!((&page).into_iter().copied().collect::<Vec<_>>(), [1, 2]);
-        for item in &mut page {
-            *item += 1;
-        }
-        assert_eq!(page.into_iter().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(page.into_iter().collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]

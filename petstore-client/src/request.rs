@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::deprecation::Removal;
 use crate::error::Error;
-use crate::http::extra_headers::add_missing;
+use crate::wire::extra_headers::add_missing;
 
 /// A request, with the metadata that its call needs.
 #[derive(Debug, Clone)]

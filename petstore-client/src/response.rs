@@ -1,9 +1,7 @@
 //! A successful response: a value and its metadata.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::ops::{Deref, DerefMut};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -12,33 +10,32 @@ use url::Url;
 
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
-use crate::http::headers::date;
-use crate::http::redact::Redactor;
-use crate::page::{Page, next_page};
-use crate::rate_limit::QuotaWindow;
+use crate::page::next_page;
+use crate::wire::redact::Redactor;
 
-/// A value that the service returned. It derefs to the value; [`meta`](Self::meta) returns status
-/// and headers.
+/// A value that the service returned, with its metadata. A raw request returns its body as bytes.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-/// let pets = client.pets().list().await?;
-/// println!("{} pets, {:?} left", pets.len(), pets.meta().quota().map(|quota| quota.remaining));
+/// let response = client.pets().list().with_meta().await?;
+/// println!("{} pets, HTTP {}", response.value.len(), response.meta.status());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Response<T> {
-    value: T,
-    meta: ResponseMeta,
+    /// The value.
+    pub value: T,
+    /// Status, headers and attempts.
+    pub meta: Meta,
 }
 
 /// The metadata of a successful call: status, headers and attempts.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> petstore_client::Result<()> {
-/// let page = client.pets().list().await?;
-/// let meta = page.meta();
+/// let meta = client.pets().list().with_meta().await?.meta;
 /// println!("{} after {} requests and {:?} of waiting", meta.status(), meta.attempts(), meta.waited());
 /// if let Some(id) = meta.headers().get("x-request-id") {
 ///     println!("the service calls it {id:?}");
@@ -47,9 +44,8 @@ pub struct Response<T> {
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct ResponseMeta {
+pub struct Meta {
     pub(crate) operation: Cow<'static, str>,
-    /// The URL of the request.
     pub(crate) url: Url,
     /// The requested number of items, for a list.
     pub(crate) page_size: Option<u32>,
@@ -61,31 +57,12 @@ pub struct ResponseMeta {
 }
 
 impl<T> Response<T> {
-    pub(crate) fn new(value: T, meta: ResponseMeta) -> Self {
+    pub(crate) fn new(value: T, meta: Meta) -> Self {
         Self { value, meta }
     }
 
-    /// Returns the status, headers, quota and attempts.
-    #[must_use]
-    pub fn meta(&self) -> &ResponseMeta {
-        &self.meta
-    }
-
-    /// Returns the value.
-    #[must_use]
-    pub fn into_inner(self) -> T {
-        self.value
-    }
-
-    /// Returns the value and its metadata.
-    #[must_use]
-    pub fn into_parts(self) -> (T, ResponseMeta) {
-        (self.value, self.meta)
-    }
-
     /// Replaces the value, and keeps its metadata.
-    #[must_use]
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Response<U> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Response<U> {
         Response {
             value: change(self.value),
             meta: self.meta,
@@ -93,7 +70,7 @@ impl<T> Response<T> {
     }
 }
 
-impl ResponseMeta {
+impl Meta {
     /// Returns the status, always a success (2xx).
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -106,17 +83,10 @@ impl ResponseMeta {
         &self.headers
     }
 
-    /// Returns the quota that the response describes (specification, section 8), if its three
-    /// headers are valid.
+    /// Returns the URL of the request.
     #[must_use]
-    pub fn quota(&self) -> Option<QuotaWindow> {
-        QuotaWindow::read(&self.headers)
-    }
-
-    /// Returns the time of the response (`Date`).
-    #[must_use]
-    pub fn date(&self) -> Option<SystemTime> {
-        date(&self.headers)
+    pub fn url(&self) -> &Url {
+        &self.url
     }
 
     /// Returns the announced removal of the operation, if any. Values that the service leaves out
@@ -133,7 +103,7 @@ impl ResponseMeta {
     }
 
     /// Returns how long the call waited: between attempts, for rate limits, and for other calls
-    /// with the key ([`WaitReason`](crate::rate_limit::WaitReason)).
+    /// with the key ([`WaitReason`](crate::limits::WaitReason)).
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.stats.waited
@@ -145,59 +115,21 @@ impl ResponseMeta {
     }
 }
 
-impl<T> Deref for Response<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-impl<T> DerefMut for Response<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.value
-    }
-}
-
-impl<T> AsRef<T> for Response<T> {
-    fn as_ref(&self) -> &T {
-        &self.value
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Response<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
-    }
-}
-
-impl<T> IntoIterator for Response<Page<T>> {
-    type Item = T;
-    type IntoIter = std::vec::IntoIter<T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.value.into_iter()
-    }
-}
-
-impl<'r, T> IntoIterator for &'r Response<Page<T>> {
-    type Item = &'r T;
-    type IntoIter = std::slice::Iter<'r, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.value.iter()
-    }
-}
-
 impl Response<Bytes> {
-    /// Decodes the body of a raw response from JSON.
+    /// Returns the status, always a success (2xx).
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.meta.status
+    }
+
+    /// Decodes the body from JSON.
     ///
     /// # Errors
     ///
-    /// Fails if it is not JSON of this type; see [`Error::decode_path`].
+    /// Fails with [`ErrorKind::Decode`](crate::ErrorKind::Decode) if it is not JSON of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.value).map_err(|problem| {
-            let ResponseMeta {
+            let Meta {
                 operation,
                 status,
                 headers,

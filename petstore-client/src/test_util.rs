@@ -1,12 +1,12 @@
 //! Tools to test programs that use the client, without a socket (feature `test-util`).
 //!
 //! A function replaces the service: [`client`] creates a client for it, and [`FakeService`] records
-//! the requests. [`ErrorBuilder`], [`Page::from_items`] and [`Response::from_parts`] create values
+//! the requests. [`ErrorBuilder`] and [`Response::from_parts`] create values
 //! that normally only the client creates. The crate `petstore-mock` provides the whole service with
 //! quotas, bans and faults, over a real socket.
 //!
 //! ```
-//! use petstore_client::{Client, Error, NewPet, StatusCode, test_util};
+//! use petstore_client::{Client, Error, NewPet, http::StatusCode, test_util};
 //!
 //! // What is tested.
 //! async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
@@ -37,15 +37,14 @@ use crate::client::builder::ClientBuilder;
 use crate::clock;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, TimeoutKind};
-use crate::http::redact::Redactor;
-use crate::page::Page;
 use crate::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
-use crate::response::{Response, ResponseMeta};
-use crate::retry::{Backoff, may_have_acted};
+use crate::response::{Meta, Response};
+use crate::retry::{Backoff, RetryPolicy, may_have_acted};
 use crate::transport::{Transport, TransportError};
+use crate::wire::redact::Redactor;
 
 /// The base URL of [`client`].
-const BASE_URL: &str = "http://petstore.test/v1";
+const BASE_URL: &str = "https://petstore.test/v1";
 
 /// A transport that calls a function instead of the service, and records the requests. To read the
 /// requests later, keep a clone.
@@ -56,9 +55,9 @@ const BASE_URL: &str = "http://petstore.test/v1";
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let down = FakeService::new(|_| Err(TransportError::connect("refused")));
-/// let client = test_util::builder().transport(down.clone()).max_attempts(3).build().unwrap();
+/// let client = test_util::builder().transport(down.clone()).build().unwrap();
 /// assert!(client.pets().list().await.unwrap_err().is_connect());
-/// assert_eq!(down.requests().len(), 3);
+/// assert_eq!(down.requests().len(), 4);
 /// # });
 /// ```
 pub struct FakeService<F>(Arc<Fake<F>>);
@@ -117,7 +116,7 @@ impl<F> fmt::Debug for FakeService<F> {
 }
 
 /// Returns a client of a [`FakeService`]. It shares no limits with other clients, and retries
-/// without delay. Its base URL is `http://petstore.test/v1`.
+/// without delay. Its base URL is `https://petstore.test/v1`.
 ///
 /// # Panics
 ///
@@ -136,9 +135,8 @@ where
 pub fn builder() -> ClientBuilder {
     Client::builder(BASE_URL)
         .api_key("test-key")
-        .allow_insecure_http(true)
+        .retry(RetryPolicy::new().backoff(Backoff::new().max(Duration::ZERO)))
         .isolated_limits()
-        .backoff(Backoff::new().max(Duration::ZERO))
 }
 
 /// Responds with JSON.
@@ -239,14 +237,14 @@ impl ErrorBuilder {
     }
 
     /// Sets [`retry_after`](Error::retry_after) and [`retry_at`](Error::retry_at), for a rate limit
-    /// or a 5xx.
+    /// or a 5xx. That of a 5xx is rounded up to whole seconds, as `Retry-After` has them.
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = wait;
         if let Some(response) = &mut self.response {
-            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response
                 .headers_mut()
-                .insert("retry-after-ms", millis.into());
+                .insert(header::RETRY_AFTER, seconds.into());
         }
         self
     }
@@ -284,12 +282,12 @@ impl ErrorBuilder {
 
 impl<T> Response<T> {
     /// Creates a response, for tests.
-    pub fn from_parts(value: T, meta: ResponseMeta) -> Self {
+    pub fn from_parts(value: T, meta: Meta) -> Self {
         Self::new(value, meta)
     }
 }
 
-impl Default for ResponseMeta {
+impl Default for Meta {
     /// Creates the metadata of a 200 without headers at the first attempt, for tests.
     fn default() -> Self {
         Self {
@@ -308,21 +306,13 @@ impl Default for ResponseMeta {
     }
 }
 
-impl ResponseMeta {
-    /// Sets the headers, for tests. Quota, date and deprecation are read from them.
+impl Meta {
+    /// Sets the headers, for tests. The deprecation is read from them.
     #[must_use]
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.deprecation = Deprecation::of(&headers, None).map(Box::new);
         self.headers = headers;
         self
-    }
-}
-
-impl<T> Page<T> {
-    /// Creates the last page of a list, for tests.
-    #[must_use]
-    pub fn from_items(items: Vec<T>) -> Self {
-        Self::new(items, usize::MAX, Ok(None))
     }
 }
 

@@ -1,5 +1,4 @@
-//! Handles on a running server for tests in the same process: pets, orders, keys, and a guard that
-//! restores the state.
+//! Handles on a running server for tests in the same process: pets, orders and keys.
 
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 use crate::{
     model::{Pet, SeedPet},
     plan::Plan,
-    state::{Account, AppState, Change, ChangeError, KeyError, KeyUsage, Snapshot},
+    state::{Account, AppState, Change, ChangeError, KeyError, KeyUsage},
 };
 
 /// The keys of a server: see [`MockServer::keys`](crate::MockServer::keys).
@@ -161,6 +160,30 @@ impl Key {
     pub fn set_plan(&self, plan: Plan) {
         self.app
             .change_key(self.number, |account| account.set_plan(plan));
+    }
+
+    /// Declares how many of its requests may be under way at once (default: 1, or that of
+    /// [`Builder::senders`](crate::Builder::senders)), and returns it. Each of these senders may have to
+    /// learn by itself that it is told to wait. Declare before the first request, and no more than there
+    /// are: see the [guide](crate::guide::compliance).
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, Plan};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = MockServer::start().await;
+    /// let key = server.key(Plan::Free).senders(8);
+    /// assert_eq!(key.usage().map(|usage| usage.senders), Some(8));
+    /// # }
+    /// ```
+    #[expect(
+        clippy::must_use_candidate,
+        clippy::return_self_not_must_use,
+        reason = "it changes the server"
+    )]
+    pub fn senders(self, senders: u32) -> Self {
+        self.app.declare_senders(self.number, senders);
+        self
     }
 
     /// Bans it from now for this long, on the server's clock.
@@ -345,33 +368,5 @@ impl<'a> Orders<'a> {
         self.0.read(None, |store| {
             store.orders().iter().cloned().map(Value::Object).collect()
         })
-    }
-}
-
-/// Restores the pets, the orders and the usage of the keys when it is dropped: see [`MockServer::scope`](crate::MockServer::scope).
-#[derive(Debug)]
-#[must_use = "it restores everything as soon as it is dropped"]
-pub struct Scope {
-    app: Arc<AppState>,
-    scope: Arc<str>,
-    before: Snapshot,
-}
-
-impl Scope {
-    pub(crate) fn new(app: &Arc<AppState>, name: &str) -> Self {
-        let scope = app.journal().open_scope(name);
-        Self {
-            scope,
-            before: app.snapshot(),
-            app: Arc::clone(app),
-        }
-    }
-}
-
-impl Drop for Scope {
-    fn drop(&mut self) {
-        // If the data file cannot be written, the store stays unchanged. `drop` cannot report that.
-        let _ = self.app.restore(&self.before);
-        self.app.journal().close_scope(&self.scope);
     }
 }

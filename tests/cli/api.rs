@@ -108,30 +108,38 @@ async fn refuses_a_path_that_is_not_below_the_base_url() {
 }
 
 #[tokio::test]
-async fn fields_make_a_body_or_a_query() {
+async fn parameters_are_added_to_the_query() {
+    let run = async |words: &[&str]| {
+        let dry = ["api", "--dry-run", "--jq", ".method, .url"];
+        Petstore::bare().run_words(&[&dry, words].concat()).await
+    };
+    let words = [
+        "/pets?limit=1",
+        "--query",
+        "status=sold",
+        "--query",
+        "q=a b=&",
+    ];
+    assert_eq!(
+        run(&words).await.stdout,
+        "GET\n$PETSTORE_BASE_URL/pets?limit=1&status=sold&q=a+b%3D%26\n"
+    );
+    let words = ["/pets", "--query", "tag=a", "--query", "tag=b", "-d", "{}"];
+    assert_eq!(
+        run(&words).await.stdout,
+        "POST\n$PETSTORE_BASE_URL/pets?tag=a&tag=b\n"
+    );
+    for bad in ["status", "=sold"] {
+        let ran = run(&["/pets", "--query", bad]).await;
+        assert!(ran.stderr.contains("is not NAME=VALUE"), "{}", ran.stderr);
+        assert_eq!(ran.code, 2);
+    }
     let server = server().await;
-    let run = async |line: &str| Petstore::at(&server, "free-key").run(line).await;
-    let ran = run("api /pets -f name=7 -F categoryId=7 -F status=sold -o tsv").await;
-    assert_eq!(
-        (ran.stdout.as_str(), ran.code),
-        ("1\t7\t7\tsold\n", 0),
-        "{}",
-        ran.stderr
-    );
-    assert_eq!(
-        run("api /pets -X GET -F limit=1 -f status=sold -o id")
-            .await
-            .stdout,
-        "1\n"
-    );
-    let wrong = run("api /pets -f name=Rex -f categoryId=7").await;
-    assert!(wrong.stderr.contains("categoryId"), "{}", wrong.stderr);
-    assert_eq!(wrong.code, 4);
-    let from_input = Petstore::at(&server, "free-key").stdin("Max");
-    let ran = from_input
-        .run("api /pets -F name=@- -F categoryId=1 --jq .name")
+    let ran = Petstore::at(&server, "free-key")
+        .run("api /pets --query status=sole")
         .await;
-    assert_eq!(ran.stdout, "Max\n");
+    assert!(ran.stderr.contains("invalid_parameter"), "{}", ran.stderr);
+    assert_eq!(ran.code, 4);
 }
 
 #[tokio::test]
@@ -164,46 +172,6 @@ async fn headers_are_sent_and_the_key_is_not_to_be_set() {
 }
 
 #[tokio::test]
-async fn all_pages_make_one_list() {
-    let run = async |line: &str| Petstore::bare().run(line).await;
-    let ran = run("--mock api /pets?limit=10 --paginate --jq length").await;
-    assert_eq!(
-        (ran.stdout.as_str(), ran.code),
-        ("25\n", 0),
-        "{}",
-        ran.stderr
-    );
-    let ran = run("--mock api /pets?limit=7&status=available --paginate -o id").await;
-    let ids: Vec<_> = ran.stdout.lines().collect();
-    let mut once = ids.clone();
-    once.dedup();
-    assert_eq!(ids, once);
-    assert!(ids.len() > 7, "{ids:?}");
-}
-
-#[tokio::test]
-async fn only_a_get_is_paged() {
-    let server = server().await;
-    for line in ["-X POST -f name=Rex", "-f limit=50", "-X DELETE --dry-run"] {
-        let ran = Petstore::at(&server, "free-key")
-            .run(&format!("api /pets --paginate {line}"))
-            .await;
-        assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{line}");
-        assert!(
-            ran.stderr
-                .starts_with("error: `--paginate` follows the pages of a GET"),
-            "{line}: {}",
-            ran.stderr
-        );
-    }
-    assert_eq!(server.requests(..).len(), 0);
-    let ran = Petstore::at(&server, "free-key")
-        .run("api /pets --paginate -X GET -f limit=20 --jq length")
-        .await;
-    assert_eq!((ran.stdout.as_str(), ran.code), ("0\n", 0));
-}
-
-#[tokio::test]
 async fn a_format_needs_a_response_that_is_json() {
     let service = wiremock::MockServer::start().await;
     let page = wiremock::ResponseTemplate::new(200).set_body_raw("<p>\u{1b}[2J</p>", "text/html");
@@ -229,44 +197,24 @@ async fn a_format_needs_a_response_that_is_json() {
 }
 
 #[tokio::test]
-async fn sends_data_nested_fields_and_shows_nothing_where_asked() {
-    let run = async |words: &[&str]| {
+async fn sends_data() {
+    let run = async |data: &str| {
         let petstore = Petstore::bare().stdin(r#"{"a":1}"#);
-        let dry = ["api", "/pets", "--dry-run", "--jq", ".method, .body, .url"];
-        petstore.run_words(&[&dry, words].concat()).await.stdout
+        let words = ["api", "/pets", "--dry-run", "--jq", ".method, .body, .url"];
+        let data = ["-d", data];
+        petstore
+            .run_words(&[&words[..], &data].concat())
+            .await
+            .stdout
     };
     let url = "$PETSTORE_BASE_URL/pets";
     assert_eq!(
-        run(&["-d", r#"{"b":2}"#]).await,
+        run(r#"{"b":2}"#).await,
         format!("POST\n{{\"b\":2}}\n{url}\n")
     );
-    assert_eq!(
-        run(&["-d", "@-"]).await,
-        format!("POST\n{{\"a\":1}}\n{url}\n")
-    );
-    let nested = ["-f", "tags[]=a", "-F", "owner[age]=7", "-f", "tags[]=b"];
-    assert_eq!(
-        run(&nested).await,
-        format!("POST\n{{\"tags\":[\"a\",\"b\"],\"owner\":{{\"age\":7}}}}\n{url}\n")
-    );
-    let query = run(&["-X", "GET", "-f", "tags[]=a", "-f", "tags[]=b"]).await;
-    assert!(
-        query.ends_with("/pets?tags%5B%5D=a&tags%5B%5D=b\n"),
-        "{query}"
-    );
-    let ran = Petstore::bare().run("--mock api /pets --silent").await;
-    assert_eq!(
-        (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
-        ("", "", 0)
-    );
-    let ran = Petstore::bare().run("--mock api /nope --silent").await;
-    assert_eq!((ran.stdout.as_str(), ran.code), ("", 9));
-    assert_snapshot!(Petstore::bare().run("--mock api /pets -f a[=1").await.transcript(), @"
-    --- stderr
-    error: field `a[` is not NAME, NAME[] or NAME[FIELD]
-    hint: a name that contains `[` needs `--input` or `-d`
-    --- exit 2
-    ");
+    assert_eq!(run("@-").await, format!("POST\n{{\"a\":1}}\n{url}\n"));
+    let ran = Petstore::bare().run("api /pets -d {} --input -").await;
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{}", ran.stderr);
 }
 
 #[tokio::test]

@@ -27,9 +27,9 @@ async fn shows_the_request_without_a_key_or_a_service() {
 
     {"name":"Rex","categoryId":7}
 
-    curl -X POST "$PETSTORE_BASE_URL"/pets \
+    printf 'Authorization: Bearer %s' "$PETSTORE_API_KEY" |
+      curl -X POST "$PETSTORE_BASE_URL"/pets -H @- \
       -H 'Accept: application/json' \
-      -H "Authorization: Bearer $PETSTORE_API_KEY" \
       -H 'Content-Type: application/json' \
       -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \
       --data-raw '{"name":"Rex","categoryId":7}'
@@ -51,7 +51,7 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
         "GET",
     ];
     let fields = [
-        "-f",
+        "--query",
         "q=it's",
         "-H",
         "X-Trace: $x",
@@ -73,7 +73,7 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
         "User-Agent": "petstore/VERSION petstore-client/VERSION",
         "X-Trace": "$x"
       },
-      "curl": "curl 'https://petstore.example/v1/pets?a=b&q=it%27s' \\\n  -H 'Accept: application/json' \\\n  -H \"Authorization: Bearer $PETSTORE_API_KEY\" \\\n  -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \\\n  -H 'X-Trace: $x'"
+      "curl": "printf 'Authorization: Bearer %s' \"$PETSTORE_API_KEY\" |\n  curl 'https://petstore.example/v1/pets?a=b&q=it%27s' -H @- \\\n  -H 'Accept: application/json' \\\n  -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \\\n  -H 'X-Trace: $x'"
     }
     --- stderr
     note: not sent
@@ -102,12 +102,12 @@ async fn the_curl_that_is_shown_sends_just_that() {
         .run_words(&[&words[..], &["--jq", ".curl", "-o", "tsv"]].concat())
         .await;
     let pipe = Petstore::bare().run_words(&words).await.stdout;
-    let (_, curl) = pipe.split_once("\n\ncurl ").unwrap();
-    assert!(ran.stdout.starts_with("curl -X POST"), "{}", ran.stdout);
+    let (_, curl) = pipe.split_once("\n\nprintf ").unwrap();
+    assert!(ran.stdout.starts_with("printf 'Auth"), "{}", ran.stdout);
     let Ok(sent) = Command::new("sh")
         .args([
             "-c",
-            &format!("command -v curl >/dev/null || exit 99; curl {curl}"),
+            &format!("command -v curl >/dev/null || exit 99; printf {curl}"),
         ])
         .env("PETSTORE_BASE_URL", server.url())
         .env("PETSTORE_API_KEY", "k")

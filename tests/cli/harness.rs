@@ -194,13 +194,29 @@ impl Petstore {
 }
 
 impl Ran {
-    /// The summary of an import in a pipe: all, created, rejected, unknown and remaining rows.
+    /// The sentence that sums up an import, such as `2 of 3 rows created, 1 found`: all, created or
+    /// found, rejected, unknown and remaining rows.
     pub(super) fn summary(&self) -> [usize; 5] {
-        let mut cells = self
-            .stdout
-            .split('\t')
-            .map(|cell| cell.trim().parse().unwrap_or(0));
-        std::array::from_fn(|_| cells.next().unwrap_or(usize::MAX))
+        let mut lines = self.stderr.lines().rev();
+        let is_sum = |line: &&str| line.contains(" row created") || line.contains(" rows created");
+        let sentence = lines
+            .find(is_sum)
+            .unwrap_or_else(|| panic!("{}", self.stderr));
+        let words: Vec<_> = sentence
+            .split(' ')
+            .map(|word| word.trim_matches(','))
+            .collect();
+        let number = |name: &str, before: usize| {
+            let at = words.iter().position(|word| *word == name);
+            at.map_or(0, |at| words[at - before].parse().unwrap())
+        };
+        [
+            number("created", 2),
+            number("created", 4) + number("found", 1),
+            number("rejected", 1),
+            number("unknown", 1),
+            number("left", 1),
+        ]
     }
 
     /// The transcript, with masked ports and visible escapes.

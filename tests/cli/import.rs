@@ -7,11 +7,13 @@ use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, Seed, SeedPet};
 use tempfile::TempDir;
 
 use super::harness::{Petstore, Ran, noon};
+use super::hints::Hints;
 
 /// An empty store, and a folder to work in.
 pub(super) struct Scene {
     pub(super) server: MockServer,
     folder: TempDir,
+    hints: Hints,
 }
 
 impl Scene {
@@ -32,6 +34,7 @@ impl Scene {
         Self {
             server: builder.start().await.unwrap(),
             folder: TempDir::new().unwrap(),
+            hints: Hints::default(),
         }
     }
 
@@ -41,6 +44,7 @@ impl Scene {
 
     pub(super) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
+        self.hints.input(name, text);
     }
 
     pub(super) fn read(&self, name: &str) -> String {
@@ -55,21 +59,38 @@ impl Scene {
     pub(super) async fn run_with(&self, set: impl FnOnce(Petstore) -> Petstore, line: &str) -> Ran {
         let folder = self.folder.path();
         let line = line.replace("DIR", folder.to_str().unwrap());
-        set(Petstore::at(&self.server, "import-key").home(folder))
-            .run(&line)
-            .await
+        let petstore = Petstore::at(&self.server, "import-key").home(folder);
+        let ran = set(petstore).run(&line).await;
+        self.hints.take(&line, &ran, folder.to_str().unwrap());
+        ran
+    }
+
+    /// Imports rows from standard input.
+    pub(super) async fn pipe(&self, text: &str, line: &str) -> Ran {
+        let number = self.sent();
+        self.hints.input(&format!("input {number}"), text);
+        self.run_with(|petstore| petstore.stdin(text), line).await
     }
 
     /// Runs an import, and checks its summary and exit code.
     pub(super) async fn expect(&self, line: &str, summary: [usize; 5], code: u8) -> Ran {
         let ran = self.run(line).await;
-        assert_eq!(
-            (ran.summary(), ran.code),
-            (summary, code),
-            "{line}: {}",
-            ran.stderr
-        );
+        let what = format!("{line}: {}", ran.stderr);
+        assert_eq!((ran.summary(), ran.code), (summary, code), "{what}");
         ran
+    }
+
+    /// Follows all hints that were printed, and those that they print, and counts the pets.
+    pub(super) async fn follow_hints(&self) {
+        while let Some(words) = self.hints.next() {
+            let home = self.folder.path();
+            let petstore = Petstore::at(&self.server, "import-key").home(home);
+            let ran = petstore.run_words(&words).await;
+            self.hints
+                .take(&words.join(" "), &ran, home.to_str().unwrap());
+            let pets = self.server.pets().all();
+            self.hints.check(pets.iter().map(|pet| &*pet.name));
+        }
     }
 
     /// Returns the number of `POST` requests that the server received.
@@ -78,10 +99,9 @@ impl Scene {
     }
 
     /// Returns the names of the server's pets.
-    pub(super) async fn names(&self) -> Vec<String> {
-        let ran = self.run("pets export --fields name -o csv").await;
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let mut names: Vec<_> = ran.stdout.lines().skip(1).map(ToOwned::to_owned).collect();
+    pub(super) fn names(&self) -> Vec<String> {
+        let pets = self.server.pets().all();
+        let mut names: Vec<_> = pets.iter().map(|pet| pet.name.clone()).collect();
         names.sort();
         names
     }
@@ -130,8 +150,7 @@ async fn what_was_exported_can_be_imported_in_every_format() {
         let line = format!("pets export -o {format}");
         let exported = Petstore::at(&source, "enterprise-key").run(&line).await;
         let scene = Scene::new().await;
-        let import = |petstore: Petstore| petstore.stdin(&exported.stdout);
-        let ran = scene.run_with(import, "pets import").await;
+        let ran = scene.pipe(&exported.stdout, "pets import").await;
         assert_eq!(ran.summary(), [9, 9, 0, 0, 0], "{format}: {}", ran.stderr);
         let line = format!("pets export -o {format} --fields name,categoryId,status");
         let there = Petstore::at(&source, "enterprise-key").run(&line).await;
@@ -173,6 +192,45 @@ async fn complains_of_every_row_before_the_first_is_sent() {
 }
 
 #[tokio::test]
+async fn valid_rows_are_sent_although_others_are_invalid_on_request() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\nA,1\nB,x\nC,3\nD\n");
+    let import = "pets import DIR/pets.csv --skip-invalid";
+    assert_snapshot!(scene.run(import).await.transcript(), @"
+    --- stderr
+    note: 2 of 4 rows created, 2 invalid
+    error: 2 rows are invalid
+      line 3, categoryId: `x` is not a whole number
+      line 5: 1 value; the header has 2
+    --- exit 8
+    ");
+    assert_eq!(scene.names(), ["A", "C"]);
+    let ran = scene.run(&format!("{import} --dry-run")).await;
+    assert_eq!(ran.stdout, "HOME/pets.csv has nothing to send\n");
+    assert!(
+        ran.stderr
+            .starts_with("error: 2 rows are invalid in HOME/pets.csv\n")
+    );
+    assert_eq!((ran.code, scene.sent()), (8, 2), "{}", ran.stderr);
+    let ran = scene
+        .run(&format!("{import} --rejects DIR/no.csv -q"))
+        .await;
+    assert_eq!(ran.code, 8, "{}", ran.stderr);
+    assert_snapshot!(scene.read("no.csv"), @"
+    name,categoryId,reason
+    B,x,categoryId: `x` is not a whole number
+    D,,1 value; the header has 2
+    ");
+    // Rows keep their places: the corrected row and the appended one are sent.
+    scene.write("pets.csv", "name,categoryId\nA,1\nB,2\nC,3\nD,4\nE,5\n");
+    scene
+        .expect("pets import DIR/pets.csv", [5, 5, 0, 0, 0], 0)
+        .await;
+    assert_eq!(scene.names(), ["A", "B", "C", "D", "E"]);
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
 async fn a_second_run_sends_nothing() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(40));
@@ -180,7 +238,7 @@ async fn a_second_run_sends_nothing() {
         scene.run("pets import DIR/pets.ndjson").await.summary(),
         [40, 40, 0, 0, 0]
     );
-    assert_eq!(scene.names().await, all(40));
+    assert_eq!(scene.names(), all(40));
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson -o json").await.transcript(), @r#"
     --- stdout
     {
@@ -195,20 +253,21 @@ async fn a_second_run_sends_nothing() {
       },
       "total": {
         "created": 40,
+        "found": 0,
         "rejected": 0,
         "unknown": 0,
-        "uncertain": 0,
-        "left": 0
+        "left": 0,
+        "invalid": 0
       },
-      "uncertain": [],
+      "found": [],
+      "rejected": [],
+      "unknown": [],
       "journal": "HOME/pets.ndjson.petstore-journal",
       "rejects": null,
-      "unknownFile": null,
       "createdFile": null,
       "forecast": null
     }
     --- stderr
-    note: nothing to send; HOME/pets.ndjson was imported before (2026-11-21T10:00:00Z)
     note: 40 of 40 rows created
     --- exit 0
     "#);
@@ -238,12 +297,10 @@ async fn rejected_rows_are_written_with_reasons_to_correct() {
         .await;
     assert_eq!(refusing.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
-    --- stdout
-    3	2	1	0	0	2	0	1	0	false	0
     --- stderr
     note: 2 of 3 rows created, 1 rejected
     error: 1 row was rejected
-      rejected rows are in HOME/no.csv
+      the rejected rows are in HOME/no.csv
     --- exit 8
     ");
     assert_snapshot!(scene.read("no.csv"), @r#"
@@ -265,6 +322,47 @@ async fn rejected_rows_are_written_with_reasons_to_correct() {
         ["a", "c", "b\nb", "B"]
     );
     assert_eq!(scene.sent(), 5);
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
+async fn rejected_rows_are_sent_again_on_request() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\nb,2\nc,3\nd,4\ne,5\n");
+    let refusing = scene
+        .server
+        .faults()
+        .on(Operation::CreatePet)
+        .after(1)
+        .status(422);
+    let ran = scene
+        .expect("pets import DIR/pets.csv", [5, 1, 4, 0, 0], 8)
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    note: 1 of 5 rows created, 4 rejected
+    error: 4 rows were rejected
+      line 3: 422 unprocessable_entity: injected by petstore-mock
+      line 4: 422 unprocessable_entity: injected by petstore-mock
+      line 5: 422 unprocessable_entity: injected by petstore-mock
+      1 more
+    hint: `petstore pets import HOME/pets.csv --rejects FILE` writes them to a file
+    --- exit 8
+    ");
+    drop(refusing);
+    scene
+        .expect("pets import DIR/pets.csv", [5, 1, 4, 0, 0], 8)
+        .await;
+    assert_eq!(scene.sent(), 5);
+    scene
+        .expect(
+            "pets import DIR/pets.csv --retry-rejected",
+            [5, 5, 0, 0, 0],
+            0,
+        )
+        .await;
+    assert_eq!(scene.sent(), 9);
+    scene.follow_hints().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -275,12 +373,12 @@ async fn stops_at_a_distant_limit_and_continues_after_it() {
     let ran = scene.expect(import, [100, 60, 0, 0, 40], 7).await;
     let hint = "pets.ndjson --max-wait 0` continues then; `--max-wait 2m` waits for it\n";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
-    let past_reset = Duration::from_secs(61);
+    let past_reset = Duration::from_secs(62);
     tokio::time::sleep(past_reset).await;
     scene.expect(import, [100, 100, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 100);
-    tokio::time::sleep(past_reset).await;
-    assert_eq!(scene.names().await, all(100));
+    assert_eq!(scene.names(), all(100));
+    scene.follow_hints().await;
 }
 
 #[tokio::test]
@@ -295,23 +393,22 @@ async fn stops_when_the_service_is_down_and_continues_when_it_is_back() {
     let journal = "--journal DIR/j --concurrency 2";
     let line = format!("pets import DIR/pets.ndjson {journal} --retry-for 0 --base-url {down}");
     scene.expect(&line, [30, 0, 0, 0, 30], 6).await;
-    // For the journal, this is another service.
-    let ran = scene
-        .run(&format!("pets import DIR/pets.ndjson {journal}"))
-        .await;
-    assert!(
-        ran.stderr.contains(" was imported to http://"),
-        "{}",
-        ran.stderr
-    );
-    assert_eq!((ran.code, scene.sent()), (2, 0));
+    // Nothing was sent to that service, so the rows may go to another one.
+    let import = format!("pets import DIR/pets.ndjson {journal}");
+    scene.expect(&import, [30, 30, 0, 0, 0], 0).await;
+    let ran = scene.run(&line).await;
+    let problem = format!("was imported to {}", scene.server.url());
+    assert!(ran.stderr.contains(&problem), "{}", ran.stderr);
+    assert_eq!((ran.code, scene.sent()), (2, 30));
+    scene.follow_hints().await;
 }
 
 #[tokio::test]
 async fn appended_rows_go_on_and_a_changed_row_is_named() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(2));
-    assert_eq!(scene.run("pets import DIR/pets.ndjson").await.code, 0);
+    let import = "pets import DIR/pets.ndjson";
+    assert_eq!(scene.run(import).await.code, 0);
     scene.write("pets.ndjson", &rows(5));
     assert_snapshot!(scene.run("pets import DIR/pets.ndjson -o table").await.transcript(), @"
     --- stdout
@@ -320,107 +417,76 @@ async fn appended_rows_go_on_and_a_changed_row_is_named() {
     rejected         0      0
     unknown          0      0
     left                    0
-    --- stderr
-    note: 3 rows were appended since the last run
     --- exit 0
     ");
     assert_eq!(scene.sent(), 5);
     let changed = rows(6).replace("\"pet 2\"", "\"Rex\"");
     scene.write("pets.ndjson", &changed);
-    assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
+    assert_snapshot!(scene.run(import).await.transcript(), @"
     --- stderr
-    error: HOME/pets.ndjson line 2 has changed since it was created as pet 2
-    hint: undo the change; new pets go at the end of the file
+    error: HOME/pets.ndjson line 2 has changed since it became pet 2
+    hint: undo the change; add other pets at the end, or in a file of their own
     --- exit 2
     ");
-    scene.write("pets.ndjson", &rows(1));
-    assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
-    --- stderr
-    error: row 2 of HOME/pets.ndjson is missing since it was created as pet 2
-    hint: undo the change; new pets go at the end of the file
-    --- exit 2
-    ");
-    // If the first line is removed, no row is at its place. A copy under another name would create
-    // the pets again.
     let imported = rows(5);
-    let (_, others) = imported.split_once('\n').unwrap();
-    scene.write("pets.ndjson", others);
-    assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
-    --- stderr
-    error: 4 rows of HOME/pets.ndjson moved since the last import
-    hint: undo the change; under another name, pets that exist would be created again
-    --- exit 2
-    ");
-    let (_, last) = imported.trim_end().rsplit_once('\n').unwrap();
-    scene.write("pets.ndjson", last);
-    let ran = scene.run("pets import DIR/pets.ndjson").await;
-    let problem = "error: 1 row of HOME/pets.ndjson moved since the last import\n";
-    assert!(ran.stderr.starts_with(problem), "{}", ran.stderr);
-    scene.write("pets.ndjson", "{\"name\":\"Rex\",\"categoryId\":9}");
-    assert_snapshot!(scene.run("pets import DIR/pets.ndjson").await.transcript(), @"
-    --- stderr
-    error: HOME/pets.ndjson is not the file of its journal: none of its rows match
-    hint: import the new file under another name
-    --- exit 2
-    ");
-    assert_eq!(scene.sent(), 5);
+    let (_, without_first) = imported.split_once('\n').unwrap();
+    for (text, problem) in [
+        (
+            rows(1),
+            "row 2 of HOME/pets.ndjson is missing since it became pet 2",
+        ),
+        (
+            without_first.to_owned(),
+            "HOME/pets.ndjson line 1 has changed since it became pet 1",
+        ),
+        (
+            "{\"name\":\"Rex\",\"categoryId\":9}".to_owned(),
+            "HOME/pets.ndjson has none of the rows that its journal records",
+        ),
+    ] {
+        scene.write("pets.ndjson", &text);
+        let ran = scene.run(import).await;
+        let hint = "undo the change; add other pets at the end, or in a file of their own";
+        assert_eq!(ran.stderr, format!("error: {problem}\nhint: {hint}\n"));
+        assert_eq!((ran.code, scene.sent()), (2, 5));
+    }
+    scene.follow_hints().await;
 }
 
 #[tokio::test]
 async fn an_input_without_a_path_counts_each_run_separately() {
     let scene = Scene::new().await;
     for _ in 0..2 {
-        let ran = scene
-            .run_with(|petstore| petstore.stdin(&rows(3)), "pets import -o json")
-            .await;
-        let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        assert_eq!(
-            (&summary["run"]["created"], ran.code),
-            (&3.into(), 0),
-            "{}",
-            ran.stderr
-        );
-        assert!(
-            ran.stderr.contains("no journal for standard input"),
-            "{}",
-            ran.stderr
-        );
+        let ran = scene.pipe(&rows(3), "pets import").await;
+        assert_eq!((ran.summary(), ran.code), ([3, 3, 0, 0, 0], 0));
+        let note = "note: standard input has no journal: an interrupted run cannot continue\n";
+        assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
+        assert_eq!(ran.stdout, "");
     }
     assert_eq!(scene.sent(), 6);
-    let journal = "pets import --journal DIR/j -o json";
-    for expected in [3, 0] {
-        let ran = scene
-            .run_with(|petstore| petstore.stdin(&rows(3)), journal)
-            .await;
-        let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        assert_eq!(summary["run"]["created"], expected, "{}", ran.stderr);
-        assert_eq!(summary["total"]["created"], 3);
+    for sent in [9, 9] {
+        let ran = scene.pipe(&rows(3), "pets import --journal DIR/j").await;
+        assert_eq!((ran.summary(), ran.code), ([3, 3, 0, 0, 0], 0));
+        assert_eq!(scene.sent(), sent);
     }
-    assert_eq!(scene.sent(), 9);
-}
-
-#[tokio::test]
-async fn a_journal_that_is_in_use_or_another_file_stops_the_import() {
-    let scene = Scene::new().await;
-    scene.write("pets.ndjson", &rows(2));
-    let journal = std::fs::File::create(scene.path("pets.ndjson.petstore-journal")).unwrap();
-    journal.lock().unwrap();
-    scene.write("letter", "Dear Ada,\nthe second line");
-    for (line, problem) in [
-        (
-            "pets import DIR/pets.ndjson",
-            "another process is using the journal HOME/pets.ndjson.petstore-journal\n",
-        ),
-        (
-            "pets import DIR/pets.ndjson --journal DIR/letter",
-            "is not a journal of an import",
-        ),
-    ] {
-        let ran = scene.run(line).await;
-        assert!(ran.stderr.contains(problem), "{}", ran.stderr);
-        assert_eq!((ran.code, scene.sent()), (2, 0));
+    // Without a journal, no hint suggests another run: it would create all pets again.
+    let lost = scene
+        .server
+        .faults()
+        .on(Operation::CreatePet)
+        .nth(2)
+        .status(500);
+    let ran = scene.pipe(&rows(3), "pets import").await;
+    assert_eq!((ran.summary(), ran.code), ([3, 2, 0, 1, 0], 8));
+    assert!(!ran.stderr.contains("hint: "), "{}", ran.stderr);
+    drop(lost);
+    for (status, code) in [(503, 5), (403, 4)] {
+        let faults = scene.server.faults().on(Operation::CreatePet);
+        let _failing = faults.after(1).status(status);
+        let ran = scene.pipe(&rows(9), "pets import --retry-for 0").await;
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("hint: "), "{}", ran.stderr);
     }
-    assert_eq!(scene.read("letter"), "Dear Ada,\nthe second line");
 }
 
 #[tokio::test]
@@ -433,12 +499,12 @@ async fn files_that_would_replace_each_other_are_refused() {
             "the journal and `--rejects`",
         ),
         (
-            "--journal DIR/j --unknown-file DIR/./j",
-            "the journal and `--unknown-file`",
+            "--journal DIR/j --created DIR/./j",
+            "the journal and `--created`",
         ),
         (
-            "--rejects DIR/r --unknown-file DIR/./r",
-            "`--rejects` and `--unknown-file`",
+            "--rejects DIR/r --created DIR/./r",
+            "`--rejects` and `--created`",
         ),
     ] {
         for dry_run in ["", "--dry-run"] {
@@ -452,7 +518,7 @@ async fn files_that_would_replace_each_other_are_refused() {
     }
     scene
         .expect(
-            "pets import DIR/pets.csv --rejects /dev/null --unknown-file /dev/null",
+            "pets import DIR/pets.csv --rejects /dev/null --created /dev/null",
             [1, 1, 0, 0, 0],
             0,
         )
@@ -503,7 +569,8 @@ async fn the_summary_appears_if_rejected_rows_cannot_be_written() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");
     let line = "pets import DIR/pets.csv --rejects /dev/full";
-    let ran = scene.expect(line, [1, 1, 0, 0, 0], 1).await;
+    let _refusing = scene.server.faults().on(Operation::CreatePet).status(400);
+    let ran = scene.expect(line, [1, 0, 1, 0, 0], 8).await;
     assert!(
         ran.stderr.contains("\nerror: cannot write "),
         "{}",
@@ -516,17 +583,21 @@ async fn a_dry_run_plans_and_refuses_what_the_import_does() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\nb,2\nc,3\n");
     let faults = || scene.server.faults().on(Operation::CreatePet);
-    let (_refused, _lost) = (
+    let (refused, lost) = (
         faults().nth(2).status(400),
         faults().nth(3).apply(Effect::EmptyReply),
     );
     let import = "pets import DIR/pets.csv --concurrency 1";
     scene.expect(import, [3, 1, 1, 1, 0], 8).await;
+    drop((refused, lost));
     scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\nd,4\n");
     let retry = format!("{import} --unknown retry");
-    scene
-        .expect(&format!("{retry} --dry-run"), [4, 1, 0, 0, 3], 0)
-        .await;
+    let ran = scene.run(&format!("{retry} --dry-run")).await;
+    let plan = "HOME/pets.csv has 3 rows to send, within the known quotas\n";
+    assert_eq!((&*ran.stdout, ran.code), (plan, 0), "{}", ran.stderr);
+    let ran = scene.run(&format!("{retry} --dry-run -o json")).await;
+    let plan: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(plan["total"]["left"], 3);
     scene.write("no.csv", "another import");
     for option in ["--rejects DIR/no.csv", "--base-url http://127.0.0.1:9/v1"] {
         let line = format!("{import} {option}");
@@ -534,10 +605,16 @@ async fn a_dry_run_plans_and_refuses_what_the_import_does() {
             scene.run(&line).await,
             scene.run(&format!("{line} --dry-run")).await,
         );
-        assert_eq!((&dry.stderr, dry.code), (&real.stderr, 2));
+        assert_eq!(
+            (dry.stderr.replace(" --dry-run", ""), dry.code),
+            (real.stderr, 2)
+        );
     }
     scene.expect(&retry, [4, 4, 0, 0, 0], 0).await;
     assert_eq!(scene.sent(), 6);
+    // A retry creates the third pet twice, as it says.
+    scene.write("twice.csv", "name,categoryId\nc,3\n");
+    scene.follow_hints().await;
 }
 
 #[tokio::test]
@@ -546,13 +623,57 @@ async fn a_dry_run_needs_neither_a_key_nor_a_network() {
     scene.write("pets.ndjson", &rows(7));
     let line = format!("pets import {} --dry-run", scene.path("pets.ndjson"));
     let ran = Petstore::bare().run(&line).await;
-    assert_eq!(
-        (ran.summary(), ran.code),
-        ([7, 0, 0, 0, 7], 0),
-        "{}",
-        ran.stderr
-    );
+    let plan = "pets.ndjson has 7 rows to send; `petstore limits --refresh` asks for the quotas\n";
+    assert!(ran.stdout.ends_with(plan), "{}", ran.stdout);
+    assert_eq!((&*ran.stderr, ran.code), ("", 0));
     assert!(!std::path::Path::new(&scene.path("pets.ndjson.petstore-journal")).exists());
+}
+
+#[tokio::test]
+async fn options_of_the_output_are_checked_before_anything_is_sent() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    for (command, options) in [
+        ("pets import DIR/pets.csv", "-o id"),
+        ("pets import DIR/pets.csv", "--fields nope"),
+        ("pets import DIR/pets.csv", "--jq .["),
+        ("pets create Rex --category-id 7", "--fields nope"),
+        ("pets create Rex --category-id 7", "--jq .["),
+        ("api /pets -X POST -f name=Rex -F categoryId=7", "--jq .["),
+    ] {
+        let ran = scene.run(&format!("{command} {options}")).await;
+        assert_eq!(
+            (ran.code, scene.sent()),
+            (2, 0),
+            "{command} {options}: {}",
+            ran.stderr
+        );
+    }
+    assert!(scene.server.pets().is_empty());
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
+async fn a_result_that_cannot_be_written_does_not_hide_what_was_done() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    for (command, said) in [
+        (
+            "pets import DIR/pets.csv",
+            "note: 1 of 1 row created\nerror: `--jq`: ",
+        ),
+        ("pets create Rex --category-id 7", "; pet 2 was created\n"),
+        (
+            "api /pets -X POST -f name=Rex -F categoryId=7",
+            "; the request was processed\n",
+        ),
+    ] {
+        let ran = scene.run(&format!("{command} --jq error(\"no\")")).await;
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert_eq!(ran.code, 8, "{}", ran.stderr);
+    }
+    assert_eq!(scene.server.pets().len(), 3);
+    scene.follow_hints().await;
 }
 
 #[tokio::test]
@@ -604,11 +725,17 @@ async fn an_export_that_may_not_be_complete_does_not_end_with_0() {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_link_to_a_file_shares_its_journal() {
+async fn a_link_shares_the_journal_and_a_hard_link_has_its_own() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\nRex,7\n");
     std::os::unix::fs::symlink(scene.path("pets.csv"), scene.path("link.csv")).unwrap();
     assert_eq!(scene.run("pets import DIR/pets.csv").await.code, 0);
     assert_eq!(scene.run("pets import DIR/link.csv").await.code, 0);
     assert_eq!(scene.server.pets().len(), 1);
+    let ran = scene.run("pets import DIR/pets.csv DIR/link.csv").await;
+    assert_eq!(ran.stderr, "error: HOME/link.csv is named twice\n");
+    assert_eq!(ran.code, 2);
+    std::fs::hard_link(scene.path("pets.csv"), scene.path("hard.csv")).unwrap();
+    assert_eq!(scene.run("pets import DIR/hard.csv").await.code, 0);
+    assert_eq!(scene.server.pets().len(), 2);
 }

@@ -226,9 +226,9 @@ async fn a_script_gets_the_key_and_a_terminal_asks_first() {
     // The command of a dry run works without a variable.
     let line = "api /pets --dry-run --jq .curl";
     let curl = keyless(&server, &home).run(line).await.stdout;
-    let header = "-H \"Authorization: Bearer $(petstore auth token)\"";
+    let header = "printf 'Authorization: Bearer %s' \"$(petstore auth token)\" |";
     assert!(curl.contains(header), "{curl}");
     let variable = keyless(&server, &home).var("PETSTORE_API_KEY", "other");
     let curl = variable.run(line).await.stdout;
-    assert!(curl.contains("Bearer $PETSTORE_API_KEY\""), "{curl}");
+    assert!(curl.contains("%s' \"$PETSTORE_API_KEY\" |"), "{curl}");
 }

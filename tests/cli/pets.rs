@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use petstore_mock::{Clock, MockServer, Operation, Seed, SeedPet};
 
 use super::harness::{Petstore, noon};
+use super::shop::{Paging, Shop};
 
 #[tokio::test]
 async fn lists_all_pages_without_a_note() {
@@ -90,18 +91,14 @@ async fn numbers_are_shown_with_all_their_digits() {
 #[tokio::test]
 async fn a_created_pet_that_cannot_be_shown_as_asked_is_named() {
     let server = petstore_mock::MockServer::start().await;
-    for option in [&["--fields", "nme"][..], &["--jq", ".name.x"]] {
-        let words = [&["pets", "create", "Rex", "--category-id", "7"], option].concat();
-        let ran = Petstore::at(&server, "pro-key").run_words(&words).await;
-        let id = server.pets().all().last().unwrap().id;
-        assert!(
-            ran.stderr.contains(&format!("; pet {id} was created\n")),
-            "{}",
-            ran.stderr
-        );
-        assert_eq!(ran.code, 8, "partly done");
-    }
-    assert_eq!(server.pets().len(), 27);
+    let words = "pets create Rex --category-id 7 --jq .name.x";
+    let ran = Petstore::at(&server, "pro-key").run(words).await;
+    assert!(
+        ran.stderr.ends_with("; pet 26 was created\n"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!((ran.code, server.pets().len()), (8, 26));
 }
 
 #[tokio::test]
@@ -153,6 +150,9 @@ async fn pets_are_found_by_their_ids_on_any_page() {
     error: no pet 999; searched all 250 pets
     --- exit 9
     ");
+    let ran = run("pets list --id 7,9 --status sold -o id").await;
+    let error = "error: pet 7 has no status; pet 9 has no status\n";
+    assert_eq!((&*ran.stdout, &*ran.stderr, ran.code), ("", error, 9));
 }
 
 #[tokio::test]
@@ -267,4 +267,37 @@ async fn a_terminal_shows_how_far_an_export_is() {
     );
     assert!(ran.stderr.ends_with("\r\u{1b}[K"), "{}", ran.stderr);
     assert_eq!((ran.stdout.lines().count(), ran.code), (300, 0));
+}
+
+#[tokio::test]
+async fn an_export_notices_pages_that_overlap() {
+    let shop = Shop::start();
+    let names: Vec<_> = (0..230).map(|pet| format!("pet {pet}")).collect();
+    shop.add(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    for (paging, said, code) in [
+        (Paging::Linked, "", 0),
+        (
+            Paging::Overlapping,
+            "error: pet 51 came twice: the pages overlap, and pets may be missing\n",
+            8,
+        ),
+    ] {
+        shop.state().paging = paging;
+        let ran = Petstore::with(&shop.url(), "k").run("pets export").await;
+        assert_eq!((&*ran.stderr, ran.code), (said, code), "{paging:?}");
+        assert_eq!(ran.stdout.lines().count(), 230);
+    }
+}
+
+#[tokio::test]
+async fn an_export_into_a_missing_folder_names_it() {
+    let server = petstore_mock::MockServer::start().await;
+    let home = tempfile::tempdir().unwrap();
+    let line = format!("pets export {}", home.path().join("nodir/x").display());
+    let ran = Petstore::at(&server, "pro-key")
+        .home(home.path())
+        .run(&line)
+        .await;
+    let said = "error: cannot write HOME/nodir/x: there is no folder HOME/nodir\n";
+    assert_eq!((&*ran.stderr, ran.code), (said, 2));
 }

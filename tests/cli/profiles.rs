@@ -382,7 +382,7 @@ async fn a_pipe_that_nobody_writes_is_no_key() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: cannot read HOME/key: nothing writes into this pipe
+    error: cannot read HOME/key: the pipe has no writer
     --- exit 3
     ");
 }

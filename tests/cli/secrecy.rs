@@ -23,7 +23,7 @@ const COMMANDS: [&str; 20] = [
     "pets list --limit 0",
     "pets export",
     "pets import",
-    "api /pets -f name=Rex -F categoryId=7 --dry-run",
+    "api /pets -d {} --dry-run",
     "auth status",
     "config list",
     "doctor",

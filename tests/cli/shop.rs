@@ -17,8 +17,10 @@ pub(super) enum Fate {
     Unanswered,
     /// Closes the connection, and creates no pet.
     Lost,
+    /// Answers 503, and creates no pet.
+    Failed,
     /// Answers 503 with this `Retry-After`, and creates no pet.
-    Failed(&'static str),
+    FailedFor(&'static str),
     /// Closes the connection, and creates the pet after this number of further requests.
     Late(usize),
 }
@@ -57,6 +59,8 @@ pub(super) struct State {
     /// The name of a pet that the service always answers with 500, and does not create.
     pub(super) broken: &'static str,
     pub(super) paging: Paging,
+    /// How many of the next requests the service does not answer, whatever they are.
+    pub(super) away: usize,
     /// Requests that are processed later, and after how many other requests.
     late: Vec<(usize, Value)>,
 }
@@ -115,6 +119,10 @@ impl State {
 
     fn answer(&mut self, seen: &Seen) -> Act {
         self.process_late();
+        if self.away > 0 && self.fates.is_empty() {
+            self.away -= 1;
+            return Act::Cut(Vec::new());
+        }
         let base = format!("http://{}/v1", seen.header("host").unwrap());
         if seen.line.starts_with("GET ") {
             return self.list(seen.line.split(' ').nth(1).unwrap(), &base);
@@ -133,7 +141,8 @@ impl State {
                 Act::Cut(Vec::new())
             }
             Fate::Lost => Act::Cut(Vec::new()),
-            Fate::Failed(wait) => crate::client::answer(503, &[("Retry-After", wait)], "{}"),
+            Fate::Failed => crate::client::answer(503, &[], "{}"),
+            Fate::FailedFor(wait) => crate::client::answer(503, &[("Retry-After", wait)], "{}"),
             Fate::Late(after) => {
                 self.late.push((after, new));
                 Act::Cut(Vec::new())
@@ -157,6 +166,7 @@ impl Shop {
             fates: VecDeque::new(),
             broken: "",
             paging: Paging::Linked,
+            away: 0,
             late: Vec::new(),
         };
         let state = Arc::new(Mutex::new(state));

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use petstore_client::events::Event;
-use petstore_client::{Client, Method};
+use petstore_client::Client;
+use petstore_client::events::EventKind;
+use petstore_client::http::Method;
 
 use super::kit::{REX, answer, builder, client, recorded, secs};
 use super::logs::Logs;
@@ -24,7 +25,7 @@ fn saying(headers: &[(&'static str, &'static str)]) -> Wire {
 
 #[expect(deprecated, reason = "the test covers it")]
 async fn get(client: &Client) -> petstore_client::Response<petstore_client::Pet> {
-    client.pets().get(1).await.unwrap()
+    client.pets().get(1).with_meta().await.unwrap()
 }
 
 #[tokio::test]
@@ -35,7 +36,7 @@ async fn reads_what_the_service_announces() {
         ("Link", "</v1/pets>; rel=\"successor-version\""),
     ]);
     let pet = get(&client(&server.base())).await;
-    let said = pet.meta().deprecation().unwrap();
+    let said = pet.meta.deprecation().unwrap();
     assert_eq!(
         (said.since(), said.sunset()),
         (at(1_764_892_800), at(REMOVAL + 365 * 86_400))
@@ -54,7 +55,7 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
     ] {
         let server = saying(&headers);
         let pet = get(&client(&server.base())).await;
-        let said = pet.meta().deprecation().unwrap();
+        let said = pet.meta.deprecation().unwrap();
         assert_eq!(
             (said.since(), said.sunset()),
             (since, at(REMOVAL)),
@@ -69,11 +70,11 @@ async fn any_operation_may_be_announced_and_a_raw_request_too() {
     let server = saying(&[("Deprecation", "true")]);
     let client = client(&server.base());
     let raw = client.request(Method::GET, "/x").send().await.unwrap();
-    assert!(raw.meta().deprecation().is_some());
+    assert!(raw.meta.deprecation().is_some());
     let server = saying(&[]);
     let client = super::kit::client(&server.base());
     let raw = client.request(Method::GET, "/x").send().await.unwrap();
-    assert!(raw.meta().deprecation().is_none());
+    assert!(raw.meta.deprecation().is_none());
 }
 
 #[tokio::test]
@@ -104,12 +105,10 @@ async fn warns_once_for_each_operation_and_client() {
 #[tokio::test]
 async fn the_hook_hears_of_each_operation_once() {
     let server = saying(&[("Deprecation", "@1764892800")]);
-    let (client, recorded) = recorded(builder(&server.base()), |event| match event {
-        Event::Deprecated {
-            operation,
-            deprecation,
-            ..
-        } => Some(((*operation).to_owned(), deprecation.since())),
+    let (client, recorded) = recorded(builder(&server.base()), |event| match event.kind {
+        EventKind::Deprecated(deprecation) => {
+            Some((event.operation.unwrap().to_owned(), deprecation.since()))
+        }
         _ => None,
     });
     let client = client.build().unwrap();
@@ -144,8 +143,8 @@ async fn a_hook_may_use_the_client_itself() {
 async fn a_404_still_carries_the_deprecation() {
     let sunset = [("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")];
     let server = Wire::start(move |_| answer(404, &sunset, ""));
-    let (client, recorded) = recorded(builder(&server.base()), |event| match event {
-        Event::Deprecated { operation, .. } => Some((*operation).to_owned()),
+    let (client, recorded) = recorded(builder(&server.base()), |event| match event.kind {
+        EventKind::Deprecated(_) => Some(event.operation.unwrap().to_owned()),
         _ => None,
     });
     let client = client.build().unwrap();

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
-use petstore_client::{Bytes, ErrorKind, HeaderValue, Method, NewPet, RequestOptions};
+use petstore_client::bytes::Bytes;
+use petstore_client::http::{HeaderValue, Method};
+use petstore_client::transport::{Builtin, Connection, SendMark, Transport, TransportError};
+use petstore_client::{ErrorKind, NewPet, RequestOptions};
 use petstore_mock::Plan;
 
 use super::kit::{REX, answer, builder, http, key, mock, no_pets, serve};
@@ -201,11 +203,12 @@ async fn a_wrapper_sees_each_attempt_and_may_change_it() {
         })
         .build()
         .unwrap();
-    let page = client.pets().list().await.unwrap();
-    assert_eq!((page.len(), page.meta().attempts()), (0, 2));
+    let page = client.pets().list().with_meta().await.unwrap();
+    assert_eq!((page.value.len(), page.meta.attempts()), (0, 2));
     assert_eq!(sent.load(Ordering::Relaxed), 2);
     assert_eq!(values(&server, "x-wrapped")[0].as_deref(), Some("yes"));
-    let small = client.pets().list().max_response_bytes(50);
+    let small = RequestOptions::new().max_response_bytes(50);
+    let small = client.pets().list().options(&small);
     assert_eq!(small.await.unwrap_err().kind(), ErrorKind::BodyTooLarge);
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.code(), Some("pet_not_found"));
@@ -221,8 +224,11 @@ fn a_client_either_wraps_or_replaces_the_transport() {
     let error = both.build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("`wrap_transport`"), "{error}");
+    let connection = Connection::new()
+        .allow_insecure_http(true)
+        .connect_timeout(super::kit::secs(1));
     let wrapped = petstore_client::test_util::builder()
-        .connect_timeout(super::kit::secs(1))
+        .connection(connection)
         .wrap_transport(|builtin| builtin);
     assert!(wrapped.build().is_ok());
 }
@@ -267,5 +273,5 @@ async fn an_answer_of_the_transport_itself_uses_no_quota() {
         assert_eq!(list.await.unwrap().len(), 20);
     }
     assert_eq!(server.requests(..).len(), 1);
-    assert_eq!(client.rate_limits().windows[0].remaining, 59);
+    assert_eq!(client.limits().snapshot().windows[0].remaining, 59);
 }

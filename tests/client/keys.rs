@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::{ApiKeyProvider, CachingProvider, provider_fn};
-use petstore_client::events::Event;
-use petstore_client::rate_limit::Quota;
+use petstore_client::events::EventKind;
+use petstore_client::limits::Quota;
 use petstore_client::{ApiKey, BoxError, Client, ErrorKind, NewPet, RequestOptions};
 use petstore_mock::{Clock, MockServer};
 use tokio::time::timeout;
 
-use super::kit::{REX, START, answer, at, builder, http, key, millis, no_pets, secs};
+use super::kit::{REX, START, answer, at, builder, http, key, list_meta, millis, no_pets, secs};
 use super::service::{get, impatient, patient};
 use super::wire::{Act, Seen, Wire};
 
@@ -72,9 +72,9 @@ async fn asks_for_the_key_of_each_request() {
 #[tokio::test]
 async fn asks_once_more_after_a_401_and_sends_the_new_key() {
     let (server, client, keys) = set_up(&["old", "new"], vec![unauthorized(), no_pets()]);
-    let page = client.pets().list().await.unwrap();
+    let page = client.pets().list().with_meta().await.unwrap();
     assert_eq!(
-        (page.meta().attempts(), sent(&server)),
+        (page.meta.attempts(), sent(&server)),
         (2, vec!["old".into(), "new".into()])
     );
     assert_eq!(
@@ -89,9 +89,15 @@ async fn asks_once_more_after_a_401_and_sends_the_new_key() {
     // The refused attempt does not count against the limit.
     let acts = vec![unauthorized(), answer(500, &[], ""), no_pets()];
     let (server, client, _keys) = set_up(&["old", "new"], acts);
-    let page = client.pets().list().max_attempts(2).await.unwrap();
+    let page = client
+        .pets()
+        .list()
+        .options(&RequestOptions::new().max_attempts(2))
+        .with_meta()
+        .await
+        .unwrap();
     assert_eq!(
-        (page.meta().attempts(), sent(&server).concat()),
+        (page.meta.attempts(), sent(&server).concat()),
         (3, "oldnewnew".into())
     );
 }
@@ -106,7 +112,7 @@ async fn clients_of_several_keys_share_a_connection_but_no_limits() {
     let free = builder(server.url())
         .api_key("free-key")
         .on_event(move |event| {
-            if let Event::Ended { .. } = event {
+            if let EventKind::Ended { .. } = event.kind {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         })
@@ -124,7 +130,7 @@ async fn clients_of_several_keys_share_a_connection_but_no_limits() {
         .collect();
     assert_eq!(keys, [1, 2, 2]);
     let left = |client: &Client| {
-        let limits = client.rate_limits();
+        let limits = client.limits().snapshot();
         let minute = limits
             .windows
             .iter()
@@ -174,7 +180,7 @@ async fn an_error_of_the_provider_ends_the_call_and_is_its_source() {
     let (server, client, _keys) = set_up(&[], vec![no_pets()]);
     let error = client.pets().list().await.unwrap_err();
     assert!(
-        error.is_unauthorized() && error.headers().is_none(),
+        error.is_unauthorized() && error.response().is_none(),
         "{error}"
     );
     assert_eq!(
@@ -248,10 +254,10 @@ async fn a_key_is_asked_again_after_a_wait_that_may_change_it() {
             no_pets(),
         ];
         let (server, client, _keys) = set_up(keys, acts);
-        let page = client.pets().list().await.unwrap();
+        let page = client.pets().list().with_meta().await.unwrap();
         assert_eq!(sent(&server), ["waits", key]);
-        assert_eq!(client.rate_limits().unresolved, 0);
-        let waited = page.meta().waited();
+        assert_eq!(client.limits().snapshot().unresolved, 0);
+        let waited = page.meta.waited();
         assert!(
             waited < secs(seconds + 1),
             "{waited:?}: the first permit is given back"
@@ -280,7 +286,7 @@ async fn a_key_is_asked_again_once_despite_another_refusal() {
         .api_key_provider(keys)
         .build()
         .unwrap();
-    assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
+    assert_eq!(list_meta(&client).await.attempts(), 2);
     assert_eq!((asked.load(Ordering::Relaxed), server.count()), (3, 3));
 }
 
@@ -371,8 +377,8 @@ async fn a_cached_key_that_is_rejected_is_replaced_at_once() {
         .api_key_provider(keys)
         .build()
         .unwrap();
-    assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 2);
-    assert_eq!(client.pets().list().await.unwrap().meta().attempts(), 1);
+    assert_eq!(list_meta(&client).await.attempts(), 2);
+    assert_eq!(list_meta(&client).await.attempts(), 1);
     assert_eq!((asked.load(Ordering::Relaxed), server.count()), (2, 3));
 }
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use petstore_client::events::Event;
-use petstore_client::rate_limit::BlockReason;
-use petstore_client::retry::Backoff;
-use petstore_client::{Client, ClientBuilder, Error, NewPet, RequestOptions};
+use petstore_client::limits::BlockReason;
+use petstore_client::retry::{Backoff, RetryPolicy};
+use petstore_client::{Client, ClientBuilder, Error, Meta, NewPet, RequestOptions};
 use petstore_mock::{Builder, Clock, MockServer, Plan};
 
 use super::wire::{Act, Wire};
@@ -50,9 +50,12 @@ pub(super) fn key() -> String {
 
 /// Starts a client that retries without delay.
 pub(super) fn builder(base: &str) -> ClientBuilder {
-    Client::builder(base)
-        .api_key(key())
-        .backoff(Backoff::new().max(Duration::ZERO))
+    Client::builder(base).api_key(key()).retry(at_once())
+}
+
+/// Retries without delay.
+pub(super) fn at_once() -> RetryPolicy {
+    RetryPolicy::new().backoff(Backoff::new().max(Duration::ZERO))
 }
 
 pub(super) fn client(base: &str) -> Client {
@@ -89,6 +92,12 @@ pub(super) fn serve(acts: Vec<Act>) -> (Wire, Client) {
     let server = Wire::of(acts);
     let client = client(&server.base());
     (server, client)
+}
+
+/// Lists pets. Returns the metadata of the response.
+pub(crate) async fn list_meta(client: &Client) -> Meta {
+    let response = client.pets().list().with_meta().await;
+    response.unwrap().meta
 }
 
 /// Returns the error of one attempt to list pets, for this action of the server.

@@ -5,9 +5,11 @@ mod logs;
 mod service;
 mod wire;
 
+mod closing;
 mod deprecation;
 mod errors;
 mod extension;
+mod first_lines;
 mod keys;
 mod limits;
 mod observability;
@@ -17,5 +19,5 @@ mod settings;
 mod test_util;
 mod transport;
 
-pub(crate) use kit::{START, answer, at, mock, reason, sources};
+pub(crate) use kit::{START, answer, at, list_meta, mock, reason, sources};
 pub(crate) use wire::{Act, Seen, Wire};

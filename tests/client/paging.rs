@@ -2,7 +2,7 @@
 //! another origin, and stops at pages that repeat or never end.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use petstore_client::{Client, Error, ErrorKind, More, PetStatus};
+use petstore_client::{Client, Error, ErrorKind, PetStatus, RequestOptions};
 
 use super::kit::{answer, builder, client, no_pets};
 use super::wire::{Act, Wire, listen};
@@ -86,8 +86,11 @@ async fn the_first_page_is_asked_with_no_invented_parameter() {
     let client = client(&server.base());
     let list = client.pets().list().limit(2).status(PetStatus::Sold);
     let pages: Vec<_> = list.pages().try_collect().await.unwrap();
-    let more: Vec<_> = pages.iter().map(|page| (page.len(), page.more())).collect();
-    assert_eq!(more, [(2, More::Yes), (0, More::No)]);
+    let more: Vec<_> = pages
+        .iter()
+        .map(|page| (page.len(), page.has_more()))
+        .collect();
+    assert_eq!(more, [(2, Some(true)), (0, Some(false))]);
     assert_eq!(
         server.targets(),
         ["/v1/pets?limit=2&status=sold", "/v1/pets?cursor=x"]
@@ -113,12 +116,12 @@ async fn a_full_page_without_a_link_says_that_there_may_be_more() {
     let server = Wire::start(move |_| page(&twenty, &[]));
     let client = client(&server.base());
     let list = client.pets().list();
-    assert_eq!(list.clone().send().await.unwrap().more(), More::Maybe);
+    assert_eq!(list.clone().send().await.unwrap().has_more(), None);
     assert_eq!(
-        list.clone().limit(20).send().await.unwrap().more(),
-        More::Maybe
+        list.clone().limit(20).send().await.unwrap().has_more(),
+        None
     );
-    assert_eq!(list.limit(21).send().await.unwrap().more(), More::No);
+    assert_eq!(list.limit(21).send().await.unwrap().has_more(), Some(false));
 }
 
 #[tokio::test]
@@ -130,15 +133,12 @@ async fn each_page_is_retried_and_limited_like_any_call() {
         answer(500, &[], ""),
     ]);
     let client = client(&server.base());
-    let mut pages = client.pets().list().limit(2).max_attempts(2).pages();
-    assert_eq!(
-        pages.try_next().await.unwrap().unwrap().meta().attempts(),
-        1
-    );
-    assert_eq!(
-        pages.try_next().await.unwrap().unwrap().meta().attempts(),
-        2
-    );
+    let twice = RequestOptions::new().max_attempts(2);
+    let mut pages = client.pets().list().limit(2).options(&twice).pages();
+    for requests in [1, 3] {
+        assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 2);
+        assert_eq!(server.count(), requests);
+    }
     let error = pages.try_next().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Server, 2));
     assert_eq!(error.operation(), Some("listPets"));
@@ -182,7 +182,7 @@ async fn a_list_goes_on_later_from_a_page_that_was_named_as_next() {
     ]);
     let client = client(&server.base());
     let first = client.pets().list().limit(2).send().await.unwrap();
-    let next = first.next_url().unwrap().clone();
+    let next = first.next_url.unwrap();
     let rest = client.pets().list().limit(2).from_page(next).items();
     let rest: Vec<_> = rest.map_ok(|pet| pet.id).try_collect().await.unwrap();
     assert_eq!(rest, [3, 4, 5]);

@@ -27,6 +27,8 @@ pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) 
     let server = builder
         .journal(20_000)
         .seed(Seed::none())
+        // No test has more requests under way.
+        .senders(256)
         .start()
         .await
         .unwrap();
@@ -81,7 +83,7 @@ pub(super) async fn within<T>(
     let mut program = std::pin::pin!(program);
     match tokio::time::timeout(limit, program.as_mut()).await {
         Ok(result) => result,
-        Err(_) => panic!("not done after {limit:?}: {:?}", client.rate_limits()),
+        Err(_) => panic!("not done after {limit:?}: {:?}", client.limits().snapshot()),
     }
 }
 

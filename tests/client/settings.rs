@@ -1,7 +1,9 @@
 //! Tests of the checks of the builder.
 
-use petstore_client::transport::Proxy;
-use petstore_client::{Client, Error, ErrorKind, Method};
+use petstore_client::http::Method;
+use petstore_client::retry::RetryPolicy;
+use petstore_client::transport::{Connection, Proxy};
+use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 
 use super::kit::{KEY, builder, client, no_pets};
 use super::wire::Wire;
@@ -82,12 +84,17 @@ fn says_what_is_wrong_with_which_part() {
 async fn no_attempts_at_all_are_refused() {
     let none = Client::builder("https://petstore.example/v1")
         .api_key(KEY)
-        .max_attempts(0)
+        .retry(RetryPolicy::new().attempts(0))
         .build();
     let expected = "the number of attempts cannot be used: it must be at least 1";
     assert_eq!(problem(none), expected);
     let client = Client::new("https://petstore.example/v1", KEY).unwrap();
-    let error = client.pets().list().max_attempts(0).await.unwrap_err();
+    let error = client
+        .pets()
+        .list()
+        .options(&RequestOptions::new().max_attempts(0))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
     assert!(error.to_string().contains(expected), "{error}");
 }
@@ -106,7 +113,10 @@ fn allows_what_is_safe_or_was_allowed() {
         build(base).unwrap();
     }
     let client = Client::builder("http://petstore.example/v1").api_key(KEY);
-    client.allow_insecure_http(true).build().unwrap();
+    client
+        .connection(Connection::new().allow_insecure_http(true))
+        .build()
+        .unwrap();
 }
 
 #[tokio::test]
@@ -115,11 +125,7 @@ async fn a_base_url_may_have_any_path_and_a_trailing_slash() {
     for path in ["", "/", "/v1", "/v1/", "/v1//", "/a%20b/v1", "/a/../v1"] {
         let client = client(&(server.origin() + path));
         client.pets().list().await.unwrap();
-        client
-            .request(petstore_client::Method::GET, "pets")
-            .send()
-            .await
-            .unwrap();
+        client.request(Method::GET, "pets").send().await.unwrap();
     }
     let each = [
         "/pets",
@@ -139,7 +145,7 @@ async fn a_proxy_is_not_asked_for_a_server_on_this_machine() {
     let proxy = Wire::start(|_| no_pets());
     let server = Wire::start(|_| no_pets());
     let client = builder(&server.base())
-        .proxy(Proxy::all(proxy.origin()))
+        .connection(Connection::new().proxy(Proxy::all(proxy.origin())))
         .build()
         .unwrap();
     client.pets().list().await.unwrap();
@@ -155,8 +161,8 @@ async fn a_proxy_is_used_for_remote_servers_with_its_credentials() {
     assert!(!format!("{settings:?}").contains("pw"));
     let client = Client::builder("http://petstore.test/v1")
         .api_key(KEY)
-        .proxy(settings);
-    let client = client.allow_insecure_http(true).build().unwrap();
+        .connection(Connection::new().proxy(settings).allow_insecure_http(true));
+    let client = client.build().unwrap();
     client.pets().list().await.unwrap();
     let seen = proxy.seen().remove(0);
     assert_eq!(seen.line, "GET http://petstore.test/v1/pets HTTP/1.1");
@@ -167,7 +173,7 @@ async fn a_proxy_is_used_for_remote_servers_with_its_credentials() {
     );
     let bad = Client::builder("https://petstore.example")
         .api_key(KEY)
-        .proxy(Proxy::all("::pw"));
+        .connection(Connection::new().proxy(Proxy::all("::pw")));
     let problem = problem(bad.build());
     assert_eq!(problem, "the proxy cannot be used: its URL is not valid");
 }
@@ -177,7 +183,7 @@ async fn the_programs_name_and_headers_are_sent_with_each_request() {
     let server = Wire::start(|_| no_pets());
     let client = builder(&server.base())
         .user_agent("kennel/2.1")
-        .default_header("X-Team", "cats");
+        .header("X-Team", "cats");
     let client = client.build().unwrap();
     client.pets().list().await.unwrap();
     client
@@ -205,9 +211,9 @@ async fn the_programs_name_and_headers_are_sent_with_each_request() {
         ("X-Bad", "a\r\nb: c"),
     ] {
         let client = Client::builder("https://petstore.example").api_key(KEY);
-        let problem = problem(client.default_header(name, value).build());
+        let problem = problem(client.header(name, value).build());
         assert!(
-            problem.starts_with("the default header cannot be used: "),
+            problem.starts_with("the header cannot be used: "),
             "{problem}"
         );
     }

@@ -4,16 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use petstore_client::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
+use petstore_client::http::{HeaderMap, StatusCode};
+use petstore_client::limits::{BlockReason, Blocked, Limits, Quota, QuotaWindow};
 use petstore_client::test_util::{self, ErrorBuilder, FakeService, problem};
 use petstore_client::transport::TransportError;
-use petstore_client::{
-    Client, Error, ErrorKind, HeaderMap, NewPet, Page, RequestOptions, Response, ResponseMeta,
-    StatusCode,
-};
+use petstore_client::{Client, Error, ErrorKind, Meta, NewPet, Page, RequestOptions, Response};
 use petstore_mock::{Clock, MockServer, Plan};
 
-use super::kit::{START, at, millis, mock, secs};
+use super::kit::{START, at, mock, secs};
 
 async fn adopt(client: &Client, name: &str) -> Result<i64, Error> {
     Ok(client.pets().create(&NewPet::new(name, 7)).await?.id)
@@ -49,17 +47,18 @@ async fn two_isolated_clients_with_one_key_share_no_limits() {
     };
     let (one, two) = (banned(), banned());
     one.pets().list().await.unwrap_err();
-    assert!(one.rate_limits().blocked.is_some());
-    assert_eq!(two.rate_limits().blocked, None);
+    assert!(one.limits().snapshot().blocked.is_some());
+    assert_eq!(two.limits().snapshot().blocked, None);
 }
 
 #[test]
 fn every_kind_of_error_can_be_made() {
     use ErrorKind::{
-        BodyTooLarge, Config, Connect, Credentials, Decode, Gone, Interrupted, InvalidRequest,
-        NotFound, Paging, RateLimited, Rejected, Runtime, Server, Timeout, Tls, Unauthorized,
+        BodyTooLarge, Closed, Config, Connect, Credentials, Decode, Gone, Interrupted,
+        InvalidRequest, NotFound, Paging, RateLimited, Rejected, Runtime, Server, Timeout, Tls,
+        Unauthorized,
     };
-    let unsent = [Config, InvalidRequest, Credentials, Connect, Tls];
+    let unsent = [Config, InvalidRequest, Credentials, Connect, Tls, Closed];
     let refused = [Unauthorized, NotFound, Gone, Rejected, RateLimited];
     let unknown = [
         Server,
@@ -84,7 +83,7 @@ fn every_kind_of_error_can_be_made() {
             assert!(!error.to_string().is_empty());
         }
     }
-    let wait = millis(2_500);
+    let wait = secs(3);
     for kind in [RateLimited, Server] {
         let error = ErrorBuilder::new(kind).retry_after(wait).build();
         assert_eq!(error.retry_after(), Some(wait));
@@ -100,13 +99,13 @@ fn every_kind_of_error_can_be_made() {
 fn values_of_a_response_can_be_made() {
     let mut headers = HeaderMap::new();
     headers.insert("deprecation", "true".parse().unwrap());
-    let meta = ResponseMeta::default().with_headers(headers);
-    let page = Response::from_parts(
-        Page::from_items(vec![NewPet::new("Rex", 7).into_pet(1)]),
-        meta,
+    let meta = Meta::default().with_headers(headers);
+    let page = Response::from_parts(Page::from(vec![NewPet::new("Rex", 7).into_pet(1)]), meta);
+    assert_eq!(
+        (page.value[0].name.as_str(), page.meta.attempts()),
+        ("Rex", 1)
     );
-    assert_eq!((page[0].name.as_str(), page.meta().attempts()), ("Rex", 1));
-    assert!(page.meta().deprecation().is_some());
+    assert!(page.meta.deprecation().is_some());
     let reset = SystemTime::UNIX_EPOCH;
     assert_eq!(QuotaWindow::new(Quota::Minute, 60, 7, reset).remaining, 7);
     let blocked = Blocked::new(BlockReason::Ban, reset, secs(1));
@@ -128,23 +127,30 @@ async fn a_clock_that_is_moved_ends_a_wait_without_a_request() {
     for _ in 0..60 {
         client.pets().list().limit(1).await.unwrap();
     }
-    assert!(client.rate_limits().blocked.is_some());
+    assert!(client.limits().snapshot().blocked.is_some());
     let waiting = tokio::spawn(client.pets().list().limit(1).send());
-    while client.rate_limits().waiting == 0 {
+    while client.limits().snapshot().waiting == 0 {
         tokio::task::yield_now().await;
     }
     assert!(!waiting.is_finished());
     server.clock().advance(secs(61));
-    assert_eq!(client.rate_limits().blocked, None, "it is known at once");
+    assert_eq!(
+        client.limits().snapshot().blocked,
+        None,
+        "it is known at once"
+    );
     waiting.await.unwrap().unwrap();
     assert_eq!(
-        (client.rate_limits().throttled, server.requests(..).len()),
+        (
+            client.limits().snapshot().throttled,
+            server.requests(..).len()
+        ),
         (0, 61)
     );
-    let shared = petstore_client::rate_limit::FileStore::new(std::env::temp_dir());
+    let shared = petstore_client::limits::FileStore::new(std::env::temp_dir());
     let both = Client::builder(server.url())
         .api_key("test-key")
-        .shared_limits(shared);
+        .limits(Limits::new().store(shared));
     let error = both.service_clock(|| at(START)).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
 }

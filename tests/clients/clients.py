@@ -59,6 +59,59 @@ def tenacity_fixed():
     tenacity_with(wait=tenacity.wait_fixed(1))
 
 
+def in_a_loop(send):
+    """Sends the request nine times, whatever the response is."""
+    for _ in range(9):
+        send()
+
+
+def requests_loop():
+    import requests
+
+    # As in many scripts, `response` keeps its connection open until the next one replaces it.
+    for _ in range(9):
+        response = requests.request(METHOD, URL, headers=HEADERS, json=BODY)
+    response.close()
+
+
+def urllib_loop():
+    import json
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    body = json.dumps(BODY).encode() if BODY else None
+    headers = {**HEADERS, "Content-Type": "application/json"} if BODY else HEADERS
+
+    def send():
+        try:
+            urlopen(Request(URL, body, headers, method=METHOD)).read()
+        except HTTPError:
+            pass
+
+    in_a_loop(send)
+
+
+def httpx_loop():
+    import httpx
+
+    with httpx.Client() as client:
+        in_a_loop(lambda: client.request(METHOD, URL, headers=HEADERS, json=BODY))
+
+
+def aiohttp_loop():
+    import asyncio
+
+    import aiohttp
+
+    async def run():
+        async with aiohttp.ClientSession(headers=HEADERS) as session:
+            for _ in range(9):
+                async with session.request(METHOD, URL, json=BODY) as response:
+                    await response.read()
+
+    asyncio.run(run())
+
+
 STATUSES = [429, 500, 502, 503, 504]
 CLIENTS = {
     "urllib3-backoff": lambda: urllib3_with(status_forcelist=STATUSES, backoff_factor=0.1),
@@ -68,6 +121,10 @@ CLIENTS = {
     ),
     "httpx": httpx_plain,
     "httpx-retries": httpx_retries,
+    "requests-loop": requests_loop,
+    "urllib-loop": urllib_loop,
+    "httpx-loop": httpx_loop,
+    "aiohttp-loop": aiohttp_loop,
     "tenacity": lambda: tenacity_with(attempts=21),
     "tenacity-fixed": tenacity_fixed,
 }

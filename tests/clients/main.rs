@@ -2,7 +2,8 @@
 //! needs curl, wget, Python with the packages of `clients.py` and Node with those of `clients.mjs`.
 //! `PETSTORE_TEST_PYTHON` names the interpreter, `PETSTORE_TEST_MODULES` the folder with `node_modules`.
 //!
-//! Each client runs against three failing servers. The expected findings follow from its settings.
+//! Each client runs against three failing servers. The expected findings follow from its settings. Common
+//! mistakes are among them, such as a loop that sends on whatever the response is.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
@@ -11,7 +12,7 @@ use std::{collections::BTreeSet, path::Path, process::Stdio, time::Duration};
 use petstore_client::{Client, NewPet};
 use petstore_mock::{
     Effect, FaultGuard, MockServer, Operation, Plan, RetryAfter,
-    Rule::{self, BackOff, RepeatedPost, SteadyRetry, ToldToWait},
+    Rule::{self, BackOff, RepeatedPost, ToldToWait},
     Severity,
 };
 use reqwest_middleware::ClientBuilder;
@@ -70,13 +71,30 @@ enum Run {
     Python,
     Node,
     Curl(&'static [&'static str]),
+    /// A loop of the shell that sends on, whatever the response is.
+    CurlLoop,
     Wget,
     ReqwestRetry,
     Ours,
 }
 
+/// What a client that sends on breaks with the three servers.
+const MISTAKES: [&[Rule]; 3] = [&[BackOff], &[ToldToWait], &[RepeatedPost]];
+
 /// The clients, with the rules that each breaks with the three servers.
-const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
+const CLIENTS: [(&str, Run, [&[Rule]; 3]); 22] = [
+    ("requests-loop", Run::Python, MISTAKES),
+    ("urllib-loop", Run::Python, MISTAKES),
+    ("httpx-loop", Run::Python, MISTAKES),
+    ("aiohttp-loop", Run::Python, MISTAKES),
+    ("fetch-loop", Run::Node, MISTAKES),
+    ("axios-loop", Run::Node, MISTAKES),
+    // Each process of curl takes some milliseconds, which is a pause.
+    (
+        "curl-loop",
+        Run::CurlLoop,
+        [&[], &[ToldToWait], &[RepeatedPost]],
+    ),
     ("urllib3-backoff", Run::Python, [&[], &[], &[]]),
     ("urllib3-no-backoff", Run::Python, [&[BackOff], &[], &[]]),
     (
@@ -86,11 +104,7 @@ const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
     ),
     ("httpx", Run::Python, [&[], &[], &[]]),
     ("httpx-retries", Run::Python, [&[], &[], &[]]),
-    (
-        "tenacity",
-        Run::Python,
-        [&[BackOff], &[ToldToWait], &[RepeatedPost]],
-    ),
+    ("tenacity", Run::Python, MISTAKES),
     (
         "tenacity-fixed",
         Run::Python,
@@ -103,11 +117,7 @@ const CLIENTS: [(&str, Run, [&[Rule]; 3]); 15] = [
         Run::Node,
         [&[], &[ToldToWait], &[RepeatedPost]],
     ),
-    (
-        "p-retry",
-        Run::Node,
-        [&[BackOff], &[ToldToWait], &[RepeatedPost]],
-    ),
+    ("p-retry", Run::Node, MISTAKES),
     (
         "curl-retry",
         Run::Curl(&["--retry", "3"]),
@@ -150,11 +160,24 @@ async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
                 .args([name, method, &url]);
             command
         }
-        Run::Curl(flags) => {
-            let mut command = Command::new("curl");
-            command
-                .args(["--silent", "--request", method, "--header", &authorization])
-                .args(flags);
+        Run::Curl(_) | Run::CurlLoop => {
+            let mut command = match how {
+                Run::Curl(flags) => {
+                    let mut curl = Command::new("curl");
+                    curl.args(flags);
+                    curl
+                }
+                _ => {
+                    let mut shell = Command::new("sh");
+                    shell.args([
+                        "-c",
+                        "for n in 1 2 3 4 5 6 7 8 9; do curl \"$@\"; done",
+                        "sh",
+                    ]);
+                    shell
+                }
+            };
+            command.args(["--silent", "--request", method, "--header", &authorization]);
             if has_body {
                 command.args(["--header", json, "--data", REX]);
             }
@@ -218,16 +241,8 @@ async fn ours(method: &str, server: &MockServer) {
     }
 }
 
-/// What the report says of a client.
-struct Verdict {
-    /// The rules with a finding that fails a run.
-    broken: BTreeSet<Rule>,
-    is_steady: bool,
-    text: String,
-}
-
-/// Runs a client against a server.
-async fn judge(name: &str, how: Run, trouble: Trouble) -> Verdict {
+/// Runs a client against a server. Returns the rules with a finding that fails a run, and the report.
+async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, String) {
     let server = MockServer::builder()
         .key(KEY, Plan::Pro)
         .start()
@@ -241,41 +256,31 @@ async fn judge(name: &str, how: Run, trouble: Trouble) -> Verdict {
     let failing = report
         .findings()
         .filter(|finding| finding.severity > Severity::Notice);
-    Verdict {
-        broken: failing.map(|finding| finding.rule).collect(),
-        is_steady: report.findings().any(|finding| finding.rule == SteadyRetry),
-        text: report.to_text(),
-    }
+    (
+        failing.map(|finding| finding.rule).collect(),
+        report.to_text(),
+    )
 }
 
-/// On a busy machine, the retries of a client that never waits are some milliseconds apart. Then the
-/// report has a notice in place of the finding. Such a client gets two more tries, and at least one
-/// of these clients must be found out.
+/// On a busy machine, the retries of a client that never waits are some milliseconds apart. So up to half
+/// of these may be missed. All other mistakes are found, and no client is accused of what it did not do.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_clients_are_judged_by_what_they_do() {
     let mut wrong = String::new();
-    let mut found_out = 0;
+    let (mut hammering, mut missed) = (0, 0);
     for (name, how, expected) in CLIENTS {
         for (trouble, expected) in Trouble::ALL.into_iter().zip(expected) {
             let expected = BTreeSet::from_iter(expected.iter().copied());
-            let never_waits = expected == BTreeSet::from([BackOff]);
-            let mut verdict = judge(name, how, trouble).await;
-            for _ in 0..2 {
-                if never_waits && verdict.broken.is_empty() {
-                    verdict = judge(name, how, trouble).await;
-                }
-            }
-            let is_as_expected = verdict.broken == expected;
-            let is_noticed = verdict.broken.is_empty() && verdict.is_steady;
-            if never_waits && is_as_expected {
-                found_out += 1;
-            }
-            if !(is_as_expected || never_waits && is_noticed) {
-                let text = verdict.text;
+            let (broken, text) = judge(name, how, trouble).await;
+            let hammers = expected.contains(&BackOff);
+            hammering += usize::from(hammers);
+            if hammers && broken.is_empty() {
+                missed += 1;
+            } else if broken != expected {
                 wrong += &format!("{name}, {trouble:?}: expected {expected:?}\n{text}\n");
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(found_out > 0, "no client without a wait was found out");
+    assert!(missed * 2 <= hammering, "{missed} of {hammering}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_client::rate_limit::{self, BlockReason, Quota};
+use petstore_client::limits::{self, BlockReason, Limits, Quota, QuotaWindow};
 use petstore_client::{Client, ClientBuilder};
 use petstore_mock::{MockServer, Plan};
 
@@ -10,11 +10,11 @@ use super::{START, at, frozen, watched};
 use crate::client::reason;
 
 /// Returns the client's quotas of a plan in the specification.
-fn plan_of_client(name: &str) -> Option<rate_limit::Plan> {
+fn plan_of_client(name: &str) -> Option<limits::Plan> {
     match name {
-        "Free" => Some(rate_limit::Plan::FREE),
-        "Pro" => Some(rate_limit::Plan::PRO),
-        "Business" => Some(rate_limit::Plan::BUSINESS),
+        "Free" => Some(limits::Plan::FREE),
+        "Pro" => Some(limits::Plan::PRO),
+        "Business" => Some(limits::Plan::BUSINESS),
         "Enterprise" => None,
         other => panic!("which quotas has the plan {other} in the client?"),
     }
@@ -51,7 +51,7 @@ fn client_and_mock_have_the_plans_of_the_specification() {
         let number = |cell: &str| cell.replace(',', "").parse::<u32>().unwrap();
         let (minute, day) = (number(&row[1]), number(&row[2]));
         assert_eq!((plan.per_minute(), plan.per_day()), (minute, day));
-        let expected = rate_limit::Plan::custom();
+        let expected = limits::Plan::custom();
         let expected = expected.per_minute(minute.into()).per_day(day.into());
         assert_eq!(of_client, expected, "{row:?}");
     }
@@ -67,7 +67,10 @@ fn impatient(server: &MockServer) -> ClientBuilder {
 
 /// A client that ignores quotas, and never waits.
 fn ungated(server: &MockServer) -> Client {
-    impatient(server).rate_limiting(false).build().unwrap()
+    impatient(server)
+        .limits(Limits::new().enabled(false))
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -75,8 +78,8 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let server = watched(frozen(Plan::Free)).await;
     let client = impatient(&server).build().unwrap();
     for left in (0..60).rev() {
-        let page = client.pets().list().await.unwrap();
-        let quota = page.meta().quota().unwrap();
+        let page = client.pets().list().with_meta().await.unwrap();
+        let quota = QuotaWindow::of(page.meta.headers()).unwrap();
         assert_eq!((quota.limit, quota.remaining), (60, left));
     }
     let error = client.pets().list().await.unwrap_err();
@@ -90,7 +93,7 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
             Some(at(START + 61))
         )
     );
-    let limits = client.rate_limits();
+    let limits = client.limits().snapshot();
     assert_eq!(
         (limits.throttled, limits.in_flight, limits.waiting),
         (0, 0, 0)
@@ -121,7 +124,7 @@ async fn the_61st_request_without_the_rate_limiter_is_refused() {
             Some(at(START + 60))
         )
     );
-    assert_eq!(error.headers().unwrap()["retry-after"], "60");
+    assert_eq!(error.response().unwrap().headers()["retry-after"], "60");
     assert_eq!(error.attempts(), 1);
     for _ in 0..3 {
         let error = client.clone().store().orders().await.unwrap_err();
@@ -147,7 +150,11 @@ async fn a_ban_differs_from_a_quota() {
         (error.code(), reason(&error)),
         (Some("key_banned"), Some(BlockReason::Ban))
     );
-    let known = client.rate_limits().blocked.map(|blocked| blocked.reason);
+    let known = client
+        .limits()
+        .snapshot()
+        .blocked
+        .map(|blocked| blocked.reason);
     assert_eq!(known, Some(BlockReason::Ban));
     assert_eq!(error.retry_at(), Some(at(START + 300)));
 }

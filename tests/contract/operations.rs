@@ -5,11 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use petstore_client::{Client, Error, ErrorKind, Method, More, NewPet, Pet, PetStatus};
+use petstore_client::http::Method;
+use petstore_client::limits::QuotaWindow;
+use petstore_client::{Client, Error, ErrorKind, NewPet, Pet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
 use yaml_rust2::YamlLoader;
 
 use super::{START, at, client, frozen, watched};
+use crate::client::list_meta;
 use crate::openapi::Watched;
 
 async fn server() -> Watched {
@@ -25,16 +28,19 @@ fn assert_error(error: &Error, status: u16, code: &str) {
     assert_eq!(error.status().map(|s| s.as_u16()), Some(status), "{error}");
     assert_eq!(error.code(), Some(code), "{error}");
     assert!(error.message().is_some_and(|message| !message.is_empty()));
-    let body: serde_json::Value = error.json().unwrap();
+    let body: serde_json::Value = error.response().unwrap().json().unwrap();
     assert_eq!(body["status"], status);
-    assert_eq!(error.headers().unwrap()["content-type"], "application/json");
+    assert_eq!(
+        error.response().unwrap().headers()["content-type"],
+        "application/json"
+    );
     for name in [
         "x-ratelimit-limit",
         "x-ratelimit-remaining",
         "x-ratelimit-reset",
     ] {
         assert!(
-            error.headers().unwrap().contains_key(name),
+            error.response().unwrap().headers().contains_key(name),
             "{name} on {error}"
         );
     }
@@ -44,19 +50,20 @@ fn assert_error(error: &Error, status: u16, code: &str) {
 #[tokio::test]
 async fn list_pets_returns_200_with_the_quota() {
     let server = server().await;
-    let page = client(&server).pets().list().await.unwrap();
-    assert_eq!(page.meta().status(), 200);
+    let response = client(&server).pets().list().with_meta().await.unwrap();
+    let (page, meta) = (response.value, response.meta);
+    assert_eq!(meta.status(), 200);
     let names: Vec<_> = page.iter().map(|pet| (pet.id, pet.name.as_str())).collect();
     assert_eq!(names, [(1, "Rex"), (2, "Miez")]);
     assert_eq!(page[0].status, Some(PetStatus::Sold));
     assert_eq!((page[1].category_id, page[1].status.clone()), (-1, None));
-    assert_eq!(page.more(), More::No);
-    let quota = page.meta().quota().unwrap();
+    assert_eq!(page.has_more(), Some(false));
+    let quota = QuotaWindow::of(meta.headers()).unwrap();
     assert_eq!(
         (quota.limit, quota.remaining, quota.reset),
         (300, 299, at(START + 60))
     );
-    assert_eq!(page.meta().attempts(), 1);
+    assert_eq!(meta.attempts(), 1);
 }
 
 #[tokio::test]
@@ -89,13 +96,14 @@ async fn create_pet_returns_201_with_the_assigned_id() {
     for (status, id) in [(None, 3), (Some(PetStatus::Pending), 4)] {
         let mut new = NewPet::new("Ž 犬 \u{1b}\"", i64::MIN);
         new.status = status.clone();
-        let pet = client.pets().create(&new).await.unwrap();
-        assert_eq!(pet.meta().status(), 201);
+        let created = client.pets().create(&new).with_meta().await.unwrap();
+        assert_eq!(created.meta.status(), 201);
+        let pet = created.value;
         assert_eq!(
             (pet.id, &pet.name, pet.category_id),
             (id, &new.name, i64::MIN)
         );
-        assert_eq!(pet.into_inner().status, status);
+        assert_eq!(pet.status, status);
     }
     let all = client.pets().list().await.unwrap();
     assert_eq!(
@@ -113,7 +121,7 @@ async fn a_created_pet_has_each_field_that_was_sent() {
         assert!(sent.get(field).is_some(), "{field} is not sent");
     }
     let created = client(&server).pets().create(&new).await.unwrap();
-    assert_eq!(created.into_inner(), new.into_pet(3));
+    assert_eq!(created, new.into_pet(3));
 }
 
 #[tokio::test]
@@ -133,7 +141,7 @@ async fn create_pet_returns_400_for_an_invalid_pet() {
             .body("application/json", body);
         assert_error(&request.send().await.unwrap_err(), 400, "invalid_body");
     }
-    let odd = NewPet::new("Rex", 7).with_status("adopted".into());
+    let odd = NewPet::new("Rex", 7).with_status("adopted");
     let error = client.pets().create(&odd).await.unwrap_err();
     assert_error(&error, 400, "invalid_body");
     assert_eq!(error.kind(), ErrorKind::Rejected);
@@ -145,9 +153,9 @@ async fn create_pet_returns_400_for_an_invalid_pet() {
 async fn get_pet_returns_200_or_404() {
     let server = server().await;
     let client = client(&server);
-    let pet = client.pets().get(2).await.unwrap();
+    let pet = client.pets().get(2).with_meta().await.unwrap();
     assert_eq!(
-        (pet.meta().status().as_u16(), pet.name.as_str()),
+        (pet.meta.status().as_u16(), pet.value.name.as_str()),
         (200, "Miez")
     );
     for id in [0, 3, -1, i64::MAX, i64::MIN] {
@@ -161,7 +169,7 @@ async fn get_pet_returns_200_or_404() {
 async fn the_orders_are_whatever_json_the_service_has() {
     let server = server().await;
     let orders = client(&server).store().orders().await.unwrap();
-    assert_eq!(*orders, serde_json::json!([{ "id": 1, "quantity": 2 }]));
+    assert_eq!(orders, serde_json::json!([{ "id": 1, "quantity": 2 }]));
 }
 
 #[tokio::test]
@@ -204,14 +212,14 @@ async fn what_the_contract_does_not_show_is_reached_by_a_raw_request() {
     let server = server().await;
     let client = client(&server);
     let head = client.request(Method::HEAD, "/pets").send().await.unwrap();
-    assert_eq!((head.meta().status().as_u16(), head.len()), (200, 0));
+    assert_eq!((head.status().as_u16(), head.value.len()), (200, 0));
     let error = client
         .request(Method::PUT, "/pets/1")
         .send()
         .await
         .unwrap_err();
     assert_error(&error, 405, "method_not_allowed");
-    assert_eq!(error.headers().unwrap()["allow"], "GET, HEAD");
+    assert_eq!(error.response().unwrap().headers()["allow"], "GET, HEAD");
     let error = client
         .request(Method::GET, "/animals")
         .send()
@@ -266,18 +274,22 @@ const REMOVAL: u64 = 1_922_659_200;
 async fn the_end_is_announced_as_data() {
     let server = watched(frozen(Plan::Pro)).await;
     let client = client(&server);
-    let pet = client.pets().get(1).await.unwrap();
-    let end = pet.meta().deprecation().unwrap();
+    let pet = client.pets().get(1).with_meta().await.unwrap();
+    let end = pet.meta.deprecation().unwrap();
     assert_eq!(end.since(), Some(at(1_764_892_800)));
     assert_eq!(end.sunset(), Some(at(REMOVAL)));
     assert_eq!(end.replacement(), Some("/v1/pets"));
     assert_eq!(end.days_left(at(START)), Some((REMOVAL - START) / 86_400));
+    assert_eq!(list_meta(&client).await.deprecation(), None);
     assert_eq!(
-        client.pets().list().await.unwrap().meta().deprecation(),
-        None
-    );
-    assert_eq!(
-        client.store().orders().await.unwrap().meta().deprecation(),
+        client
+            .store()
+            .orders()
+            .with_meta()
+            .await
+            .unwrap()
+            .meta
+            .deprecation(),
         None
     );
 }

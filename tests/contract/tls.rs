@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::{CachingProvider, provider_fn};
-use petstore_client::transport::{Tls, TransportError, transport_fn};
-use petstore_client::{ApiKey, Bytes, Client, ClientBuilder, ErrorKind};
+use petstore_client::bytes::Bytes;
+use petstore_client::limits::Limits;
+use petstore_client::transport::{Connection, Tls, TransportError, transport_fn};
+use petstore_client::{ApiKey, Client, ClientBuilder, ErrorKind};
 use petstore_mock::{MockServer, Plan};
 
 use crate::client::sources;
@@ -26,7 +28,7 @@ async fn a_client_that_trusts_the_mock_is_served_over_both_protocols() {
     let server = start().await;
     let authority = server.ca_certificate().unwrap();
     let built_in = client(&server)
-        .root_certificates(authority)
+        .connection(Connection::new().roots(authority))
         .build()
         .unwrap();
     assert_eq!(built_in.pets().list().await.unwrap().len(), 20);
@@ -67,18 +69,25 @@ async fn send(
 async fn only_named_authorities_are_trusted_where_asked() {
     let server = start().await;
     let only = || Tls::new().only_root_certificates(true);
-    let trusts = client(&server).tls(only().root_certificates(server.ca_certificate().unwrap()));
+    let trusts = client(&server).connection(
+        Connection::new().tls(only().root_certificates(server.ca_certificate().unwrap())),
+    );
     assert_eq!(
         trusts.build().unwrap().pets().list().await.unwrap().len(),
         20
     );
-    let none = client(&server).tls(only()).build().unwrap_err();
+    let none = client(&server)
+        .connection(Connection::new().tls(only()))
+        .build()
+        .unwrap_err();
     assert!(
         none.to_string().contains("no PEM certificate was found"),
         "{none}"
     );
     let other = start().await;
-    let trusts = client(&server).tls(only().root_certificates(other.ca_certificate().unwrap()));
+    let trusts = client(&server).connection(
+        Connection::new().tls(only().root_certificates(other.ca_certificate().unwrap())),
+    );
     let error = trusts.build().unwrap().pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Tls);
 }
@@ -116,7 +125,7 @@ async fn an_invalid_certificate_is_refused_when_the_client_is_built() {
         "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n",
     ] {
         let error = client(&server)
-            .root_certificates(text)
+            .connection(Connection::new().roots(text))
             .build()
             .unwrap_err()
             .to_string();
@@ -125,7 +134,8 @@ async fn an_invalid_certificate_is_refused_when_the_client_is_built() {
             "{error}"
         );
     }
-    let nonsense = client(&server).tls(Tls::new().client_certificate("nonsense"));
+    let nonsense = client(&server)
+        .connection(Connection::new().tls(Tls::new().client_certificate("nonsense")));
     let error = nonsense.build().unwrap_err().to_string();
     assert!(
         error.contains("client certificate") && !error.contains("builder"),
@@ -171,17 +181,17 @@ async fn a_key_refused_to_many_streams_of_http2_is_refreshed_once() {
     let client = Client::builder(server.url())
         .api_key_provider(CachingProvider::new(vault, Duration::from_secs(300)))
         .isolated_limits()
-        .root_certificates(server.ca_certificate().unwrap())
+        .connection(Connection::new().roots(server.ca_certificate().unwrap()))
         .build()
         .unwrap();
     client.pets().list().await.unwrap();
     "new".clone_into(&mut current.lock().unwrap());
     server.keys().get(&old).unwrap().remove();
-    let calls = (0..STREAMS).map(|_| client.pets().list().send());
+    let calls = (0..STREAMS).map(|_| client.pets().list().with_meta());
     let pages = join_all(calls).await;
     let attempts: Vec<u32> = pages
         .into_iter()
-        .map(|page| page.unwrap().meta().attempts())
+        .map(|page| page.unwrap().meta.attempts())
         .collect();
     let refused = server
         .requests(..)
@@ -224,8 +234,8 @@ async fn streams_of_http2_with_a_refused_key_share_the_vaults_failure() {
     let client = Client::builder(server.url())
         .api_key_provider(CachingProvider::new(vault, Duration::from_secs(300)))
         .isolated_limits()
-        .max_in_flight(64)
-        .root_certificates(server.ca_certificate().unwrap())
+        .limits(Limits::new().max_in_flight(64))
+        .connection(Connection::new().roots(server.ca_certificate().unwrap()))
         .build()
         .unwrap();
     client.pets().list().await.unwrap();

@@ -66,7 +66,7 @@ const STATUSES: &str = "\
 
 const NAMES: &str = "\
     X-RateLimit-Limit|X-RateLimit-Remaining|X-RateLimit-Reset|Retry-After|Retry-After|\
-    Retry-After-Ms|Date|Link|Link|Location|Content-Type|Content-Encoding|Content-Length|\
+    Date|Link|Link|Location|Content-Type|Content-Encoding|Content-Length|\
     Transfer-Encoding|Connection|Deprecation|Sunset|Set-Cookie|WWW-Authenticate|Upgrade|Trailer|\
     X-Odd|";
 

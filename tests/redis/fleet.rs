@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use petstore_client::rate_limit::RedisStore;
+use petstore_client::limits::{Limits, RedisStore};
 use petstore_client::{Client, RequestOptions};
 use petstore_mock::{Admission, Clock, MockServer, Plan, Seed};
 use tokio::net::{TcpListener, TcpSocket};
@@ -45,7 +45,7 @@ async fn a_process_of_a_fleet() {
     let client = Client::builder(service)
         .api_key(KEY)
         .options(&patient)
-        .shared_limits(RedisStore::new(&store).unwrap())
+        .limits(Limits::new().store(RedisStore::new(&store).unwrap()))
         .build()
         .unwrap();
     let task = async || {

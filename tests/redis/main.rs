@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use petstore_client::events::Event;
-use petstore_client::rate_limit::RedisStore;
+use petstore_client::events::EventKind;
+use petstore_client::limits::{Limits, RedisStore};
 use petstore_client::{Client, RequestOptions};
 use petstore_mock::{Admission, Clock, MockServer, Plan};
 use rustix::process::{Pid, Signal, kill_process};
@@ -173,9 +173,9 @@ fn member_on(server: &MockServer, store: RedisStore) -> (Client, Problems) {
     let client = Client::builder(server.url())
         .api_key(KEY)
         .options(&options)
-        .shared_limits(store)
+        .limits(Limits::new().store(store))
         .on_event(move |event| {
-            if let Event::SharedStore(store) = event {
+            if let EventKind::SharedStore(store) = event.kind {
                 seen.lock().unwrap().push(store.problem.clone());
             }
         })
@@ -190,6 +190,8 @@ async fn mock(per_minute: u32) -> MockServer {
     let builder = MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000));
     builder
         .journal(20_000)
+        // No test has more requests under way.
+        .senders(256)
         .clock(Clock::scaled(minute, 1.0))
         .start()
         .await
@@ -225,7 +227,7 @@ async fn together(count: u8, tasks: usize, per_minute: u32) {
             start.wait();
             let done = greedy(&client, tasks).await;
             // A member that ends without this is counted for another 5 s.
-            client.synchronize_rate_limits().await;
+            client.limits().exchange().await;
             (done, problems.lock().unwrap().clone())
         })
     };
@@ -327,7 +329,7 @@ async fn a_slow_connection_is_waited_for() {
     let (redis, server) = (Redis::start(Security::Nothing).await, mock(1).await);
     let (first, _) = member(&server, &redis.url(1));
     first.pets().list().limit(1).await.unwrap();
-    first.synchronize_rate_limits().await;
+    first.limits().exchange().await;
     let port = slow_to_open(redis.port, Duration::from_millis(1_500)).await;
     let (second, problems) = member(&server, &format!("redis://127.0.0.1:{port}/0?member=2"));
     let error = second.pets().list().limit(1).await.unwrap_err();
@@ -418,7 +420,7 @@ async fn a_newcomer_knows_what_hundreds_of_reports_have_told() {
     for _ in 0..690 {
         first.pets().list().limit(1).await.unwrap();
     }
-    first.synchronize_rate_limits().await;
+    first.limits().exchange().await;
     let name = redis.cli(&["--raw", "KEYS", "*"]);
     let length = redis.cli(&["--raw", "XLEN", name.trim()]);
     let length: u32 = length.trim().parse().unwrap();
@@ -434,7 +436,7 @@ async fn nothing_in_the_store_is_secret_or_kept_for_ever() {
     let (redis, server) = (Redis::start(Security::Nothing).await, mock(100).await);
     let (client, _) = member(&server, &redis.url(1));
     client.pets().list().limit(1).await.unwrap();
-    client.synchronize_rate_limits().await;
+    client.limits().exchange().await;
     let names = redis.cli(&["--raw", "KEYS", "*"]);
     assert_eq!(names.lines().count(), 1, "{names}");
     let all = names.clone() + &redis.cli(&["--raw", "XRANGE", names.trim(), "-", "+"]);
@@ -442,9 +444,9 @@ async fn nothing_in_the_store_is_secret_or_kept_for_ever() {
     let left = redis.cli(&["--raw", "TTL", names.trim()]);
     let left: u64 = left.trim().parse().unwrap();
     assert!((1..=27 * 3_600).contains(&left), "{left} s");
-    client.forget_rate_limits().await.unwrap();
+    client.limits().forget().await.unwrap();
     let (other, _) = member(&server, &redis.url(2));
-    let limits = other.synchronize_rate_limits().await;
+    let limits = other.limits().exchange().await;
     assert!(limits.windows.is_empty(), "{limits:?}");
 }
 
@@ -470,14 +472,14 @@ async fn a_server_that_does_not_answer_is_reported_once() {
         "{waits:?}"
     );
     assert_eq!(problems.lock().unwrap().len(), 1, "{problems:?}");
-    assert!(client.rate_limits().shared.unwrap().problem.is_some());
+    assert!(client.limits().snapshot().shared.unwrap().problem.is_some());
     redis.signal(Signal::CONT);
     while problems.lock().unwrap().len() < 2 {
         client.pets().list().limit(1).await.unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(problems.lock().unwrap()[1], None);
-    assert_eq!(client.rate_limits().throttled, 0);
+    assert_eq!(client.limits().snapshot().throttled, 0);
 }
 
 #[tokio::test]
@@ -488,7 +490,7 @@ async fn a_server_that_is_restarted_empty_costs_nothing_but_a_probe() {
         join_all((0..50).map(|_| client.pets().list().limit(1).into_future())).await;
         redis.restart().await;
         client.pets().list().limit(1).await.unwrap();
-        assert_eq!(client.rate_limits().throttled, 0, "{round}");
+        assert_eq!(client.limits().snapshot().throttled, 0, "{round}");
     }
     server.report().assert_compliant();
 }
@@ -501,8 +503,8 @@ async fn a_password_is_used_and_never_repeated_in_an_error() {
     );
     let (client, problems) = member(&server, &redis.url(1));
     client.pets().list().limit(1).await.unwrap();
-    let shared = client.rate_limits().shared.unwrap();
-    assert_eq!((shared.members, shared.problem), (1, None));
+    let shared = client.limits().snapshot().shared.unwrap();
+    assert_eq!((shared.holders, shared.problem), (1, None));
     assert!(
         !shared.location.contains("open-sesame"),
         "{}",
@@ -534,8 +536,8 @@ async fn tls_is_used_where_asked_and_its_certificate_is_checked() {
     for _ in 0..3 {
         client.pets().list().await.unwrap();
     }
-    let shared = client.rate_limits().shared.unwrap();
-    assert_eq!((shared.members, shared.problem), (1, None));
+    let shared = client.limits().snapshot().shared.unwrap();
+    assert_eq!((shared.holders, shared.problem), (1, None));
     assert!(problems.lock().unwrap().is_empty());
     // The certificate is not trusted, so the call continues alone.
     let (client, problems) = member_on(&server, RedisStore::new(&format!("{url}/1")).unwrap());

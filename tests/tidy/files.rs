@@ -117,34 +117,3 @@ fn a_picture_names_the_paths_in_the_last_lines_of_its_labels() {
         ["x/b.rs", "x/c/d.rs", "x/f"]
     );
 }
-
-/// The maximum length of a function's name. The names of tests are read in lists, so they must not
-/// be long.
-const LONGEST_NAME: usize = 60;
-
-/// Returns the names of the functions that a text defines and that are too long.
-fn long_names(text: &str) -> Vec<&str> {
-    text.split("fn ")
-        .skip(1)
-        .filter_map(|rest| rest.split(['(', '<']).next())
-        .filter(|name| name.len() > LONGEST_NAME && !name.contains(char::is_whitespace))
-        .collect()
-}
-
-#[test]
-fn no_name_of_a_function_is_longer_than_60_characters() {
-    for folder in CRATES.into_iter().chain(["tests", "examples"]) {
-        for file in rust_files(folder) {
-            let text = read(&file);
-            let long = long_names(&text);
-            assert!(long.is_empty(), "{}: too long: {long:?}", file.display());
-        }
-    }
-}
-
-#[test]
-fn a_long_name_is_found() {
-    let (short, long) = ("a".repeat(60), "b".repeat(61));
-    let text = format!("    async fn {short}() {{}}\n    fn {long}<T>(it: T) {{}}\n");
-    assert_eq!(long_names(&text), [&*long]);
-}

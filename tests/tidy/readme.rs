@@ -209,7 +209,7 @@ fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
         let (report, expected) = match text.contains("junit: compliance.xml") {
             true => (
                 shell.home.path().join("compliance.xml"),
-                "compliance: default",
+                "petstore-mock compliance",
             ),
             false => (summary, "nothing found in 1 request"),
         };
@@ -235,7 +235,7 @@ fn the_action_runs_a_command_and_fails_with_its_findings() {
             ("COMMAND", command.to_owned()),
             ("PETSTORE_MOCK_PLAN", value("plan")),
             ("PETSTORE_MOCK_FAIL_ON", value("fail-on")),
-            ("PETSTORE_MOCK_MIN_REQUESTS", value("min-requests")),
+            ("PETSTORE_MOCK_SENDERS", value("senders")),
             ("PETSTORE_MOCK_REPORT", value("report")),
             ("GITHUB_ACTIONS", "true".to_owned()),
             ("GITHUB_STEP_SUMMARY", summary.to_owned()),

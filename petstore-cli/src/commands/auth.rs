@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use petstore_client::{Client, Error, Url};
+use petstore_client::url::Url;
+use petstore_client::{Client, Error};
 use serde_json::json;
 
 use crate::context::Context;

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use petstore_client::Client;
+use petstore_client::transport::Connection;
 use serde_json::{Value, json};
 
 use crate::env::System;
@@ -166,7 +167,8 @@ async fn set(
         return Err(invalid.of(Kind::Usage, label));
     }
     if setting == "base_url" {
-        let builder = Client::builder(text).api_key("x").allow_insecure_http(true);
+        let connection = Connection::new().allow_insecure_http(true);
+        let builder = Client::builder(text).api_key("x").connection(connection);
         if let Err(problem) = builder.build() {
             return Err(CliError::usage(connector.explain_client(&problem).message));
         }

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use petstore_client::rate_limit::{QuotaWindow, SharedStatus};
+use http::HeaderMap;
+use http::header::DATE;
+use petstore_client::limits::{QuotaWindow, Shared};
 use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
@@ -201,15 +203,15 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
     let options = RequestOptions::new().max_wait(MAX_WAIT).max_attempts(1);
     let started = tokio::time::Instant::now();
     let list = client.pets().list().limit(1);
-    let asked = list.options(&options).send().await;
+    let asked = list.options(&options).with_meta().await;
     let elapsed = started.elapsed();
     let date;
     let quota;
     let found = match asked {
-        Ok(page) => {
-            let meta = page.meta();
-            date = meta.date();
-            quota = meta.quota();
+        Ok(response) => {
+            let meta = response.meta;
+            date = date_of(meta.headers());
+            quota = QuotaWindow::of(meta.headers());
             let status = meta.status().as_u16();
             let elapsed = elapsed.as_millis();
             Ok(format!("{status} in {elapsed} ms, key accepted"))
@@ -225,7 +227,7 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
         let own = connector.clock().now();
         checks.push(clock(date, own, elapsed));
     }
-    let limits = client.rate_limits();
+    let limits = client.limits().snapshot();
     let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
     if let Some(quota) = quota.or(fewest.copied()) {
         let now = match date.or(limits.service_time) {
@@ -238,6 +240,12 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
         let place = connector.limits_place();
         checks.push(limits_file(store, &place, system));
     }
+}
+
+/// Returns the time of a response.
+fn date_of(headers: &HeaderMap) -> Option<SystemTime> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    time::parse_date(date)
 }
 
 fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> Check {
@@ -254,7 +262,7 @@ fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> C
     Check::warning(NAME, found, hint)
 }
 
-fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Check {
+fn limits_file(store: &Shared, place: &LimitsPlace, system: &System) -> Check {
     const NAME: &str = "limits file";
 
     let mut found = system.shown(Path::new(&*store.location));
@@ -267,8 +275,8 @@ fn limits_file(store: &SharedStatus, place: &LimitsPlace, system: &System) -> Ch
         };
         return Check::warning(NAME, found, hint);
     }
-    if store.members > 1 {
-        found += &format!(", shared by {} processes", store.members);
+    if store.holders > 1 {
+        found += &format!(", shared by {} processes", store.holders);
     }
     if let Some(reason) = &place.reason {
         found += &format!("; {reason}");

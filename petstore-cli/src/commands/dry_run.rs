@@ -2,7 +2,9 @@
 //! so does a missing base URL.
 
 use http::Request;
-use petstore_client::{Bytes, Client};
+use petstore_client::Client;
+use petstore_client::bytes::Bytes;
+use petstore_client::transport::Connection;
 use serde_json::{Map, Value, json};
 
 use crate::error::{CliError, Result};
@@ -24,8 +26,9 @@ pub(crate) fn client(settings: &Settings) -> Result<Client> {
     };
     let builder = Client::builder(base_url)
         .api_key("dry-run")
-        .user_agent(USER_AGENT);
-    Ok(builder.allow_insecure_http(true).build()?)
+        .user_agent(USER_AGENT)
+        .connection(Connection::new().allow_insecure_http(true));
+    Ok(builder.build()?)
 }
 
 /// Writes a request as readable text, or as a document if `-o` is set.
@@ -48,8 +51,8 @@ pub(crate) fn show(
     let body = Some(request.body()).filter(|body| !body.is_empty());
     let body = body.map(|body| std::str::from_utf8(body)).transpose();
     let body = body.map_err(|_| not_text("the body"))?;
-    let key = format!("Bearer {}", connector.key_expression());
-    let mut headers = vec![("Authorization".to_owned(), key)];
+    let key = connector.key_expression();
+    let mut headers = vec![("Authorization".to_owned(), format!("Bearer {key}"))];
     for (name, value) in request.headers() {
         let value = value.to_str().map_err(|_| not_text("a header"))?;
         headers.push((title_case(name.as_str()), value.to_owned()));
@@ -67,17 +70,13 @@ pub(crate) fn show(
     } else {
         ""
     };
-    let mut curl = format!("curl {globs}{option}{quoted}");
-    for (name, value) in &headers {
-        let header = format!("{name}: {value}");
-        // In double quotes, the shell expands the variable or the command that stands for the key.
-        let is_key = name == "Authorization";
-        let word = if is_key {
-            format!("\"{header}\"")
-        } else {
-            escape::shell(&header)
-        };
-        curl += &format!(" \\\n  -H {word}");
+    // Other users can read the arguments of `curl`, but not those of the shell's own `printf`.
+    let mut curl = format!(
+        "printf 'Authorization: Bearer %s' \"{key}\" |\n  curl {globs}{option}{quoted} -H @-"
+    );
+    for (name, value) in headers.iter().filter(|(name, _)| name != "Authorization") {
+        let header = escape::shell(&format!("{name}: {value}"));
+        curl += &format!(" \\\n  -H {header}");
     }
     if let Some(body) = body {
         curl += &format!(" \\\n  --data-raw {}", escape::shell(body));

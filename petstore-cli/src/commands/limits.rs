@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use petstore_client::Client;
-use petstore_client::rate_limit::{Quota, QuotaWindow, RateLimits};
+use petstore_client::limits::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
 use crate::env::System;
@@ -35,6 +35,8 @@ pub(crate) struct Limits {
 const MIN_WIDE: usize = 56;
 /// The interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// What is said if responses come without rate limit headers.
+const NOT_DESCRIBED: &str = "the service does not describe its rate limits";
 
 const LIMITS: Shape = Shape {
     noun: "limits",
@@ -54,7 +56,7 @@ impl Limits {
         printer.start(LIMITS)?;
         let client = connector.connect(Purpose::Read).await?;
         if self.forget {
-            client.forget_rate_limits().await?;
+            client.limits().forget().await?;
             ui.note("forgot what was known about this key");
             return Ok(());
         }
@@ -62,12 +64,11 @@ impl Limits {
         let asks = self.refresh || connector.settings().is_mock();
         let (limits, refused) = match asks {
             true => refresh(&client).await?,
-            false => (client.synchronize_rate_limits().await, None),
+            false => (client.limits().exchange().await, None),
         };
         let is_known = is_known(&limits);
         if self.refresh && refused.is_none() && !is_known {
-            let problem = "the service does not show its rate limits";
-            return Err(CliError::new(Kind::Service, problem));
+            return Err(CliError::new(Kind::Service, NOT_DESCRIBED));
         }
         let view = View::new(connector.clock(), system, printer);
         if self.watch && refused.is_none() {
@@ -83,9 +84,13 @@ impl Limits {
         if let (Some(waits), false) = (waits(&limits, connector.clock()), printer.is_table()) {
             ui.note(&format!("requests {waits}"));
         }
-        if !is_known {
-            let hint = "`petstore limits --refresh` sends a request";
-            ui.note_with_hint("no response yet with this key", Some(hint));
+        match (is_known, limits.service_time) {
+            (true, _) => {}
+            (false, Some(_)) => ui.note(NOT_DESCRIBED),
+            (false, None) => {
+                let hint = "`petstore limits --refresh` sends a request";
+                ui.note_with_hint("no response yet with this key", Some(hint));
+            }
         }
         Ok(())
     }
@@ -93,12 +98,12 @@ impl Limits {
 
 /// Sends a request, and returns what is known after it. A 429 shows the limits too.
 async fn refresh(client: &Client) -> Result<(RateLimits, Option<CliError>)> {
-    let refused = match client.refresh_rate_limits().await {
+    let refused = match client.limits().refresh().await {
         Ok(_) => None,
         Err(error) if error.is_rate_limited() => Some(error.into()),
         Err(error) => return Err(error.into()),
     };
-    Ok((client.synchronize_rate_limits().await, refused))
+    Ok((client.limits().exchange().await, refused))
 }
 
 fn is_known(limits: &RateLimits) -> bool {
@@ -149,11 +154,14 @@ impl<'v> View<'v> {
         let redraws = self.printer.is_table() && self.printer.screen().is_terminal();
         let mut drawn = 0;
         loop {
-            let limits = client.synchronize_rate_limits().await;
+            let limits = client.limits().exchange().await;
             if redraws {
-                let text = match is_known(&limits) {
-                    true => self.text(&limits),
-                    false => "No response yet with this key.\n".to_owned(),
+                let text = match (is_known(&limits), limits.service_time) {
+                    (true, _) => self.text(&limits),
+                    (false, Some(_)) => {
+                        "The service does not describe its rate limits.\n".to_owned()
+                    }
+                    (false, None) => "No response yet with this key.\n".to_owned(),
                 };
                 if drawn > 0 {
                     self.printer.print(&format!("\u{1b}[{drawn}A\u{1b}[J"))?;
@@ -233,9 +241,9 @@ fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) 
     let mut notes = Vec::new();
     notes.extend(waits(limits, clock).map(|waits| format!("Requests {waits}.")));
     if let Some(shared) = &limits.shared
-        && shared.members > 0
+        && shared.holders > 0
     {
-        let processes = plural(shared.members as usize, "process uses", "processes use");
+        let processes = plural(shared.holders as usize, "process uses", "processes use");
         notes.push(format!("{processes} the key now."));
     }
     if let Some(age) = limits.age {

@@ -7,7 +7,6 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 mod dry_run;
-mod fields;
 pub(crate) mod help;
 mod import;
 pub(crate) mod limits;

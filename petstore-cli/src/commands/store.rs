@@ -34,5 +34,5 @@ async fn orders(connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()>
     if printer.is_table() && orders.as_array().is_some_and(Vec::is_empty) {
         ui.note("no orders");
     }
-    output.document(&*orders)
+    output.document(&orders)
 }

@@ -91,6 +91,17 @@ impl Output {
         })
     }
 
+    /// Checks that a result like a sample can be written, before anything is sent. `--jq` may fail all
+    /// the same.
+    pub(crate) fn check(mut self, sample: &impl Serialize) -> Result<()> {
+        let sample = self.json(sample)?;
+        self.set_columns(std::slice::from_ref(&sample))?;
+        if self.format == OutputFormat::Id && self.jq.is_none() {
+            format::id(&sample, &mut io::sink())?;
+        }
+        Ok(())
+    }
+
     /// Continues an interrupted list that has these columns.
     pub(crate) fn continued(self, columns: Vec<String>) -> Self {
         Self {

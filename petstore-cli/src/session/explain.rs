@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::LOCATION;
-use petstore_client::rate_limit::{BlockReason, Blocked};
+use petstore_client::limits::{BlockReason, Blocked};
 use petstore_client::{Error, ErrorKind, TimeoutKind};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
@@ -91,7 +91,7 @@ impl Explainer {
     }
 
     fn timed_out(&self, error: &Error) -> Failure {
-        if error.timeout() == Some(TimeoutKind::Connect) {
+        if error.timeout_kind() == Some(TimeoutKind::Connect) {
             return self.not_connected_in_time();
         }
         let failure = self.no_response();
@@ -327,29 +327,23 @@ fn is_code_of_resource(code: Option<&str>) -> bool {
 
 /// Describes a body that is not the expected one.
 fn unexpected_body(error: &Error) -> String {
-    let body = match error.body() {
-        Some(body) => String::from_utf8_lossy(body),
-        None => "".into(),
+    let body: &[u8] = match error.response() {
+        Some(response) => response.body(),
+        None => &[],
     };
-    let is_json = serde_json::from_str::<IgnoredAny>(&body).is_ok();
-    if let Some(path) = error.decode_path()
-        && is_json
-        && path != "."
-    {
-        let path = escape::line(path);
-        return format!("the response is invalid at `{path}`");
-    }
     if body.is_empty() {
         return "the response has no body".to_owned();
     }
-    let start = body.trim_start().chars();
-    let start: String = start.take(MAX_START).collect();
-    let start = escape::line(&start);
-    let what = match is_json {
-        true => "not the expected JSON",
-        false => "not JSON",
-    };
-    format!("the response is {what}: it begins with `{start}`")
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(problem) if problem.is_syntax() => {
+            let text = String::from_utf8_lossy(body);
+            let start: String = text.trim_start().chars().take(MAX_START).collect();
+            let start = escape::line(&start);
+            format!("the response is not JSON: it begins with `{start}`")
+        }
+        // The client keeps only the beginning of a long body.
+        Ok(_) | Err(_) => error.problem().into_owned(),
+    }
 }
 
 fn redirected(error: &Error) -> Failure {
@@ -361,8 +355,8 @@ fn redirected(error: &Error) -> Failure {
 
 /// Returns the address to which a response redirects.
 fn location(error: &Error) -> String {
-    if let Some(headers) = error.headers()
-        && let Some(target) = headers.get(LOCATION)
+    if let Some(response) = error.response()
+        && let Some(target) = response.headers().get(LOCATION)
     {
         let target = String::from_utf8_lossy(target.as_bytes());
         return escape::line(&target).into_owned();
@@ -421,7 +415,6 @@ fn fields(error: &Error) -> Map<String, Value> {
         "status": status.map(|status| status.as_u16()),
         "code": error.code(),
         "serviceMessage": error.message(),
-        "path": error.decode_path(),
         "attempts": error.attempts(),
         "mayHaveBeenProcessed": error.may_have_been_processed(),
     });

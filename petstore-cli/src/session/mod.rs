@@ -16,15 +16,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use petstore_client::events::Event;
-use petstore_client::rate_limit::SharedStatus;
-use petstore_client::{Client, Error, RequestOptions, Url};
+use petstore_client::limits::Shared;
+use petstore_client::transport::Connection;
+use petstore_client::url::Url;
+use petstore_client::{Client, Error, RequestOptions};
 
 use self::explain::Explainer;
 use self::places::Places;
 pub(crate) use self::purpose::Purpose;
 use self::service::Service;
-use self::stores::share_limits;
+use self::stores::shared_limits;
 use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
@@ -40,9 +41,6 @@ pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION
 /// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do just before a request is sent.
-type SendHook = Box<dyn Fn() + Send>;
-
 /// Builds the clients of a command, and explains their errors.
 pub(crate) struct Connector {
     settings: Arc<Settings>,
@@ -50,7 +48,6 @@ pub(crate) struct Connector {
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
-    before_sending: Arc<Mutex<Option<SendHook>>>,
     /// What is needed of the last client when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
@@ -84,7 +81,6 @@ impl Connector {
             ui,
             clock,
             uses_deprecated: Arc::default(),
-            before_sending: Arc::default(),
             last: Mutex::new(last),
             #[cfg(feature = "mock")]
             mock: Mutex::default(),
@@ -150,41 +146,28 @@ impl Connector {
         self.last().explainer.begin(service, purpose);
         let attempts = self.settings.values().attempts();
         let deprecated = Arc::clone(&self.uses_deprecated);
-        let before_sending = Arc::clone(&self.before_sending);
         let fix = self.limits_place().fix;
         let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
             .raising(deprecated)
             .naming_fix(fix);
         // `Settings::base_url` has refused insecure URLs.
+        let mut connection = Connection::new()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .allow_insecure_http(true);
         let mut builder = Client::builder(base_url.as_str())
             .api_key(key)
             .user_agent(USER_AGENT)
             .options(&self.limits(purpose))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .allow_insecure_http(true)
-            .on_event(move |event| tracer.event(event))
-            .on_event(move |event| {
-                if let Event::Sending(_) = event
-                    && let Some(hook) = &*locked(&before_sending)
-                {
-                    hook();
-                }
-            });
+            .on_event(move |event| tracer.event(event));
         if !self.settings.is_mock() {
             if let Some(authorities) = self.authorities()? {
-                builder = builder.root_certificates(authorities);
+                connection = connection.roots(authorities);
             }
-            builder = share_limits(builder, &self.settings, &self.system)?;
+            builder = builder.limits(shared_limits(&self.settings, &self.system)?);
         }
-        let client = builder.build()?;
+        let client = builder.connection(connection).build()?;
         self.last().client = Some(client.clone());
         Ok(client)
-    }
-
-    /// From now on, calls a function just before each attempt of a request is sent. It replaces that
-    /// of an earlier call.
-    pub(crate) fn before_sending(&self, hook: impl Fn() + Send + 'static) {
-        *locked(&self.before_sending) = Some(Box::new(hook));
     }
 
     /// Returns the limits of a request.
@@ -241,7 +224,7 @@ impl Connector {
     }
 
     /// Warns if rate limits are not shared.
-    pub(crate) fn warn_of(&self, store: &SharedStatus) {
+    pub(crate) fn warn_of(&self, store: &Shared) {
         let place = self.limits_place();
         trace::shared_store(&self.ui, store, place.fix.as_deref());
     }
@@ -270,16 +253,16 @@ impl Connector {
         self.last().explainer.client(error)
     }
 
-    /// Shares the latest rate limits with other processes, which then need not wait for this one.
-    pub(crate) async fn share_limits(&self) {
+    /// Closes the last client: other processes learn how its requests ended, and need not wait for it.
+    pub(crate) async fn close(&self) {
         let client = self.last().client.clone();
         let Some(client) = client else { return };
         // An unreachable store would only delay the end of the command.
-        if let Some(shared) = client.rate_limits().shared
-            && shared.members > 0
+        if let Some(shared) = client.limits().snapshot().shared
+            && shared.holders > 0
             && shared.problem.is_none()
         {
-            client.synchronize_rate_limits().await;
+            client.close().await;
         }
     }
 

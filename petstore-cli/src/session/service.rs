@@ -1,7 +1,7 @@
 //! What messages say about the service: its host, where its address and key come from, and the
 //! proxy.
 
-use petstore_client::Url;
+use petstore_client::url::Url;
 
 use crate::env::System;
 use crate::settings::credentials::KeySource;

@@ -1,31 +1,26 @@
 //! The store of shared rate limits that the settings name.
 
-use petstore_client::ClientBuilder;
-use petstore_client::rate_limit::FileStore;
 #[cfg(feature = "redis")]
-use petstore_client::rate_limit::RedisStore;
+use petstore_client::limits::RedisStore;
+use petstore_client::limits::{FileStore, Limits};
 
 use super::places::Places;
 use crate::env::System;
 use crate::error::{CliError, Result};
 use crate::settings::{Settings, StoreAddress};
 
-/// Lets a client share its rate limits through the store that the settings name. Its first request
-/// opens the store.
-pub(super) fn share_limits(
-    builder: ClientBuilder,
-    settings: &Settings,
-    system: &System,
-) -> Result<ClientBuilder> {
+/// Returns rate limits that are shared through the store that the settings name. The client's first
+/// request opens the store.
+pub(super) fn shared_limits(settings: &Settings, system: &System) -> Result<Limits> {
     match settings.values().limits_store() {
-        StoreAddress::Off => Ok(builder),
+        StoreAddress::Off => Ok(Limits::new()),
         StoreAddress::File => match Places::find(system.dirs()).folder() {
-            Some(folder) => Ok(builder.shared_limits(FileStore::new(folder))),
-            None => Ok(builder),
+            Some(folder) => Ok(Limits::new().store(FileStore::new(folder))),
+            None => Ok(Limits::new()),
         },
         StoreAddress::Redis(url) => {
             #[cfg(feature = "redis")]
-            return Ok(builder.shared_limits(redis(&url, settings)?));
+            return Ok(Limits::new().store(redis(&url, settings)?));
             #[cfg(not(feature = "redis"))]
             Err(without_redis(&url))
         }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::HeaderMap;
-use petstore_client::events::{Attempt, Event, Finished, Received, Retrying, Waiting};
-use petstore_client::rate_limit::{Blocked, SharedStatus, WaitReason};
-use petstore_client::{Bytes, Deprecation, Error};
+use http::{HeaderMap, Method};
+use petstore_client::bytes::Bytes;
+use petstore_client::events::{Event, EventKind};
+use petstore_client::limits::{Blocked, QuotaWindow, Shared, WaitReason};
+use petstore_client::url::Url;
+use petstore_client::{Deprecation, Error};
 use tokio::time::Instant;
 
 use super::purpose::Purpose;
@@ -70,58 +72,88 @@ impl Tracer {
     }
 
     pub(super) fn event(&self, event: &Event<'_>) {
-        match event {
-            Event::Sending(attempt) => self.sending(attempt),
-            Event::Finished(finished) => self.finished(finished),
-            Event::Waiting(waiting) => self.waiting(waiting),
-            Event::Retrying(retrying) => self.retrying(retrying),
-            Event::Deprecated {
-                operation,
-                deprecation,
+        match event.kind {
+            EventKind::Sending {
+                method,
+                url,
+                headers,
+                body,
                 ..
-            } => self.deprecated(operation, deprecation),
-            Event::SharedStore(store) => shared_store(&self.ui, store, self.fix.as_deref()),
+            } => {
+                self.ui.set_activity(Some(Activity::response(&self.host)));
+                if self.ui.verbosity() >= 2 {
+                    self.ui.trace(&format!("> {method} {url}"));
+                    self.ui.trace("> authorization: Bearer [hidden]");
+                    self.content('>', headers, body);
+                }
+            }
+            EventKind::Answered {
+                method,
+                url,
+                status,
+                headers,
+                body,
+                elapsed,
+                ..
+            } => {
+                self.ui.set_activity(None);
+                if self.ui.verbosity() >= 2 {
+                    self.ui.trace(&format!("< {status}"));
+                    self.content('<', headers, body);
+                }
+                let status = status.as_u16();
+                let elapsed = short(elapsed);
+                let quota = quota(headers);
+                self.summary(method, url, &format!("{status} in {elapsed}{quota}"));
+            }
+            EventKind::Failed {
+                method,
+                url,
+                error,
+                elapsed,
+                ..
+            } => {
+                self.ui.set_activity(None);
+                let cause = cause(error);
+                let elapsed = short(elapsed);
+                self.summary(method, url, &format!("{cause} after {elapsed}"));
+            }
+            EventKind::Waiting {
+                reason, blocked, ..
+            } => self.waiting(reason, blocked.as_ref()),
+            EventKind::Retrying {
+                attempt,
+                error,
+                delay,
+                ..
+            } => self.retrying(attempt, error, delay),
+            EventKind::Deprecated(deprecation) => {
+                self.deprecated(event.operation.unwrap_or_default(), deprecation);
+            }
+            EventKind::SharedStore(store) => shared_store(&self.ui, store, self.fix.as_deref()),
             _ => {}
         }
     }
 
-    fn sending(&self, attempt: &Attempt<'_>) {
-        self.ui.set_activity(Some(Activity::response(&self.host)));
-        if self.ui.verbosity() >= 2 {
-            self.ui
-                .trace(&format!("> {} {}", attempt.method, attempt.url));
-            self.ui.trace("> authorization: Bearer [hidden]");
-            self.content('>', attempt.headers, attempt.body);
+    /// Writes an attempt on one line: `GET /v1/pets?limit=1  200 in 9 ms; 56 of 60 left this minute`.
+    fn summary(&self, method: &Method, url: &Url, outcome: &str) {
+        if self.ui.verbosity() == 0 {
+            return;
         }
+        let query = url
+            .query()
+            .map(|query| format!("?{query}"))
+            .unwrap_or_default();
+        let path = url.path();
+        self.ui.trace(&format!("{method} {path}{query}  {outcome}"));
     }
 
-    fn finished(&self, finished: &Finished<'_>) {
-        self.ui.set_activity(None);
-        let verbose = self.ui.verbosity();
-        if let (
-            2..,
-            Ok(Received {
-                status,
-                headers,
-                body,
-                ..
-            }),
-        ) = (verbose, finished.outcome)
-        {
-            self.ui.trace(&format!("< {status}"));
-            self.content('<', headers, body);
-        }
-        if verbose >= 1 {
-            self.ui.trace(&summary(finished));
-        }
-    }
-
-    fn waiting(&self, waiting: &Waiting<'_>) {
-        if let Some(blocked) = &waiting.blocked {
+    fn waiting(&self, reason: WaitReason, blocked: Option<&Blocked>) {
+        if let Some(blocked) = blocked {
             return report_wait(&self.ui, blocked);
         }
-        let activity = match waiting.reason {
-            WaitReason::Members => Activity::share(),
+        let activity = match reason {
+            WaitReason::OtherProcesses => Activity::share(),
             WaitReason::Probe => Activity::first_response(),
             _ => Activity::requests_in_flight(),
         };
@@ -131,17 +163,16 @@ impl Tracer {
         self.ui.set_activity(Some(activity));
     }
 
-    fn retrying(&self, retrying: &Retrying<'_>) {
-        let attempt = format!("attempt {} of {}", retrying.attempt + 1, self.attempts);
-        let cause = cause(retrying.error);
-        let short_cause = match retrying.error.status() {
+    fn retrying(&self, attempt: u32, error: &Error, delay: Duration) {
+        let attempt = format!("attempt {} of {}", attempt + 1, self.attempts);
+        let cause = cause(error);
+        let short_cause = match error.status() {
             Some(status) => status.as_u16().to_string(),
             None => cause.clone(),
         };
-        let end = Instant::now() + retrying.delay;
-        let activity = Activity::retry(&cause, &short_cause, &attempt, end);
+        let activity = Activity::retry(&cause, &short_cause, &attempt, Instant::now() + delay);
         if self.ui.verbosity() >= 1 {
-            let delay = time::duration(retrying.delay);
+            let delay = time::duration(delay);
             self.ui.trace(&format!("{} in {delay}", activity.text()));
         }
         self.ui.set_activity(Some(activity));
@@ -189,7 +220,7 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
 }
 
 /// Warns once that the store of rate limits is unusable, and says what follows.
-pub(super) fn shared_store(ui: &Ui, store: &SharedStatus, fix: Option<&str>) {
+pub(super) fn shared_store(ui: &Ui, store: &Shared, fix: Option<&str>) {
     let Some(problem) = &store.problem else {
         return;
     };
@@ -207,31 +238,21 @@ fn cause(error: &Error) -> String {
     }
 }
 
-/// Returns an attempt on one line: `GET /v1/pets?limit=1  200 in 9 ms; 56 of 60 left this minute`.
-fn summary(finished: &Finished<'_>) -> String {
-    let Attempt { method, url, .. } = finished.request;
-    let query = url
-        .query()
-        .map(|query| format!("?{query}"))
-        .unwrap_or_default();
-    let elapsed = match finished.elapsed {
+/// Returns what the response says of a quota: `; 56 of 60 left this minute`.
+fn quota(headers: &HeaderMap) -> String {
+    match QuotaWindow::of(headers) {
+        Some(window) => {
+            let left = quota_left(window.quota, window.remaining, window.limit);
+            format!("; {left}")
+        }
+        None => String::new(),
+    }
+}
+
+/// Formats how long an attempt took.
+fn short(elapsed: Duration) -> String {
+    match elapsed {
         short if short < Duration::from_secs(1) => format!("{} ms", short.as_millis()),
         long => time::duration(long),
-    };
-    let request = format!("{method} {}{query}", url.path());
-    let response = match &finished.outcome {
-        Ok(response) => response,
-        Err(error) => return format!("{request}  {} after {elapsed}", cause(error)),
-    };
-    let quota = response.quota().map(|window| {
-        format!(
-            "; {}",
-            quota_left(window.quota, window.remaining, window.limit)
-        )
-    });
-    format!(
-        "{request}  {} in {elapsed}{}",
-        response.status.as_u16(),
-        quota.unwrap_or_default()
-    )
+    }
 }

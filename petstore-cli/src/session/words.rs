@@ -4,7 +4,7 @@
 use std::error::Error as StdError;
 
 use petstore_client::Error;
-use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::limits::{BlockReason, Quota};
 
 use crate::escape;
 use crate::time::count;
@@ -22,7 +22,6 @@ pub(crate) struct QuotaWords {
     name: &'static str,
     full_name: &'static str,
     now: &'static str,
-    period: &'static str,
     is_specified: bool,
 }
 
@@ -33,7 +32,6 @@ pub(crate) const QUOTAS: [QuotaWords; Quota::ALL.len()] = [
         name: "minute",
         full_name: "minute quota",
         now: "this minute",
-        period: "a minute",
         is_specified: true,
     },
     QuotaWords {
@@ -41,7 +39,6 @@ pub(crate) const QUOTAS: [QuotaWords; Quota::ALL.len()] = [
         name: "hour",
         full_name: "hour quota",
         now: "this hour",
-        period: "an hour",
         is_specified: false,
     },
     QuotaWords {
@@ -49,7 +46,6 @@ pub(crate) const QUOTAS: [QuotaWords; Quota::ALL.len()] = [
         name: "day",
         full_name: "day quota",
         now: "today",
-        period: "a day",
         is_specified: true,
     },
 ];
@@ -67,11 +63,6 @@ impl QuotaWords {
     /// Returns the name of the quota, such as `minute`.
     pub(crate) fn name(&self) -> &'static str {
         self.name
-    }
-
-    /// Returns the period of the quota, such as `a minute`.
-    pub(crate) fn period(&self) -> &'static str {
-        self.period
     }
 
     /// Returns whether each key has this quota by the specification.
@@ -148,7 +139,7 @@ mod tests {
     fn each_quota_has_words() {
         for (quota, words) in Quota::ALL.iter().zip(&QUOTAS) {
             assert_eq!(words.quota, *quota);
-            for text in [words.full_name, words.now, words.period] {
+            for text in [words.full_name, words.now] {
                 assert!(text.contains(words.name) || text == "today", "{text}");
             }
         }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use petstore_client::Url;
+use petstore_client::url::Url;
 
 use super::secrets::without_password;
 use crate::error::{CliError, Result};

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use petstore_client::Url;
+use petstore_client::url::Url;
 use toml_edit::{DocumentMut, value};
 
 use super::precedence::Settings;

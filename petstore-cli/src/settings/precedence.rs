@@ -1,7 +1,7 @@
 //! The settings in force: a flag overrides a variable, a variable overrides the profile, and the
 //! profile overrides the default.
 
-use petstore_client::Url;
+use petstore_client::url::Url;
 
 use super::config_file::{ConfigFile, Problem, Profile};
 use super::secrets::without_password;

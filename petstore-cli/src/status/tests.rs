@@ -1,6 +1,6 @@
 //! Tests of the forms of the status line.
 
-use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::limits::{BlockReason, Quota};
 
 use super::*;
 use crate::session::words::{exhausted, limit_name};
@@ -54,15 +54,14 @@ fn retry(cause: &str, short_cause: &str) -> Activity {
 fn waits() -> Vec<(Activity, [&'static str; 2])> {
     let quota = |quota, seconds| blocked(BlockReason::Quota(quota), seconds);
     let host = "staging.petstore.example";
-    let late = |rows| Activity::late_rows(rows, end(89));
     vec![
         (
             Activity::reading("/home/me/shop/of/pets/pets.csv"),
             ["reading /", ", 2 s"],
         ),
         (Activity::response(host), ["waiting for sta", ", 2 s"]),
-        (Activity::share(), ["waiting for a share", ", 2 s"]),
-        (Activity::first_response(), ["first response", ", 2 s"]),
+        (Activity::share(), ["other programs", ", 2 s"]),
+        (Activity::first_response(), ["limits of the key", ", 2 s"]),
         (
             Activity::requests_in_flight(),
             ["requests in flight", ", 2 s"],
@@ -72,8 +71,7 @@ fn waits() -> Vec<(Activity, [&'static str; 2])> {
             retry("connection lost", "connection lost"),
             ["connection lost", " 30 s"],
         ),
-        (late(9), ["9 rows may", " 1 min 29 s"]),
-        (late(12_345), ["12,345 rows may", " 1 min 29 s"]),
+        (Activity::arrivals(end(89)), ["rows may", " 1 min 29 s"]),
         (quota(Quota::Minute, 41), ["minute quota", " 41 s"]),
         (quota(Quota::Hour, 3_540), ["hour quota", " 59 min"]),
         (quota(Quota::Day, 62_141), ["day quota", " 17 h 16 min"]),
@@ -119,12 +117,12 @@ async fn a_narrow_line_keeps_the_count_the_reason_and_the_wait() {
 #[tokio::test(start_paused = true)]
 async fn late_rows_and_their_end_fit_on_a_narrow_line() {
     tokio::time::advance(Duration::from_secs(60)).await;
-    let shown = |width| line(width, None, Some(Activity::late_rows(9, end(29))));
+    let shown = |width| line(width, None, Some(Activity::arrivals(end(29))));
     assert_eq!(
         [shown(80), shown(40)],
         [
-            "⠙ 9 rows may still arrive; listing begins in 29 s",
-            "⠙ 9 rows may arrive: 29 s"
+            "⠙ rows may still arrive; the check begins in 29 s",
+            "⠙ rows may arrive: 29 s"
         ]
     );
 }
@@ -148,7 +146,7 @@ async fn a_bar_mentions_a_wait_without_an_end_but_no_request() {
         [shown(Activity::response("host")), shown(Activity::share())],
         [
             format!("{progress}60 a minute"),
-            format!("{progress}waiting for a share, 2 s")
+            format!("{progress}other programs, 2 s")
         ]
     );
 }

@@ -34,47 +34,83 @@ fn ctrl_c_stops_a_call_in_flight() {
 
 #[test]
 fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
-    // In real time, the quota could reset in the meantime.
-    let noon = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_800_014_400));
-    let builder = MockServer::builder()
-        .key(KEY, Plan::enterprise(5, 100))
-        .clock(noon);
-    let (server, folder) = (
-        builder.start_blocking().unwrap(),
-        tempfile::tempdir().unwrap(),
-    );
-    let rows: String = (0..9).map(|row| format!("pet {row},{row}\n")).collect();
-    std::fs::write(
-        folder.path().join("pets.csv"),
-        format!("name,categoryId\n{rows}"),
-    )
-    .unwrap();
-    let mut import = petstore();
-    import
-        .args(["pets", "import", "pets.csv", "-o", "table"])
-        .current_dir(folder.path());
-    import
+    for (sent, said, code) in [
+        (Signal::TERM, "terminated", 143),
+        (Signal::HUP, "hung up", 129),
+    ] {
+        // In real time, the quota could reset in the meantime.
+        let noon = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_800_014_400));
+        let plan = Plan::enterprise(5, 100);
+        let builder = MockServer::builder().key(KEY, plan).clock(noon);
+        let server = builder.start_blocking().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let rows: String = (0..9).map(|row| format!("pet {row},{row}\n")).collect();
+        let file = folder.path().join("pets.csv");
+        std::fs::write(&file, format!("name,categoryId\n{rows}")).unwrap();
+        let mut import = petstore();
+        let import = import
+            .args(["pets", "import", "pets.csv"])
+            .env("PETSTORE_BASE_URL", server.url())
+            .current_dir(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = import.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // It waits for the next minute.
+        let waits = "minute quota used up; continues in";
+        assert!(lines.by_ref().any(|line| line.unwrap().contains(waits)));
+        signal(&child, sent);
+        let stderr: String = lines.map(|line| line.unwrap() + "\n").collect();
+        let expected = format!(
+            "note: 5 of 9 rows created, 4 left\nerror: {said} after 5 of 9 rows\n\
+             hint: `petstore pets import pets.csv` continues\n"
+        );
+        assert_eq!(stderr, expected);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        // Nothing is unknown, so nothing has to be waited for.
+        let journal = folder.path().join("pets.csv.petstore-journal");
+        let journal = std::fs::read_to_string(journal).unwrap();
+        assert!(
+            journal.lines().last().unwrap().starts_with("{\"end\":"),
+            "{journal}"
+        );
+    }
+}
+
+#[test]
+fn a_hang_up_does_not_stop_what_nohup_started() {
+    let plan = Plan::enterprise(1_000, 10_000);
+    let server = MockServer::builder()
+        .key(KEY, plan)
+        .start_blocking()
+        .unwrap();
+    let held = server
+        .faults()
+        .on(Operation::CreatePet)
+        .nth(1)
+        .delay(Duration::from_secs(1));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pets.csv"), "name,categoryId\nRex,7\n").unwrap();
+    let mut command = Command::new("nohup");
+    command.arg(PETSTORE).args(["pets", "import", "pets.csv"]);
+    command
+        .env_clear()
+        .env("PETSTORE_API_KEY", KEY)
+        .env("PETSTORE_LIMITS_STORE", "off");
+    let command = command
         .env("PETSTORE_BASE_URL", server.url())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = import.spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    // It waits for the next minute.
-    assert!(
-        said.by_ref()
-            .any(|line| line.unwrap().contains("minute quota used up; continues in"))
-    );
-    signal(&child, Signal::TERM);
-    let stderr: String = said.map(|line| line.unwrap() + "\n").collect();
-    let output = child.wait_with_output().unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        stdout.contains("created          5      5\n"),
-        "{stdout}{stderr}"
-    );
-    let end = "error: terminated after 5 of 9 rows\nhint: `petstore pets import pets.csv -o table` continues\n";
-    assert!(stderr.ends_with(end), "{stderr}");
-    assert_eq!(output.status.code(), Some(143));
+        .current_dir(folder.path());
+    let command = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    while held.hits() == 0 {
+        assert!(child.try_wait().unwrap().is_none());
+        super::support::pause();
+    }
+    signal(&child, Signal::HUP);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

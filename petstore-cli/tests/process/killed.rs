@@ -17,8 +17,8 @@ fn import(server: &MockServer, file: &Path, more: &[&str]) -> Child {
         .env("PETSTORE_BASE_URL", server.url())
         .args(["pets", "import"])
         .arg(file);
-    // The check waits for `--timeout`, which is 30 s by default.
-    command.args(["--concurrency", "4", "--timeout", "5"]);
+    // The check waits for the longest `--timeout`, which is 30 s by default.
+    command.args(["--concurrency", "4", "--timeout", "2"]);
     command.args(more);
     command
         .stdout(Stdio::null())

@@ -45,6 +45,8 @@ async fn mock(plan: Plan) -> MockServer {
     MockServer::builder()
         .key(KEY, plan)
         .seed(Seed::none())
+        // No test has more requests under way.
+        .senders(64)
         .start()
         .await
         .unwrap()

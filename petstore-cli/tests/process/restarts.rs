@@ -124,7 +124,7 @@ fn check(import: &Import) {
 #[test]
 fn an_import_goes_on_while_its_server_restarts() {
     const ROWS: usize = 600;
-    const PAUSE: &str = "of 600 rows done; cannot connect to the service; continues in ";
+    const PAUSE: &str = "of 600 rows done; ";
 
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pets.ndjson"), rows(ROWS)).unwrap();
@@ -152,12 +152,11 @@ fn an_import_goes_on_while_its_server_restarts() {
     }
     stderr.read_to_string(&mut said).unwrap();
     let code = running.wait().unwrap().code();
-    // Only rows whose response was lost may be unknown.
+    // Only rows whose response was lost may be unknown: at most four in each outage, and one after
+    // each answer.
     assert!(matches!(code, Some(0 | 8)), "{said}");
-    // A kill loses the 4 requests in flight, and on a busy machine those that the port takes until the
-    // process is gone.
     let names = import.names();
-    assert!(names.len() >= ROWS - 100, "{}: {said}", names.len());
+    assert!(names.len() >= ROWS - 30, "{}: {said}", names.len());
     check(&import);
     assert_eq!(import.names(), expected(ROWS));
     server.kill();
@@ -266,8 +265,8 @@ fn a_journal_on_a_full_disk_ends_the_import_and_figures_agree() {
     }
     let output = limited.current_dir(folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let problem = "error: cannot use the journal pets.ndjson.petstore-journal: ";
+    assert_eq!(output.status.code(), Some(8), "{said}");
+    let problem = "error: cannot write the journal pets.ndjson.petstore-journal: ";
     assert!(said.contains(problem), "{said}");
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let created = server.pets().len();

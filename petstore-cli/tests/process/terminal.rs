@@ -253,7 +253,7 @@ fn an_import_without_its_terminal_finishes_rows_in_flight() {
     terminal.exp_string("3 rows in flight").unwrap();
     server.clock().advance(HOUR);
     let shown = terminal.exp_eof().unwrap();
-    assert!(shown.contains("terminated after 4 of 12 rows"), "{shown}");
+    assert!(shown.contains("hung up after 4 of 12 rows"), "{shown}");
     assert!(shown.contains("unknown          0      0"), "{shown}");
 }
 

@@ -14,10 +14,10 @@ use super::spans::AttemptSpan;
 use crate::auth::Credential;
 use crate::client::Core;
 use crate::error::{Error, ErrorResponse};
-use crate::http::redact::Redactor;
 use crate::rate_limit::{BlockReason, Blocked, Limiter, Permit};
 use crate::request::Request;
 use crate::transport::{AttemptLimits, read};
+use crate::wire::redact::Redactor;
 
 /// Sends a call's request through its client's transport.
 pub(super) struct NetworkSender<'c> {
@@ -55,12 +55,12 @@ impl Sender for NetworkSender<'_> {
     ) -> Result<Self::Answer, Error> {
         let logged_blocks = limiter.logged_blocks();
         let redactor = Redactor::new(&credential.authorization);
-        let span = AttemptSpan::new(self.request, observer.stats().attempts);
-        let (headers, shown) = span.in_scope(|| {
+        let span = AttemptSpan::new(self.request, self.record.stats().attempts);
+        let headers = span.in_scope(|| {
             let mut headers = self.request.with_defaults(&self.core.headers);
-            let shown = observer.prepare(&mut headers);
-            observer.sending(shown.as_ref());
-            (headers, shown)
+            observer.prepare(&mut headers);
+            observer.sending(&headers);
+            headers
         });
         let limits = self.limits.attempt(observer.attempt_began());
         let result = {
@@ -77,7 +77,7 @@ impl Sender for NetworkSender<'_> {
         // key.
         let shown_body = |response: &Response<Bytes>| redactor.removed(response.body().clone());
         span.record(&result);
-        let finished = span.in_scope(|| observer.finished(shown.as_ref(), result, shown_body));
+        let finished = span.in_scope(|| observer.finished(result, shown_body));
         drop(span);
         let response = finished?;
         if response.status().is_success() {
@@ -109,7 +109,7 @@ impl NetworkSender<'_> {
     ) -> Result<(Response<Bytes>, Option<Blocked>), Error> {
         headers.insert(header::AUTHORIZATION, credential.authorization.clone());
         let network = &self.core.network;
-        let mark = self.record.begin_attempt();
+        let mark = self.record.mark_sending();
         let sent = network.send(self.request, headers, limits, &mark).await;
         let mut pending = match sent {
             Ok(pending) => pending,

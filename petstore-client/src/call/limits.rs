@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::error::{Error, TimeoutKind};
 use crate::options::{
-    DEFAULT_ATTEMPT_TIMEOUT, DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_MAX_WAIT,
-    DEFAULT_READ_TIMEOUT, DEFAULT_TIMEOUT, RequestOptions,
+    DEFAULT_ATTEMPT_TIMEOUT, DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_MAX_WAIT, DEFAULT_READ_TIMEOUT,
+    DEFAULT_TIMEOUT, RequestOptions,
 };
 use crate::rate_limit::Priority;
 use crate::transport::AttemptLimits;
@@ -31,8 +31,8 @@ pub(crate) struct CallLimits {
 }
 
 impl CallLimits {
-    /// Returns the limits of a call that starts now.
-    pub(crate) fn new(options: &RequestOptions) -> Self {
+    /// Returns the limits of a call that starts now. `max_attempts` is the client's default.
+    pub(crate) fn new(options: &RequestOptions, max_attempts: u32) -> Self {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         Self {
             deadline: clock::after(clock::now(), timeout),
@@ -40,7 +40,7 @@ impl CallLimits {
             attempt_timeout: options.attempt_timeout.unwrap_or(DEFAULT_ATTEMPT_TIMEOUT),
             read_timeout: options.read_timeout.unwrap_or(DEFAULT_READ_TIMEOUT),
             max_wait: options.max_wait.unwrap_or(DEFAULT_MAX_WAIT),
-            max_attempts: options.max_attempts.unwrap_or(DEFAULT_MAX_ATTEMPTS),
+            max_attempts: options.max_attempts.unwrap_or(max_attempts),
             max_response_bytes: options
                 .max_response_bytes
                 .unwrap_or(DEFAULT_MAX_RESPONSE_BYTES),
@@ -114,7 +114,7 @@ mod tests {
             let options = RequestOptions::new()
                 .timeout(Duration::from_secs(timeout))
                 .attempt_timeout(Duration::from_secs(7));
-            CallLimits::new(&options)
+            CallLimits::new(&options, 4)
         };
         let now = clock::now();
         for (timeout, kind, seconds) in [

@@ -1,16 +1,13 @@
 //! Runs a call, from its request to its response. Read [`retry_loop`] first.
 
 mod attempt;
-mod drivers;
 mod limits;
 mod observer;
 mod progress;
 mod record;
 mod retry_loop;
-mod shared_call;
+mod running;
 mod spans;
-mod task;
-mod watch;
 
 use std::sync::Arc;
 
@@ -23,11 +20,11 @@ use self::observer::Observer;
 use self::progress::Rules;
 use self::record::CallRecord;
 use self::retry_loop::retry_loop;
-pub(crate) use self::task::{RunningCall, report_unstarted};
+pub(crate) use self::running::{RunningCall, report_unstarted};
 use crate::client::Core;
 use crate::error::Error;
 use crate::request::Request;
-use crate::response::{Response, ResponseMeta};
+use crate::response::{Meta, Response};
 
 /// Runs a call. Keeps the record up to date, in case the call does not run to its end.
 async fn run(
@@ -40,6 +37,7 @@ async fn run(
         request: &request,
         limits: &limits,
         retries: &core.retries,
+        closing: &core.closing,
     };
     let mut sender = NetworkSender::new(&core, &request, &limits, &record);
     let mut observer = Observer::new(&core.events, &request, &record);
@@ -56,10 +54,10 @@ async fn run(
     drop(in_flight);
     let result = result.map_err(|error| observer.complete(error));
     let deprecation = observer.ended(result.as_ref().map(|(response, _)| response));
-    let stats = observer.stats();
+    let stats = record.stats();
     let (response, redactor) = result?;
     let (head, body) = response.into_parts();
-    let meta = ResponseMeta {
+    let meta = Meta {
         operation: request.operation,
         url: request.url,
         page_size: request.page_size,

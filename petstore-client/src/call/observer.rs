@@ -1,4 +1,4 @@
-//! Records what a call does: statistics, events and the fields of its span. Decides nothing.
+//! Reports what a call does: to its record, as events and in its span. Decides nothing.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,9 +13,7 @@ use super::record::CallRecord;
 use crate::clock;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
-use crate::events::{
-    Attempt, AttemptRequest, Event, Events, Finished, Received, Retrying, Throttled, Waiting,
-};
+use crate::events::{AttemptRequest, Event, EventKind, Events};
 use crate::logging::TARGET;
 use crate::rate_limit::{Blocked, Limiter, Wait};
 use crate::request::Request;
@@ -25,57 +23,35 @@ use crate::retry::may_have_acted;
 pub(super) struct Observer<'c> {
     events: &'c Events,
     request: &'c Request,
-    stats: CallStats,
+    record: &'c CallRecord,
     /// When the current attempt began.
     attempt_began: Instant,
-    /// A copy of the statistics for code that does not poll the call.
-    record: &'c CallRecord,
 }
 
 impl<'c> Observer<'c> {
     pub(super) fn new(events: &'c Events, request: &'c Request, record: &'c CallRecord) -> Self {
-        let stats = CallStats {
-            idempotent: request.idempotent,
-            ..CallStats::default()
-        };
         Self {
             events,
             request,
-            stats,
-            attempt_began: record.began(),
             record,
+            attempt_began: record.began(),
         }
-    }
-
-    pub(super) fn stats(&self) -> CallStats {
-        self.stats
     }
 
     /// Adds the operation and statistics of the call to an error.
     pub(super) fn complete(&self, error: Error) -> Error {
-        error
-            .with_operation(self.request.operation.clone())
-            .with_stats(self.stats)
+        self.record.complete(error)
     }
 
     /// Records that the call begins to wait for rate limits.
     pub(super) fn waiting(&self, wait: Wait) {
         let Wait { reason, blocked } = wait;
-        self.events.notify(|| {
-            Event::Waiting(Waiting {
-                operation: &self.request.operation,
-                call_id: self.record.id(),
-                reason,
-                blocked,
-                until: blocked.map(|blocked| blocked.until),
-            })
-        });
+        self.notify(|| EventKind::Waiting { reason, blocked });
     }
 
     /// Records how long the call waited for a permit, or before another attempt.
-    pub(super) fn waited(&mut self, duration: Duration) {
-        self.stats.waited += duration;
-        self.record.update(self.stats);
+    pub(super) fn waited(&self, duration: Duration) {
+        self.record.waited(duration);
     }
 
     /// Awaits a permit. As soon as the store of shared limits fails or works again, reports that: the
@@ -97,54 +73,69 @@ impl<'c> Observer<'c> {
     /// Begins an attempt.
     pub(super) fn begin_attempt(&mut self, now: Instant) {
         self.attempt_began = now;
-        self.stats.attempts += 1;
-        self.record.update(self.stats);
+        self.record.begin_attempt();
     }
 
     pub(super) fn attempt_began(&self) -> Instant {
         self.attempt_began
     }
 
-    /// Lets the program's hooks change the headers. Returns the headers for the events, if events
-    /// are observed.
-    pub(super) fn prepare(&self, headers: &mut HeaderMap) -> Option<HeaderMap> {
-        let attempt = self.attempt(None);
-        self.events
-            .prepare(&mut AttemptRequest::new(attempt, headers));
-        self.events.are_observed().then(|| headers.clone())
+    /// Lets the program's hooks change the headers.
+    pub(super) fn prepare(&self, headers: &mut HeaderMap) {
+        self.events.prepare(&mut AttemptRequest {
+            operation: &self.request.operation,
+            call_id: self.record.id(),
+            attempt: self.attempts(),
+            method: &self.request.method,
+            url: &self.request.url,
+            headers,
+        });
     }
 
     /// Records that the attempt is about to be sent.
-    pub(super) fn sending(&self, headers: Option<&HeaderMap>) {
-        self.events.notify(|| Event::Sending(self.attempt(headers)));
+    pub(super) fn sending(&self, headers: &HeaderMap) {
+        self.notify(|| EventKind::Sending {
+            attempt: self.attempts(),
+            method: &self.request.method,
+            url: &self.request.url,
+            headers,
+            body: &self.request.body,
+        });
     }
 
     /// Records the end of an attempt. Completes its error.
     pub(super) fn finished(
-        &mut self,
-        headers: Option<&HeaderMap>,
+        &self,
         result: Result<Response<Bytes>, Error>,
         shown_body: impl FnOnce(&Response<Bytes>) -> Bytes,
     ) -> Result<Response<Bytes>, Error> {
-        self.stats.may_have_acted |= match &result {
+        self.record.end_attempt(match &result {
             Ok(response) => may_have_acted(response.status()),
             Err(error) => error.was_sent(),
-        };
-        self.record.end_attempt(self.stats.may_have_acted);
+        });
         let result = result.map_err(|error| self.complete(error));
         if self.events.are_observed() {
             let body = result.as_ref().map(shown_body).unwrap_or_default();
-            let outcome = match &result {
-                Ok(response) => Ok(Received::new(response, &body)),
-                Err(error) => Err(error),
-            };
+            let (attempt, method) = (self.attempts(), &self.request.method);
+            let url = &self.request.url;
             let elapsed = clock::now().saturating_duration_since(self.attempt_began);
-            self.events.notify(|| {
-                Event::Finished(Finished {
-                    request: self.attempt(headers),
+            self.notify(|| match &result {
+                Ok(response) => EventKind::Answered {
+                    attempt,
+                    method,
+                    url,
+                    status: response.status(),
+                    headers: response.headers(),
+                    body: &body,
                     elapsed,
-                    outcome,
-                })
+                },
+                Err(error) => EventKind::Failed {
+                    attempt,
+                    method,
+                    url,
+                    error,
+                    elapsed,
+                },
             });
         }
         result
@@ -152,18 +143,14 @@ impl<'c> Observer<'c> {
 
     /// Records a 429. `is_new` says whether its block was not logged yet.
     pub(super) fn throttled(&self, blocked: Blocked, is_new: bool) {
-        let throttled = Throttled {
-            operation: &self.request.operation,
-            call_id: self.record.id(),
-            attempt: self.stats.attempts,
-            blocked,
-        };
-        self.events.notify_throttled(throttled, is_new);
+        let attempt = self.attempts();
+        let event = self.event(EventKind::Throttled { attempt, blocked });
+        self.events.notify_throttled(&event, is_new);
     }
 
     /// Logs that no retry is left, unless the failed attempt was the only one.
     pub(super) fn exhausted(&self, error: &Error) {
-        let (operation, attempts) = (&*self.request.operation, self.stats.attempts);
+        let (operation, attempts) = (&*self.request.operation, self.attempts());
         if attempts > 1 {
             // Subscribers show the causes of an error only if the field has this type.
             let error: &(dyn std::error::Error + 'static) = error;
@@ -173,14 +160,11 @@ impl<'c> Observer<'c> {
 
     /// Records that the call is about to wait before another attempt.
     pub(super) fn retrying(&self, error: &Error, delay: Duration) {
-        self.events.notify(|| {
-            Event::Retrying(Retrying {
-                operation: &self.request.operation,
-                call_id: self.record.id(),
-                attempt: self.stats.attempts,
-                error,
-                delay,
-            })
+        let attempt = self.attempts();
+        self.notify(|| EventKind::Retrying {
+            attempt,
+            error,
+            delay,
         });
     }
 
@@ -190,7 +174,7 @@ impl<'c> Observer<'c> {
         let headers = match result {
             Ok(response) => response.headers(),
             // A 404 may also have the headers.
-            Err(error) if error.is_not_found() => error.headers()?,
+            Err(error) if error.is_not_found() => error.response()?.headers(),
             Err(_) => return None,
         };
         let deprecation = Deprecation::of(headers, self.request.removal)?;
@@ -208,8 +192,10 @@ impl<'c> Observer<'c> {
             Ok(response) => Some(response.status()),
             Err(error) => error.status(),
         };
-        let attempts = self.stats.attempts;
-        let wait = u64::try_from(self.stats.waited.as_millis()).unwrap_or(u64::MAX);
+        let CallStats {
+            attempts, waited, ..
+        } = self.record.stats();
+        let wait = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         span.record(
             "http.response.status_code",
             status.map(|status| status.as_u16()),
@@ -219,16 +205,19 @@ impl<'c> Observer<'c> {
         span.record("petstore.wait_ms", wait);
     }
 
-    /// Describes the current attempt.
-    fn attempt<'a>(&'a self, headers: Option<&'a HeaderMap>) -> Attempt<'a> {
-        Attempt {
-            operation: &self.request.operation,
-            call_id: self.record.id(),
-            attempt: self.stats.attempts,
-            method: &self.request.method,
-            url: &self.request.url,
-            headers: headers.unwrap_or(&self.request.headers),
-            body: &self.request.body,
+    fn attempts(&self) -> u32 {
+        self.record.stats().attempts
+    }
+
+    fn notify<'e>(&'e self, kind: impl FnOnce() -> EventKind<'e>) {
+        self.events.notify(|| self.event(kind()));
+    }
+
+    fn event<'e>(&'e self, kind: EventKind<'e>) -> Event<'e> {
+        Event {
+            operation: Some(&self.request.operation),
+            call_id: Some(self.record.id()),
+            kind,
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::limits::CallLimits;
 use super::observer::Observer;
+use crate::client::closing::Closing;
 use crate::clock;
 use crate::error::Error;
 use crate::rate_limit::{Acquire, Limiter, Permit, Refused};
@@ -23,6 +24,18 @@ pub(super) struct Rules<'c> {
     pub(super) limits: &'c CallLimits,
     /// The back-off, the budget and the classifier.
     pub(super) retries: &'c Retries,
+    /// Whether the client is closed.
+    pub(super) closing: &'c Closing,
+}
+
+impl Rules<'_> {
+    /// Awaits `work`, until the call's deadline, or until the client is closed.
+    pub(super) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.closing.unless_closed(self.limits.in_time(work)).await
+    }
 }
 
 /// What a call has used of its limits.

@@ -1,7 +1,7 @@
 //! What is known about a running call. Code that does not poll the call can read it too.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,27 +23,27 @@ pub(super) fn next_call_id() -> u64 {
 pub(super) struct CallRecord {
     id: u64,
     operation: Cow<'static, str>,
-    idempotent: bool,
     began: Instant,
-    attempts: AtomicU32,
-    waited_micros: AtomicU64,
-    /// Whether the service may have acted in an attempt that has ended.
-    has_acted: AtomicBool,
+    latest: Mutex<Latest>,
+}
+
+struct Latest {
+    stats: CallStats,
     /// Whether the request of the current attempt was sent.
-    mark: Mutex<Option<SendMark>>,
+    mark: Option<SendMark>,
 }
 
 impl CallRecord {
     pub(super) fn new(operation: Cow<'static, str>, idempotent: bool) -> Self {
+        let stats = CallStats {
+            idempotent,
+            ..CallStats::default()
+        };
         Self {
             id: next_call_id(),
             operation,
-            idempotent,
             began: clock::now(),
-            attempts: AtomicU32::new(0),
-            waited_micros: AtomicU64::new(0),
-            has_acted: AtomicBool::new(false),
-            mark: Mutex::default(),
+            latest: Mutex::new(Latest { stats, mark: None }),
         }
     }
 
@@ -64,50 +64,57 @@ impl CallRecord {
         clock::now().saturating_duration_since(self.began)
     }
 
-    /// Begins an attempt. Returns the mark that the transport sets before the service can receive the
-    /// request.
-    pub(super) fn begin_attempt(&self) -> SendMark {
+    /// Adds a wait for a permit, or before another attempt.
+    pub(super) fn waited(&self, duration: Duration) {
+        self.latest().stats.waited += duration;
+    }
+
+    /// Counts an attempt.
+    pub(super) fn begin_attempt(&self) {
+        self.latest().stats.attempts += 1;
+    }
+
+    /// Returns the mark that the transport sets before the service can receive the request.
+    pub(super) fn mark_sending(&self) -> SendMark {
         let mark = SendMark::not_sent();
-        *self.mark() = Some(mark.clone());
+        self.latest().mark = Some(mark.clone());
         mark
     }
 
-    /// Records the end of an attempt. `may_have_acted` is about all attempts so far.
+    /// Records the end of an attempt, and whether the service may have acted on it.
     pub(super) fn end_attempt(&self, may_have_acted: bool) {
-        self.has_acted.store(may_have_acted, Ordering::Release);
-        *self.mark() = None;
-    }
-
-    pub(super) fn update(&self, stats: CallStats) {
-        let waited = u64::try_from(stats.waited.as_micros()).unwrap_or(u64::MAX);
-        self.attempts.store(stats.attempts, Ordering::Relaxed);
-        self.waited_micros.store(waited, Ordering::Relaxed);
+        let mut latest = self.latest();
+        latest.stats.may_have_acted |= may_have_acted;
+        latest.mark = None;
     }
 
     pub(super) fn stats(&self) -> CallStats {
-        let mark = self.mark();
-        let may_be_sent = mark.as_ref().is_some_and(SendMark::may_be_sent);
+        let latest = self.latest();
+        let may_be_sent = latest.mark.as_ref().is_some_and(SendMark::may_be_sent);
         CallStats {
-            attempts: self.attempts.load(Ordering::Relaxed),
-            waited: Duration::from_micros(self.waited_micros.load(Ordering::Relaxed)),
-            may_have_acted: may_be_sent || self.has_acted.load(Ordering::Acquire),
-            idempotent: self.idempotent,
+            may_have_acted: may_be_sent || latest.stats.may_have_acted,
+            ..latest.stats
         }
     }
 
-    /// Completes the error of a call that did not run to its end. From now on, its request is not
-    /// sent any more.
+    /// Adds the operation and the statistics of the call to an error.
     pub(super) fn complete(&self, error: Error) -> Error {
-        if let Some(mark) = &*self.mark() {
-            mark.revoke();
-        }
         error
             .with_operation(self.operation.clone())
             .with_stats(self.stats())
     }
 
-    fn mark(&self) -> MutexGuard<'_, Option<SendMark>> {
-        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Completes the error of a call that did not run to its end. From now on, its request is not
+    /// sent any more.
+    pub(super) fn cut_short(&self, error: Error) -> Error {
+        if let Some(mark) = &self.latest().mark {
+            mark.revoke();
+        }
+        self.complete(error)
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,11 +127,11 @@ mod tests {
     async fn a_request_of_an_ended_call_is_not_sent_any_more() {
         for is_sent in [false, true] {
             let record = CallRecord::new("createPet".into(), false);
-            let mark = record.begin_attempt();
+            let mark = record.mark_sending();
             if is_sent {
                 mark.sent();
             }
-            let error = record.complete(Error::new(ErrorKind::Interrupted, "dropped"));
+            let error = record.cut_short(Error::new(ErrorKind::Interrupted, "dropped"));
             assert_eq!(error.may_have_been_processed(), is_sent);
             mark.sent();
             assert_eq!(mark.may_be_sent(), is_sent, "the mark is revoked");

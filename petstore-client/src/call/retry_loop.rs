@@ -53,14 +53,15 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
         let is_replacement = replacement.is_some();
         let credential = match replacement.take() {
             Some(credential) => credential,
-            None => limits.in_time(credentials.get()).await?,
+            None => rules.in_time(credentials.get()).await?,
         };
         let limiter = limiters.get(&credential.authorization);
-        let (permit, waited) = progress.acquire(&limiter, observer).await?;
+        let acquiring = progress.acquire(&limiter, observer);
+        let (permit, waited) = rules.closing.unless_closed(acquiring).await?;
         if waited > REAUTHORIZE_AFTER && credential.may_rotate() && !is_replacement {
             // The provider may be slow. Without the permit, other calls do not have to wait for it.
             permit.not_sent();
-            replacement = Some(limits.in_time(credentials.get()).await?);
+            replacement = Some(rules.in_time(credentials.get()).await?);
             continue;
         }
         let sent = clock::now();
@@ -68,8 +69,16 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
             permit.not_sent();
             return Err(limits.timed_out(false));
         }
+        let in_flight = match rules.closing.send() {
+            Ok(in_flight) => in_flight,
+            Err(closed) => {
+                permit.not_sent();
+                return Err(closed);
+            }
+        };
         observer.begin_attempt(sent);
         let result = sender.send(&credential, &limiter, permit, observer).await;
+        drop(in_flight);
         let error = match result {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
@@ -88,7 +97,11 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
                     return Err(error);
                 };
                 observer.retrying(&error, delay);
-                sleep(delay).await;
+                let waiting = async {
+                    sleep(delay).await;
+                    Ok(())
+                };
+                rules.closing.unless_closed(waiting).await?;
                 observer.waited(delay);
             }
             RetryDecision::Reauthorize => {
@@ -96,7 +109,7 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
                     return Err(error);
                 }
                 let other = credentials.replace(&credential, sent);
-                replacement = limits.in_time(other).await?;
+                replacement = rules.in_time(other).await?;
                 if replacement.is_none() {
                     return Err(error);
                 }

@@ -3,22 +3,21 @@
 mod build;
 
 use std::fmt;
-use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
 
 use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
-use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::{AttemptRequest, Event, Events};
-use crate::http::base_url::BaseUrl;
 use crate::options::{RequestOptions, option_setters};
-#[cfg(any(feature = "file-store", feature = "redis"))]
-use crate::rate_limit::LimitsStore;
+use crate::rate_limit::Limits;
 #[cfg(feature = "test-util")]
 use crate::rate_limit::TimeSource;
-use crate::rate_limit::{Plan, Policy, SharedStore};
-use crate::retry::{Classifier, FailedAttempt, RetryAdvice, RetryBudget};
-use crate::transport::{BoxTransport, Builtin, Connection, Proxy, Tls, Transport};
+use crate::retry::RetryPolicy;
+use crate::transport::{BoxTransport, Builtin, Connection, Transport};
+use crate::wire::base_url::BaseUrl;
+use crate::wire::extra_headers::additional_header;
 
 /// Wraps the built-in transport in one of the program.
 type Wrapper = Box<dyn FnOnce(Builtin) -> BoxTransport + Send + Sync>;
@@ -40,19 +39,15 @@ type Wrapper = Box<dyn FnOnce(Builtin) -> BoxTransport + Send + Sync>;
 #[must_use = "a builder does nothing until `build`"]
 pub struct ClientBuilder {
     base_url: String,
-    insecure: bool,
     credentials: Option<Result<Credentials, Error>>,
     connection: Connection,
     transport: Option<BoxTransport>,
     wrapper: Option<Wrapper>,
     user_agent: Option<String>,
-    headers: Vec<(String, String)>,
+    headers: Vec<Result<(HeaderName, HeaderValue), String>>,
     options: RequestOptions,
-    backoff: Backoff,
-    budget: RetryBudget,
-    classifier: Option<Classifier>,
-    policy: Policy,
-    store: Option<SharedStore>,
+    retry: RetryPolicy,
+    limits: Limits,
     events: Events,
     #[cfg(feature = "test-util")]
     isolated: bool,
@@ -101,7 +96,6 @@ impl ClientBuilder {
     fn new(base_url: String) -> Self {
         Self {
             base_url,
-            insecure: false,
             credentials: None,
             connection: Connection::default(),
             transport: None,
@@ -109,11 +103,8 @@ impl ClientBuilder {
             user_agent: None,
             headers: Vec::new(),
             options: RequestOptions::new(),
-            backoff: Backoff::new(),
-            budget: RetryBudget::new(),
-            classifier: None,
-            policy: Policy::default(),
-            store: None,
+            retry: RetryPolicy::new(),
+            limits: Limits::new(),
             events: Events::default(),
             #[cfg(feature = "test-util")]
             isolated: false,
@@ -134,91 +125,42 @@ impl ClientBuilder {
         self
     }
 
-    /// Allows plain http to other machines. Everyone on the network path can then read the key.
-    pub fn allow_insecure_http(mut self, allow: bool) -> Self {
-        self.insecure = allow;
-        self
-    }
-
     option_setters!();
 
     fn options_mut(&mut self) -> &mut RequestOptions {
         &mut self.options
     }
 
-    /// Sets the time limit for connecting, including TLS (default: 10 s). It applies to all calls,
-    /// because they share connections.
-    pub fn connect_timeout(mut self, limit: Duration) -> Self {
-        self.connection.connect_timeout = Some(limit);
+    /// Sets when failed attempts are retried.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
         self
     }
 
-    /// Sets the delays between attempts.
-    pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
+    /// Sets how the client uses the quotas of its key.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 
-    /// Limits the retries of all calls together.
-    pub fn retry_budget(mut self, budget: RetryBudget) -> Self {
-        self.budget = budget;
-        self
-    }
-
-    /// Sets a function that can override the decision to retry.
-    /// [`RetryAdvice::Retry`](crate::retry::RetryAdvice::Retry) never repeats a request that may
-    /// have been processed, unless it is idempotent. The [guide](crate::guide::retries) has an
-    /// example.
-    pub fn retry_classifier(
-        mut self,
-        classify: impl Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync + 'static,
-    ) -> Self {
-        self.classifier = Some(Box::new(classify));
+    /// Sets how the built-in transport connects.
+    pub fn connection(mut self, connection: Connection) -> Self {
+        self.connection = connection;
         self
     }
 
     /// Sets the program's name and version in `User-Agent`, before the crate's: `kennel/2.1
-    /// petstore-client/0.2` (RFC 9110, section 10.1.5).
+    /// petstore-client/0.1` (RFC 9110, section 10.1.5).
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
         self
     }
 
     /// Adds a header to every request that does not set it. The client sets `Authorization`,
-    /// `Host`, `Connection` and the headers for the body's length, and refuses them here.
-    pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// Sets how long the built-in transport keeps an idle connection (default: 90 s).
-    pub fn pool_idle_timeout(mut self, limit: Duration) -> Self {
-        self.connection.pool_idle_timeout = Some(limit);
-        self
-    }
-
-    /// Sets the proxy of the built-in transport. The default is the system's proxy, with the
-    /// feature `system-proxy`. Requests to this machine never use a proxy.
-    pub fn proxy(mut self, proxy: Proxy) -> Self {
-        self.connection.proxy = Some(proxy);
-        self
-    }
-
-    /// Trusts root certificates (PEM) in addition to the system's. A shortcut for
-    /// [`Tls::root_certificates`].
-    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
-        self.connection.tls = Some(
-            self.connection
-                .tls
-                .unwrap_or_default()
-                .root_certificates(pem),
-        );
-        self
-    }
-
-    /// Sets the TLS settings of the built-in transport.
-    pub fn tls(mut self, tls: Tls) -> Self {
-        self.connection.tls = Some(tls);
+    /// `Host`, `Connection` and the headers for the body's length, and [`build`](Self::build) refuses them.
+    pub fn header<V: TryInto<HeaderValue>>(mut self, name: impl AsRef<str>, value: V) -> Self {
+        let header = additional_header(name.as_ref(), value);
+        self.headers.push(header);
         self
     }
 
@@ -236,49 +178,6 @@ impl ClientBuilder {
         wrap: impl FnOnce(Builtin) -> T + Send + Sync + 'static,
     ) -> Self {
         self.wrapper = Some(Box::new(|builtin| BoxTransport::new(wrap(builtin))));
-        self
-    }
-
-    /// Sets the maximum number of requests in flight of this client and its clones, at least 1.
-    /// Other clients with the same key are not limited by it.
-    ///
-    /// The default follows the quotas: an eighth of the remaining requests, or more if the latency
-    /// requires more to use the quota up, from 5 to 4,096. It is 5 if neither the service nor a
-    /// [`plan`](Self::plan) shows the quota per minute, and fewer beside other users of the key.
-    pub fn max_in_flight(mut self, requests: u32) -> Self {
-        self.policy.limit_in_flight(requests);
-        self
-    }
-
-    /// Sets the plan of the key, for services that do not describe every quota. The client then
-    /// counts its own requests per minute and day of the service. It cannot count those of other
-    /// clients.
-    pub fn plan(mut self, plan: Plan) -> Self {
-        self.policy.terms_mut().set_plan(Some(plan));
-        self
-    }
-
-    /// Sets the share of each window that this client may use, above 0 and up to 1. Use 0.25 for
-    /// each of four programs that use the same key without shared limits.
-    pub fn quota_share(mut self, share: f64) -> Self {
-        self.policy.terms_mut().set_share(share);
-        self
-    }
-
-    /// Sets whether calls wait for quotas (default: true). The client always obeys a 429. Switch
-    /// this off for servers whose rate limit headers mean something else.
-    pub fn rate_limiting(mut self, on: bool) -> Self {
-        self.policy.terms_mut().set_limited(on);
-        self
-    }
-
-    /// Shares the rate limits of a key fairly with all processes that use the same store.
-    ///
-    /// While the store is away, the client goes on with what it knows, and assumes that others
-    /// use the key. [`Event::SharedStore`] reports when that begins and ends.
-    #[cfg(any(feature = "file-store", feature = "redis"))]
-    pub fn shared_limits(mut self, store: impl LimitsStore) -> Self {
-        self.store = Some(store.into_shared_store());
         self
     }
 

@@ -1,22 +1,29 @@
 //! The client: a cheap handle, and the state that its clones share.
 
 pub(crate) mod builder;
+pub(crate) mod closing;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use tokio::time::timeout;
 
+use self::closing::Closing;
 use crate::auth::{ApiKey, Credentials};
 use crate::error::Error;
 use crate::events::Events;
-use crate::http::base_url::BaseUrl;
 use crate::options::RequestOptions;
-use crate::rate_limit::{ClientLimiters, Limiter, RateLimits};
+use crate::rate_limit::{ClientLimiters, Limiter};
 use crate::request::Request;
 use crate::retry::Retries;
 use crate::transport::Network;
+use crate::wire::base_url::BaseUrl;
+
+/// How long closing a client takes at most.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// A client for the Pet Store service.
 ///
@@ -49,13 +56,14 @@ pub(crate) struct Core {
     pub(crate) headers: HeaderMap,
     pub(crate) retries: Arc<Retries>,
     pub(crate) events: Events,
+    pub(crate) closing: Closing,
 }
 
 impl Client {
     /// Returns a client with other limits for its calls. It shares everything else with this one.
     ///
     /// ```
-    /// # use petstore_client::{Client, RequestOptions, rate_limit::Priority};
+    /// # use petstore_client::{Client, RequestOptions, limits::Priority};
     /// # fn show(client: &Client) {
     /// let background = client.with_options(&RequestOptions::new().priority(Priority::Low));
     /// # }
@@ -69,7 +77,7 @@ impl Client {
 
     /// Returns a client with another key, for programs that send for many customers. It shares the
     /// connections, the settings and the retry budget with this one. Its rate limits are those of its
-    /// key, and `plan`, `quota_share` and `max_in_flight` apply to each key by itself.
+    /// key, and [`Limits`](crate::limits::Limits) apply to each key by itself.
     ///
     /// # Errors
     ///
@@ -93,6 +101,7 @@ impl Client {
             headers: core.headers.clone(),
             retries: Arc::clone(&core.retries),
             events: core.events.of_another_key(),
+            closing: Closing::default(),
         };
         Ok(Self {
             core: Arc::new(core),
@@ -100,32 +109,8 @@ impl Client {
         })
     }
 
-    /// Returns the known rate limits of the key, without sending a request.
-    ///
-    /// All clients of a process with the same key and origin share one limiter. With a key
-    /// provider, this returns the limits of the key that was used last.
-    ///
-    /// ```
-    /// # async fn show(client: petstore_client::Client) {
-    /// let limits = client.rate_limits();
-    /// for window in &limits.windows {
-    ///     println!("{}: {} of {} left", window.quota, window.remaining, window.limit);
-    /// }
-    /// if let Some(blocked) = limits.blocked {
-    ///     println!("{} calls wait: {blocked}", limits.waiting);
-    /// } else if let Some(reason) = limits.wait_reason {
-    ///     println!("{} calls wait for {reason}", limits.waiting);
-    /// }
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn rate_limits(&self) -> RateLimits {
-        let limiter = self.limiter();
-        limiter.map(|limiter| limiter.view()).unwrap_or_default()
-    }
-
     /// Returns the limiter of the key that was used last.
-    fn limiter(&self) -> Option<Arc<Limiter>> {
+    pub(crate) fn limiter(&self) -> Option<Arc<Limiter>> {
         match &self.core.credentials {
             // Other processes may have shared limits before the first call.
             Credentials::Fixed(authorization) => Some(self.core.limiters.get(authorization)),
@@ -133,29 +118,24 @@ impl Client {
         }
     }
 
-    /// Exchanges rate limits with the processes that share them, and returns the result. Sends no
-    /// request to the service. A client with requests in flight does so at least once a second. A
-    /// short-lived program calls this before it exits, so that the others need not wait for it.
-    /// Without a store, it equals [`rate_limits`](Self::rate_limits).
-    pub async fn synchronize_rate_limits(&self) -> RateLimits {
-        if let Some(limiter) = self.limiter() {
-            limiter.synchronize().await;
-        }
-        self.rate_limits()
-    }
-
-    /// Forgets the key's rate limits, for this process and all others that share them. A blocked key
-    /// can be used again: the next call sends a request.
+    /// Closes this client, its clones, and those that [`with_options`](Self::with_options) made. Calls
+    /// that wait, and later ones, fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed). Requests in
+    /// flight finish, and a store of shared limits learns how they ended. This takes at most a second.
+    /// Other clients with the key go on.
     ///
-    /// # Errors
-    ///
-    /// Fails if the store is unreachable.
-    pub async fn forget_rate_limits(&self) -> Result<(), Error> {
-        let Some(limiter) = self.limiter() else {
-            return Ok(());
+    /// A client that is only dropped loses nothing but that: the store knows its last requests as lost,
+    /// until a later response shows whether the service counted them.
+    pub async fn close(&self) {
+        let closing = &self.core.closing;
+        closing.begin();
+        let finish = async {
+            closing.drained().await;
+            if let Some(limiter) = self.limiter() {
+                limiter.synchronize().await;
+            }
         };
-        let forgotten = limiter.forget().await;
-        forgotten.map_err(|error| Error::config("store of shared limits", error))
+        // What has not ended by then is lost.
+        _ = timeout(CLOSING_TIME, finish).await;
     }
 
     /// Adds the headers of the options to a request.

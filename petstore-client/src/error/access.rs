@@ -4,16 +4,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
-use serde::de::DeserializeOwned;
+use http::StatusCode;
 
-use super::kind::{ErrorKind, TimeoutKind};
+use super::Error;
+use super::kind::{ErrorKind, TimeoutKind, is_transient};
 use super::response::ErrorResponse;
-use super::{Error, Result};
 use crate::clock;
-use crate::http::headers;
-use crate::rate_limit::{Blocked, QuotaWindow};
+use crate::rate_limit::view::{Blocked, QuotaWindow};
+use crate::wire::headers;
 
 /// When to retry after a wait for something without a known end.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -24,7 +22,9 @@ impl Error {
         self.0.sent
     }
 
-    pub(crate) fn response(&self) -> Option<&ErrorResponse> {
+    /// Returns the response that ended the call, if any: its headers and its body.
+    #[must_use]
+    pub fn response(&self) -> Option<&ErrorResponse> {
         self.0.response.as_ref()
     }
 
@@ -63,69 +63,16 @@ impl Error {
         self.response()?.message.as_deref()
     }
 
-    /// Returns the body of the response, at most 64 KiB, without the API key. It is empty if the
-    /// response was too large.
-    #[must_use]
-    pub fn body(&self) -> Option<&Bytes> {
-        self.response().map(|response| &response.body)
-    }
-
-    /// Decodes the body of the response, for services whose Error object has more fields.
-    ///
-    /// ```
-    /// #[derive(serde::Deserialize)]
-    /// struct Problem {
-    ///     field: String,
-    /// }
-    ///
-    /// fn show(error: &petstore_client::Error) {
-    ///     if let Ok(problem) = error.json::<Problem>() {
-    ///         println!("`{}` is wrong", problem.field);
-    ///     }
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Fails with [`ErrorKind::Decode`] if there is no response, or if its body is not JSON of this
-    /// type.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        let Some(ErrorResponse {
-            status,
-            headers,
-            body,
-            ..
-        }) = self.response()
-        else {
-            return Err(Self::new(ErrorKind::Decode, "there is no response to read"));
-        };
-        serde_json::from_slice(body)
-            .map_err(|problem| Self::decode::<T>(*status, headers.clone(), body, problem))
-    }
-
-    /// Returns the headers of the response, if any.
-    #[must_use]
-    pub fn headers(&self) -> Option<&HeaderMap> {
-        self.response().map(|response| &response.headers)
-    }
-
     /// Returns the quota that the response describes (specification, section 8).
     #[must_use]
     pub fn quota(&self) -> Option<QuotaWindow> {
-        QuotaWindow::read(self.headers()?)
+        QuotaWindow::of(self.response()?.headers())
     }
 
     /// Returns the time of the response (`Date`), if any.
     #[must_use]
     pub fn date(&self) -> Option<SystemTime> {
-        headers::date(self.headers()?)
-    }
-
-    /// Returns the path in the JSON at which decoding failed, such as `[3].categoryId`; `.` is the
-    /// root. It is escaped, and cut to 200 characters.
-    #[must_use]
-    pub fn decode_path(&self) -> Option<&str> {
-        self.0.decode_path.as_deref()
+        headers::date(self.response()?.headers())
     }
 
     /// Returns the block that ended the call, if any. A call that waited for other requests for as long as
@@ -136,7 +83,7 @@ impl Error {
     }
 
     /// Returns when to retry, on the service's clock: at the end of the block, or after the
-    /// `Retry-After` of a 5xx or 408.
+    /// `Retry-After` of a 5xx, 408 or 425.
     #[must_use]
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self.blocked() {
@@ -159,11 +106,11 @@ impl Error {
             return Some(ASK_AGAIN_AFTER);
         }
         let response = self.response()?;
-        if !response.status.is_server_error() && response.status != StatusCode::REQUEST_TIMEOUT {
+        if !is_transient(response.status) {
             return None;
         }
         let service_now = self.date().unwrap_or_else(clock::wall);
-        headers::retry_after(&response.headers, service_now)
+        headers::retry_after_failure(&response.headers, service_now)
     }
 
     /// Returns the operation: the specification's name (`listPets`), or the method and path.
@@ -201,7 +148,7 @@ impl Error {
 
     /// Returns the time limit that ended the call, if any.
     #[must_use]
-    pub fn timeout(&self) -> Option<TimeoutKind> {
+    pub fn timeout_kind(&self) -> Option<TimeoutKind> {
         self.0.timeout
     }
 
@@ -238,11 +185,11 @@ impl Error {
     #[must_use]
     pub fn is_connect(&self) -> bool {
         matches!(self.kind(), ErrorKind::Connect | ErrorKind::Tls)
-            || self.timeout() == Some(TimeoutKind::Connect)
+            || self.timeout_kind() == Some(TimeoutKind::Connect)
     }
 
     /// Returns whether the same call may succeed later: after a failed connection, a time-out, an
-    /// interruption, a 408 or 5xx, or a rate limit.
+    /// interruption, a 408, 425 or 5xx, or a rate limit.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self.kind() {
@@ -251,7 +198,7 @@ impl Error {
             | ErrorKind::Interrupted
             | ErrorKind::RateLimited
             | ErrorKind::Server => true,
-            _ => self.status() == Some(StatusCode::REQUEST_TIMEOUT),
+            _ => self.status().is_some_and(is_transient),
         }
     }
 }

@@ -35,7 +35,7 @@ pub enum ErrorKind {
     /// The TLS handshake failed. The client does not retry, because it would fail again. Only
     /// rustls distinguishes this from [`Connect`](Self::Connect).
     Tls,
-    /// A time limit ran out; [`Error::timeout`](crate::Error::timeout) says which.
+    /// A time limit ran out; [`Error::timeout_kind`](crate::Error::timeout_kind) says which.
     Timeout,
     /// The connection broke before the response was complete.
     Interrupted,
@@ -45,6 +45,8 @@ pub enum ErrorKind {
     BodyTooLarge,
     /// The link to the next page leaves the origin, or pages repeat.
     Paging,
+    /// The client was closed ([`Client::close`](crate::Client::close)) before the call could send.
+    Closed,
     /// The call runs outside a Tokio runtime, or its runtime has no timers or I/O, or was shut down.
     Runtime,
 }
@@ -79,9 +81,12 @@ impl ErrorKind {
     /// Returns whether a request may have been sent before a failure of this kind.
     pub(super) fn follows_sending(self) -> bool {
         match self {
-            Self::Config | Self::InvalidRequest | Self::Credentials | Self::Connect | Self::Tls => {
-                false
-            }
+            Self::Config
+            | Self::InvalidRequest
+            | Self::Credentials
+            | Self::Connect
+            | Self::Tls
+            | Self::Closed => false,
             Self::Unauthorized
             | Self::NotFound
             | Self::Gone
@@ -96,6 +101,11 @@ impl ErrorKind {
             | Self::Runtime => true,
         }
     }
+}
+
+/// Returns whether the same request may succeed later: after a 5xx, 408 or 425.
+pub(super) fn is_transient(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425)
 }
 
 /// The time limit that expired.
@@ -115,10 +125,10 @@ pub enum TimeoutKind {
 impl TimeoutKind {
     pub(super) fn problem(self) -> &'static str {
         match self {
-            Self::Connect => "connecting took longer than `connect_timeout`; check the base URL",
-            Self::Attempt => "an attempt took longer than `attempt_timeout`",
-            Self::Read => "no further data of the response arrived within `read_timeout`",
-            Self::Call => "the call, with its waits, took longer than `timeout`",
+            Self::Connect => "no connection; check the base URL",
+            Self::Attempt => "no complete response",
+            Self::Read => "no further data of the response",
+            Self::Call => "the call took too long, with its waits",
         }
     }
 
@@ -126,7 +136,7 @@ impl TimeoutKind {
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
             Self::Connect => None,
-            Self::Attempt | Self::Read | Self::Call => Some("try again later, or allow more"),
+            Self::Attempt | Self::Read | Self::Call => Some("try again later"),
         }
     }
 }

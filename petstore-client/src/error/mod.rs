@@ -14,9 +14,10 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 pub use self::kind::{BoxError, ErrorKind, TimeoutKind};
+pub use self::response::ErrorResponse;
+pub(crate) use self::response::MAX_ERROR_BODY;
 use self::response::explain_decode;
-pub(crate) use self::response::{ErrorResponse, MAX_ERROR_BODY};
-use crate::rate_limit::{Blocked, WaitReason};
+use crate::rate_limit::view::{Blocked, WaitReason};
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -68,7 +69,6 @@ struct Inner {
     blocked: Option<Blocked>,
     has_waited_in_vain: bool,
     timeout: Option<TimeoutKind>,
-    decode_path: Option<String>,
 }
 
 impl Error {
@@ -85,7 +85,6 @@ impl Error {
             blocked: None,
             has_waited_in_vain: false,
             timeout: None,
-            decode_path: None,
         }))
     }
 
@@ -159,8 +158,7 @@ impl Error {
     }
 
     pub(crate) fn rate_limited(blocked: Blocked) -> Self {
-        let message = format!("{blocked}; retry then, or allow more attempts");
-        let mut error = Self::new(ErrorKind::RateLimited, message);
+        let mut error = Self::new(ErrorKind::RateLimited, blocked.to_string());
         error.0.blocked = Some(blocked);
         error
     }
@@ -181,7 +179,7 @@ impl Error {
         body: &Bytes,
         problem: serde_json::Error,
     ) -> Self {
-        let (path, problem, source) = explain_decode::<T>(body, problem);
+        let (problem, source) = explain_decode::<T>(body, problem);
         let message = format!(
             "the response {} could not be read: {problem}",
             status.as_u16()
@@ -193,19 +191,17 @@ impl Error {
             body,
             ..ErrorResponse::default()
         };
-        let mut error = Self::new(ErrorKind::Decode, message).with_response(response);
-        error.0.decode_path = Some(path);
-        error.with_source(source)
+        Self::new(ErrorKind::Decode, message)
+            .with_response(response)
+            .with_source(source)
     }
 
     /// Adds the wait that the call still allows to the message of a rate limit.
     pub(crate) fn with_allowed_wait(mut self, allowed: Duration) -> Self {
         if let Some(blocked) = self.0.blocked {
             let seconds = (allowed.as_secs_f64() * 10.0).round() / 10.0;
-            let message = format!(
-                "{blocked}, which is longer than this call may still wait ({seconds} s); \
-                 retry then, or allow a longer `max_wait` and `timeout`"
-            );
+            let message =
+                format!("{blocked}, which is longer than this call may still wait ({seconds} s)");
             self.0.message = message.into();
         }
         self

@@ -7,16 +7,18 @@ use http::{HeaderMap, Response, StatusCode, header};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::redact::printable;
+use super::Error;
+use crate::wire::redact::printable;
 
 /// The maximum number of characters of the service's text in a message.
 const MAX_SHOWN: usize = 300;
 /// The maximum number of bytes of a body that an error keeps.
 pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A response that ended a call: not a success, or a success that cannot be decoded.
+/// A response that ended a call: not a success, or a success that cannot be decoded. From
+/// [`Error::response`].
 #[derive(Clone, Default)]
-pub(crate) struct ErrorResponse {
+pub struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The Error object's `code`. The set of codes is open.
@@ -47,6 +49,42 @@ impl ErrorResponse {
         }
     }
 
+    /// Returns all headers, without the API key.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Returns the body, at most 64 KiB, without the API key. It is empty if the response was too large.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Decodes the body from JSON, for services whose Error object has more fields.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize)]
+    /// struct Problem {
+    ///     field: String,
+    /// }
+    ///
+    /// fn show(error: &petstore_client::Error) {
+    ///     if let Some(Ok(problem)) = error.response().map(|response| response.json::<Problem>()) {
+    ///         println!("`{}` is wrong", problem.field);
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the body is not JSON of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|problem| {
+            Error::decode::<T>(self.status, self.headers.clone(), &self.body, problem)
+        })
+    }
+
     /// Returns what to do about the status, other than sending the request again.
     fn advice(&self) -> Option<&'static str> {
         match self.status.as_u16() {
@@ -54,7 +92,7 @@ impl ErrorResponse {
             403 => Some("check what the API key is allowed to do"),
             404 => Some("check the identifier and the base URL, version segment included"),
             405 => Some("check the method and the path"),
-            408 => None,
+            408 | 425 => None,
             410 => Some("the operation has been removed; use its replacement"),
             429 => Some("wait before the next request"),
             300..=399 => Some("redirects are not followed; check the base URL"),
@@ -118,12 +156,12 @@ impl fmt::Debug for ErrorResponse {
     }
 }
 
-/// Returns why a body cannot be decoded as `T`: the path, a sentence, and the parser's error.
+/// Returns why a body cannot be decoded as `T`: a sentence, and the parser's error.
 /// Decodes again, because tracking the path costs time.
 pub(super) fn explain_decode<T: DeserializeOwned>(
     body: &[u8],
     problem: serde_json::Error,
-) -> (String, String, String) {
+) -> (String, String) {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, cause) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Err(error) => (error.path().to_string(), error.into_inner()),
@@ -142,7 +180,7 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
             excerpt(body, 60)
         )
     };
-    (path, problem, said)
+    (problem, said)
 }
 
 /// Returns the escaped start of a body.
@@ -152,4 +190,61 @@ fn excerpt(body: &[u8], max: usize) -> String {
         &String::from_utf8_lossy(&body[..body.len().min(max * 4)]),
         max,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cases::cases;
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<String>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| vec(inner, 0..3).prop_map(Value::from))
+    }
+
+    fn read(status: u16, body: Vec<u8>) -> ErrorResponse {
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        ErrorResponse::new(response)
+    }
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn only_texts_of_an_error_are_taken_and_shown(
+            code in option::of(json_value()),
+            message in option::of(json_value()),
+            is_rfc_9457 in any::<bool>(),
+            garbage in vec(any::<u8>(), 0..40),
+            status in 100..1_000_u16,
+        ) {
+            let mut body = json!({"status": 1});
+            if let Some(code) = &code {
+                body["code"] = code.clone();
+            }
+            // RFC 9457 has no `message`.
+            if let Some(message) = &message {
+                body[if is_rfc_9457 { "detail" } else { "message" }] = message.clone();
+            }
+            let error = read(status, body.to_string().into_bytes());
+            prop_assert_eq!(error.code.as_deref(), code.as_ref().and_then(Value::as_str));
+            let message = message.as_ref().filter(|_| !is_rfc_9457);
+            prop_assert_eq!(error.message.as_deref(), message.and_then(Value::as_str));
+            for error in [error, read(status, garbage)] {
+                let shown = error.to_string();
+                let is_safe = !shown.contains(char::is_control) && shown.len() < 10_000;
+                prop_assert!(is_safe, "{}", shown);
+            }
+        }
+    }
 }

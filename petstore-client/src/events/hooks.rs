@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{AttemptRequest, Event, Throttled};
+use super::{AttemptRequest, Event, EventKind};
 use crate::clock::http_date;
 use crate::deprecation::Deprecation;
 use crate::logging::TARGET;
@@ -71,13 +71,11 @@ impl Events {
     }
 
     /// Reports a 429. Logs it at WARN if its block is new.
-    pub(crate) fn notify_throttled(&self, throttled: Throttled<'_>, is_new: bool) {
-        let Throttled {
-            operation,
-            attempt,
-            blocked,
-            ..
-        } = throttled;
+    pub(crate) fn notify_throttled(&self, event: &Event<'_>, is_new: bool) {
+        let operation = event.operation;
+        let EventKind::Throttled { attempt, blocked } = event.kind else {
+            return;
+        };
         let problem = match blocked.reason {
             BlockReason::Ban => "the service banned the API key",
             _ => "the service refused a request: too many requests",
@@ -87,13 +85,17 @@ impl Events {
         } else {
             tracing::debug!(target: TARGET, operation, attempt, %blocked, "{problem}");
         }
-        self.tell(&Event::Throttled(throttled));
+        self.tell(event);
     }
 
     /// Reports whether the store of shared limits failed or works again, once per change.
     pub(crate) fn notify_store(&self, limiter: &Limiter) {
         if let Some(status) = limiter.store_status_change(&self.store_changes) {
-            self.notify(|| Event::SharedStore(&status));
+            self.notify(|| Event {
+                operation: None,
+                call_id: None,
+                kind: EventKind::SharedStore(&status),
+            });
         }
     }
 
@@ -120,10 +122,10 @@ impl Events {
             replacement = deprecation.replacement(),
             "this operation is deprecated"
         );
-        self.notify(|| Event::Deprecated {
-            operation,
-            call_id,
-            deprecation,
+        self.notify(|| Event {
+            operation: Some(operation),
+            call_id: Some(call_id),
+            kind: EventKind::Deprecated(deprecation),
         });
     }
 

@@ -2,22 +2,22 @@
 //! hooks may change, for [`ClientBuilder::on_request`](crate::ClientBuilder::on_request).
 //!
 //! All events of a call have its `call_id`, which is unique in the process. The last one is
-//! [`Event::Ended`]. It says how long the call took with all waits, how many attempts it made, and
+//! [`EventKind::Ended`]. It says how long the call took with all waits, how many attempts it made, and
 //! how it ended, so that one event per call is enough for statistics.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //! use petstore_client::Client;
-//! use petstore_client::events::{CallOutcome, Event};
+//! use petstore_client::events::EventKind;
 //!
 //! static FAILED: AtomicU64 = AtomicU64::new(0);
 //!
 //! let client = Client::builder("https://petstore.example/v1")
 //!     .api_key("s3cret")
 //!     .on_event(|event| {
-//!         if let Event::Ended(ended) = event {
-//!             println!("{} took {:?}", ended.operation, ended.elapsed);
-//!             if let CallOutcome::Failed(_) = ended.outcome {
+//!         if let EventKind::Ended { result, elapsed, .. } = event.kind {
+//!             println!("{} took {elapsed:?}", event.operation.unwrap_or_default());
+//!             if let Some(Err(_)) = result {
 //!                 FAILED.fetch_add(1, Ordering::Relaxed);
 //!             }
 //!         }
@@ -30,7 +30,7 @@
 mod hooks;
 mod request;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -41,19 +41,32 @@ pub use self::request::AttemptRequest;
 use crate::deprecation::Deprecation;
 use crate::error::Error;
 use crate::logging::TARGET;
-use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
+use crate::rate_limit::{Blocked, Shared, WaitReason};
 
 /// Something that happened.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Event<'a> {
+    /// The operation: `listPets`, or the method and path; `None` if it concerns no call.
+    pub operation: Option<&'a str>,
+    /// The number of the call, the same in all its events and unique in the process; `None` if it
+    /// concerns no call.
+    pub call_id: Option<u64>,
+    /// What happened.
+    pub kind: EventKind<'a>,
+}
+
+/// What happened. Attempts are counted from 1.
 ///
 /// ```
 /// use petstore_client::Client;
-/// use petstore_client::events::Event;
+/// use petstore_client::events::EventKind;
 ///
 /// let client = Client::builder("https://petstore.example/v1")
 ///     .api_key("s3cret")
-///     .on_event(|event| match event {
-///         Event::Waiting(wait) => eprintln!("{} waits: {:?}", wait.operation, wait.reason),
-///         Event::Retrying(retry) => eprintln!("again in {:?}: {}", retry.delay, retry.error),
+///     .on_event(|event| match event.kind {
+///         EventKind::Waiting { reason, .. } => eprintln!("{:?} waits for {reason}", event.operation),
+///         EventKind::Retrying { delay, error, .. } => eprintln!("again in {delay:?}: {error}"),
 ///         _ => {}
 ///     })
 ///     .build()?;
@@ -62,233 +75,146 @@ use crate::rate_limit::{Blocked, QuotaWindow, SharedStatus, WaitReason};
 /// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum Event<'a> {
+pub enum EventKind<'a> {
     /// A request is about to be sent.
-    Sending(Attempt<'a>),
-    /// An attempt ended, with a response of any status or with an error.
-    Finished(Finished<'a>),
+    #[non_exhaustive]
+    Sending {
+        /// The number of the attempt.
+        attempt: u32,
+        /// The method.
+        method: &'a Method,
+        /// The complete URL.
+        url: &'a Url,
+        /// The headers, without `Authorization` and the headers of the connection.
+        headers: &'a HeaderMap,
+        /// The body, which may be empty.
+        body: &'a Bytes,
+    },
+    /// An attempt ended with a complete response, of any status.
+    #[non_exhaustive]
+    Answered {
+        /// The number of the attempt.
+        attempt: u32,
+        /// The method of the request.
+        method: &'a Method,
+        /// The complete URL of the request.
+        url: &'a Url,
+        /// The status.
+        status: StatusCode,
+        /// All headers.
+        headers: &'a HeaderMap,
+        /// The body.
+        body: &'a Bytes,
+        /// The duration of the attempt.
+        elapsed: Duration,
+    },
+    /// An attempt ended without a complete response.
+    #[non_exhaustive]
+    Failed {
+        /// The number of the attempt.
+        attempt: u32,
+        /// The method of the request.
+        method: &'a Method,
+        /// The complete URL of the request.
+        url: &'a Url,
+        /// Why.
+        error: &'a Error,
+        /// The duration of the attempt.
+        elapsed: Duration,
+    },
     /// A call waits for rate limits. Only the first waiting call reports it.
-    Waiting(Waiting<'a>),
+    #[non_exhaustive]
+    Waiting {
+        /// The reason. A wait for other requests with the key is reported after a second.
+        reason: WaitReason,
+        /// The block of the key, if there is one.
+        blocked: Option<Blocked>,
+    },
     /// The service answered 429. This is rare. It happens if other clients use the key, or if the
     /// service does not show its limits.
-    Throttled(Throttled<'a>),
-    /// A failed attempt will be retried after a delay.
-    Retrying(Retrying<'a>),
-    /// A call ended: it succeeded, failed or was cancelled. The last event of each call that was
-    /// polled.
-    Ended(Ended<'a>),
-    /// An operation is deprecated. Each client reports it once per operation.
     #[non_exhaustive]
-    Deprecated {
-        /// The operation.
-        operation: &'a str,
-        /// The number of the call whose response announced it.
-        call_id: u64,
-        /// The announcement.
-        deprecation: &'a Deprecation,
+    Throttled {
+        /// The number of the attempt.
+        attempt: u32,
+        /// The resulting block for all calls with the key.
+        blocked: Blocked,
+    },
+    /// A failed attempt will be retried after a delay.
+    #[non_exhaustive]
+    Retrying {
+        /// The number of the attempt that failed.
+        attempt: u32,
+        /// Why it failed.
+        error: &'a Error,
+        /// The delay before the next attempt.
+        delay: Duration,
+    },
+    /// The operation is deprecated. Each client reports it once per operation.
+    Deprecated(&'a Deprecation),
+    /// A call ended. The last event of each call that was polled.
+    #[non_exhaustive]
+    Ended {
+        /// The status of its success, or its error; `None` if its future was dropped before.
+        result: Option<Result<StatusCode, &'a Error>>,
+        /// The number of attempts.
+        attempts: u32,
+        /// The time spent waiting before and between attempts.
+        waited: Duration,
+        /// The duration of the call from its first poll, waits included.
+        elapsed: Duration,
     },
     /// The store of shared limits failed, or works again.
-    SharedStore(&'a SharedStatus),
-}
-
-/// An attempt, without the API key.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Attempt<'a> {
-    /// The operation: `listPets`, or the method and path.
-    pub operation: &'a str,
-    /// The number of the call, the same in all its events and unique in the process.
-    pub call_id: u64,
-    /// The number of the attempt, from 1.
-    pub attempt: u32,
-    /// The method.
-    pub method: &'a Method,
-    /// The complete URL.
-    pub url: &'a Url,
-    /// The headers, without `Authorization` and the headers of the connection.
-    pub headers: &'a HeaderMap,
-    /// The body, which may be empty.
-    pub body: &'a Bytes,
-}
-
-/// An attempt that ended.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Finished<'a> {
-    /// The attempt.
-    pub request: Attempt<'a>,
-    /// The duration of the attempt.
-    pub elapsed: Duration,
-    /// The response, or the error.
-    pub outcome: Result<Received<'a>, &'a Error>,
-}
-
-/// A complete response with any status.
-///
-/// ```
-/// use petstore_client::events::Event;
-///
-/// fn log(event: &Event<'_>) {
-///     if let Event::Finished(finished) = event
-///         && let Ok(received) = finished.outcome
-///     {
-///         let left = received.quota().map(|quota| quota.remaining);
-///         println!("{} after {:?}, {left:?} requests left", received.status, finished.elapsed);
-///     }
-/// }
-/// ```
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Received<'a> {
-    /// The status.
-    pub status: StatusCode,
-    /// All headers.
-    pub headers: &'a HeaderMap,
-    /// The body without the API key; at most 64 KiB unless the status is a success.
-    pub body: &'a Bytes,
-}
-
-impl<'a> Received<'a> {
-    pub(crate) fn new(response: &'a http::Response<Bytes>, body: &'a Bytes) -> Self {
-        Self {
-            status: response.status(),
-            headers: response.headers(),
-            body,
-        }
-    }
-
-    /// Returns the quota that the headers describe (specification, section 8).
-    #[must_use]
-    pub fn quota(&self) -> Option<QuotaWindow> {
-        QuotaWindow::read(self.headers)
-    }
-}
-
-/// A wait for rate limits.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Waiting<'a> {
-    /// The operation: `listPets`, or the method and path.
-    pub operation: &'a str,
-    /// The number of the call.
-    pub call_id: u64,
-    /// The reason. A wait for other requests with the key is reported after a second.
-    pub reason: WaitReason,
-    /// The block of the key, if there is one.
-    pub blocked: Option<Blocked>,
-    /// The end of the wait on the service's clock, if known.
-    pub until: Option<SystemTime>,
-}
-
-/// A 429.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Throttled<'a> {
-    /// The operation.
-    pub operation: &'a str,
-    /// The number of the call.
-    pub call_id: u64,
-    /// The number of the attempt, from 1.
-    pub attempt: u32,
-    /// The resulting block for all calls with the key.
-    pub blocked: Blocked,
-}
-
-/// A retry that is about to wait.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Retrying<'a> {
-    /// The operation.
-    pub operation: &'a str,
-    /// The number of the call.
-    pub call_id: u64,
-    /// The number of the attempt that failed, from 1.
-    pub attempt: u32,
-    /// Why it failed.
-    pub error: &'a Error,
-    /// The delay before the next attempt.
-    pub delay: Duration,
-}
-
-/// A call that ended.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Ended<'a> {
-    /// The operation: `listPets`, or the method and path.
-    pub operation: &'a str,
-    /// The number of the call.
-    pub call_id: u64,
-    /// The number of attempts.
-    pub attempts: u32,
-    /// The time spent waiting before and between attempts.
-    pub waited: Duration,
-    /// The duration of the call from its first poll, waits included.
-    pub elapsed: Duration,
-    /// How it ended.
-    pub outcome: CallOutcome<'a>,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub enum CallOutcome<'a> {
-    /// It succeeded, with this status.
-    Succeeded(StatusCode),
-    /// It failed.
-    Failed(&'a Error),
-    /// The call's future was dropped before it returned a result.
-    Cancelled,
+    SharedStore(&'a Shared),
 }
 
 impl Event<'_> {
     /// Logs the event. Deprecations, store changes and 429s are logged where they are detected.
     fn log(&self) {
-        match self {
-            Self::Sending(Attempt {
-                operation, attempt, ..
-            }) => {
+        match self.kind {
+            EventKind::Sending { attempt, .. } => {
+                let operation = self.operation;
                 tracing::debug!(target: TARGET, operation, attempt, "sending");
             }
-            Self::Finished(Finished {
-                request: Attempt { attempt, .. },
+            EventKind::Answered {
+                attempt,
+                status,
                 elapsed,
-                outcome,
-            }) => {
-                match outcome.map(|received| received.status.as_u16()) {
-                    Ok(status) => {
-                        tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
-                    }
-                    Err(error) => {
-                        // Subscribers show the causes of an error only if the field has this type.
-                        let error: &(dyn std::error::Error + 'static) = error;
-                        tracing::debug!(target: TARGET, attempt, error, ?elapsed, "attempt failed");
-                    }
-                }
+                ..
+            } => {
+                let status = status.as_u16();
+                tracing::debug!(target: TARGET, attempt, status, ?elapsed, "answered");
             }
-            Self::Waiting(Waiting {
-                reason, blocked, ..
-            }) => {
+            EventKind::Failed {
+                attempt,
+                error,
+                elapsed,
+                ..
+            } => {
+                // Subscribers show the causes of an error only if the field has this type.
+                let error: &(dyn std::error::Error + 'static) = error;
+                tracing::debug!(target: TARGET, attempt, error, ?elapsed, "attempt failed");
+            }
+            EventKind::Waiting { reason, blocked } => {
                 let blocked = blocked.map(tracing::field::display);
                 tracing::debug!(target: TARGET, %reason, blocked, "waiting");
             }
-            Self::Retrying(Retrying { attempt, delay, .. }) => {
+            EventKind::Retrying { attempt, delay, .. } => {
                 tracing::debug!(target: TARGET, attempt, ?delay, "backing off before another attempt");
             }
-            Self::Ended(Ended {
+            EventKind::Ended {
+                result,
                 attempts,
                 waited,
                 elapsed,
-                outcome,
-                ..
-            }) => {
-                let outcome = match outcome {
-                    CallOutcome::Succeeded(_) => "succeeded",
-                    CallOutcome::Failed(_) => "failed",
-                    CallOutcome::Cancelled => "was cancelled",
+            } => {
+                let outcome = match result {
+                    Some(Ok(_)) => "succeeded",
+                    Some(Err(_)) => "failed",
+                    None => "was cancelled",
                 };
                 tracing::debug!(target: TARGET, attempts, ?waited, ?elapsed, "the call {outcome}");
             }
-            Self::Throttled(_) | Self::Deprecated { .. } | Self::SharedStore(_) => {}
+            EventKind::Throttled { .. } | EventKind::Deprecated(_) | EventKind::SharedStore(_) => {}
         }
     }
 }

@@ -3,9 +3,8 @@
 use http::{HeaderMap, HeaderValue, Method};
 use url::Url;
 
-use super::Attempt;
 use crate::error::Error;
-use crate::http::extra_headers::additional_header;
+use crate::wire::extra_headers::additional_header;
 
 /// The request of one attempt, for [`ClientBuilder::on_request`](crate::ClientBuilder::on_request).
 ///
@@ -24,43 +23,43 @@ use crate::http::extra_headers::additional_header;
 /// ```
 #[derive(Debug)]
 pub struct AttemptRequest<'a> {
-    attempt: Attempt<'a>,
-    headers: &'a mut HeaderMap,
+    pub(crate) operation: &'a str,
+    pub(crate) call_id: u64,
+    pub(crate) attempt: u32,
+    pub(crate) method: &'a Method,
+    pub(crate) url: &'a Url,
+    pub(crate) headers: &'a mut HeaderMap,
 }
 
-impl<'a> AttemptRequest<'a> {
-    pub(crate) fn new(attempt: Attempt<'a>, headers: &'a mut HeaderMap) -> Self {
-        Self { attempt, headers }
-    }
-
+impl AttemptRequest<'_> {
     /// Returns the operation: `listPets`, or the method and path.
     #[must_use]
     pub fn operation(&self) -> &str {
-        self.attempt.operation
+        self.operation
     }
 
     /// Returns the number of the call, which all its events have.
     #[must_use]
     pub fn call_id(&self) -> u64 {
-        self.attempt.call_id
+        self.call_id
     }
 
     /// Returns the number of the attempt, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.attempt.attempt
+        self.attempt
     }
 
     /// Returns the method.
     #[must_use]
     pub fn method(&self) -> &Method {
-        self.attempt.method
+        self.method
     }
 
     /// Returns the complete URL.
     #[must_use]
     pub fn url(&self) -> &Url {
-        self.attempt.url
+        self.url
     }
 
     /// Returns the headers, without `Authorization` and the headers of the connection.

@@ -1,14 +1,10 @@
-//! Pets, and how they are read from responses.
+//! Pets.
 
-use std::fmt;
-
-use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::extra_fields;
 use super::status::PetStatus;
-use super::{exact, extra_fields};
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
 ///
@@ -20,13 +16,10 @@ use super::{exact, extra_fields};
 ///
 /// # Numbers in unknown fields
 ///
-/// Typed calls keep integers of 64 bits with all digits, and read fractions as the nearest `f64`.
-/// They keep numbers that fit neither, longer integers for example, as text.
-///
-/// `Deserialize`, for raw requests and other formats, reads numbers as the format does. serde_json
-/// may round the last digit of a fraction, rounds longer integers, and refuses numbers beyond the
-/// range of `f64`. With its feature `arbitrary_precision`, it keeps every number as it was written,
-/// also in typed calls. Binary formats then store numbers as 64-bit integers or `f64`.
+/// serde_json reads them, with the features that the program enables. Without any, it may round the
+/// last digit of a fraction, rounds integers of more than 64 bits, and refuses numbers beyond the
+/// range of `f64`. With `arbitrary_precision`, it keeps every number as it was sent. Binary formats
+/// then store numbers as 64-bit integers or `f64`.
 ///
 /// ```
 /// use petstore_client::Pet;
@@ -120,8 +113,8 @@ impl NewPet {
 
     /// Sets the availability.
     #[must_use]
-    pub fn with_status(mut self, status: PetStatus) -> Self {
-        self.status = Some(status);
+    pub fn with_status(mut self, status: impl Into<PetStatus>) -> Self {
+        self.status = Some(status.into());
         self
     }
 
@@ -165,70 +158,5 @@ impl NewPet {
             status,
             extra,
         }
-    }
-}
-
-/// A pet in a response, with all digits of its numbers.
-pub(crate) struct ReceivedPet(Pet);
-
-impl ReceivedPet {
-    pub(crate) fn into_pet(self) -> Pet {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for ReceivedPet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PetVisitor)
-    }
-}
-
-struct PetVisitor;
-
-impl<'de> Visitor<'de> for PetVisitor {
-    type Value = ReceivedPet;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a pet, a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ReceivedPet, A::Error> {
-        let (mut id, mut name, mut category_id, mut status) = (None, None, None, None);
-        let mut extra = Map::new();
-        while let Some(field) = fields.next_key::<String>()? {
-            match field.as_str() {
-                "id" => read("id", &mut id, &mut fields)?,
-                "name" => read("name", &mut name, &mut fields)?,
-                "categoryId" => read("categoryId", &mut category_id, &mut fields)?,
-                "status" => read("status", &mut status, &mut fields)?,
-                _ => {
-                    let json: &RawValue = fields.next_value()?;
-                    extra.insert(field, exact::value(json));
-                }
-            }
-        }
-        let id = id.ok_or_else(|| A::Error::missing_field("id"))?;
-        let name = name.ok_or_else(|| A::Error::missing_field("name"))?;
-        let category_id = category_id.ok_or_else(|| A::Error::missing_field("categoryId"))?;
-        let status: Option<Option<PetStatus>> = status;
-        Ok(ReceivedPet(Pet {
-            id,
-            name,
-            category_id,
-            status: status.flatten(),
-            extra,
-        }))
-    }
-}
-
-/// Reads the value of a field. Fails on a duplicate field.
-fn read<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
-    name: &'static str,
-    field: &mut Option<T>,
-    fields: &mut A,
-) -> Result<(), A::Error> {
-    match field.replace(fields.next_value()?) {
-        Some(_) => Err(A::Error::duplicate_field(name)),
-        None => Ok(()),
     }
 }

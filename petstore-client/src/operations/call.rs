@@ -8,21 +8,18 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{HeaderValue, header};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::call::{RunningCall, report_unstarted};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::http::extra_headers::additional_header;
-use crate::models::exact::ReceivedValue;
-use crate::models::{Pet, ReceivedPet};
 use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
+use crate::wire::extra_headers::additional_header;
 
-/// Generates what every call has for a type that wraps one: limits, headers, and the ways to send it.
+/// Generates what every call has for a type that wraps one: limits, headers, and the request to look at.
 macro_rules! call_methods {
-    ($call:ty, $output:ty) => {
+    ($call:ty) => {
         impl $call {
             option_setters!();
 
@@ -41,15 +38,6 @@ macro_rules! call_methods {
                 Self(self.0.header(name, value))
             }
 
-            /// Sends the request. Awaiting the call does the same.
-            ///
-            /// # Errors
-            ///
-            /// The future fails if the call fails; see [`Error`].
-            pub fn send(self) -> CallFuture<$output> {
-                self.0.send()
-            }
-
             /// Returns the request that would be sent, without `Authorization`.
             ///
             /// # Errors
@@ -57,15 +45,6 @@ macro_rules! call_methods {
             /// Fails if the request is invalid.
             pub fn build(self) -> Result<http::Request<Bytes>, Error> {
                 self.0.build()
-            }
-        }
-
-        impl IntoFuture for $call {
-            type Output = Result<Response<$output>, Error>;
-            type IntoFuture = CallFuture<$output>;
-
-            fn into_future(self) -> CallFuture<$output> {
-                self.send()
             }
         }
     };
@@ -99,34 +78,6 @@ impl<T: DeserializeOwned> Call<T> {
             client,
             request,
             decode: Response::decoded,
-        }
-    }
-}
-
-impl Call<Pet> {
-    /// Creates a call that returns a pet, with all digits of its unknown fields.
-    pub(super) fn pet(client: Client, request: Result<Request, Error>) -> Self {
-        Self {
-            client,
-            request,
-            decode: |response| {
-                let pet = response.decoded::<ReceivedPet>()?;
-                Ok(pet.map(ReceivedPet::into_pet))
-            },
-        }
-    }
-}
-
-impl Call<Value> {
-    /// Creates a call that returns any JSON, with all digits of its numbers.
-    pub(super) fn value(client: Client, request: Result<Request, Error>) -> Self {
-        Self {
-            client,
-            request,
-            decode: |response| {
-                let value = response.decoded::<ReceivedValue>()?;
-                Ok(value.map(ReceivedValue::into_value))
-            },
         }
     }
 }
@@ -174,13 +125,23 @@ impl<T> Call<T> {
         })
     }
 
-    /// Sends the request. Awaiting the call does the same.
+    /// Sends the request. Awaiting the call does the same. For functions that take a future, such as
+    /// `tokio::spawn`.
     ///
     /// # Errors
     ///
     /// The future fails if the call fails; see [`Error`].
     pub fn send(self) -> CallFuture<T> {
-        CallFuture::new(self.client, self.request, self.decode)
+        CallFuture(self.with_meta())
+    }
+
+    /// Sends the request, and returns the metadata of the response with its value.
+    ///
+    /// # Errors
+    ///
+    /// The future fails if the call fails; see [`Error`].
+    pub fn with_meta(self) -> ResponseFuture<T> {
+        ResponseFuture::new(self.client, self.request, self.decode)
     }
 
     /// Returns the request that would be sent, without `Authorization`.
@@ -194,7 +155,7 @@ impl<T> Call<T> {
 }
 
 impl<T> IntoFuture for Call<T> {
-    type Output = Result<Response<T>, Error>;
+    type Output = Result<T, Error>;
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
@@ -202,7 +163,7 @@ impl<T> IntoFuture for Call<T> {
     }
 }
 
-/// A running call: await it.
+/// A running call: await it for its value.
 ///
 /// It starts when it is first polled, and continues even if it is not polled again: then it moves
 /// to a separate task within 10 ms. It can be spawned, stored, shared or used in `select!`.
@@ -210,7 +171,11 @@ impl<T> IntoFuture for Call<T> {
 /// time and I/O. Key providers and event hooks may run in that task, so they must not rely on
 /// task-locals.
 #[must_use = "a call does nothing until it is polled"]
-pub struct CallFuture<T> {
+pub struct CallFuture<T>(ResponseFuture<T>);
+
+/// A running call, like [`CallFuture`]: await it for its value with the metadata of the response.
+#[must_use = "a call does nothing until it is polled"]
+pub struct ResponseFuture<T> {
     state: Box<FutureState>,
     decode: Decode<T>,
 }
@@ -230,10 +195,10 @@ struct NewCall {
     request: Result<Request, Error>,
 }
 
-pub(crate) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
+pub(super) type Decode<T> = fn(Response<Bytes>) -> Result<Response<T>, Error>;
 
-impl<T> CallFuture<T> {
-    pub(crate) fn new(client: Client, request: Result<Request, Error>, decode: Decode<T>) -> Self {
+impl<T> ResponseFuture<T> {
+    pub(super) fn new(client: Client, request: Result<Request, Error>, decode: Decode<T>) -> Self {
         Self {
             state: Box::new(FutureState::New(NewCall { client, request })),
             decode,
@@ -272,6 +237,15 @@ impl FutureState {
 }
 
 impl<T> Future for CallFuture<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(Pin::new(&mut self.0).poll(context));
+        Poll::Ready(response.map(|response| response.value))
+    }
+}
+
+impl<T> Future for ResponseFuture<T> {
     type Output = Result<Response<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -282,7 +256,7 @@ impl<T> Future for CallFuture<T> {
         };
         let response = ready!(running.poll(context));
         let result = response.and_then(decode);
-        running.end(result.as_ref().map(|response| response.meta().status()));
+        running.end(result.as_ref().map(|response| response.meta.status()));
         *self.state = FutureState::Ended;
         Poll::Ready(result)
     }
@@ -291,5 +265,11 @@ impl<T> Future for CallFuture<T> {
 impl<T> fmt::Debug for CallFuture<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallFuture").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for ResponseFuture<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }

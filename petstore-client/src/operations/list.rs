@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::Method;
 use url::Url;
 
-use super::call::{Call, CallFuture, call_methods};
-use super::pages::{Items, Pages, items_digest};
+use super::call::{Call, CallFuture, ResponseFuture, call_methods};
+use super::pages::{Items, Pages};
 use crate::client::Client;
 use crate::error::Error;
-use crate::models::{Pet, PetStatus, ReceivedPet};
+use crate::models::{Pet, PetStatus};
 use crate::options::option_setters;
 use crate::page::Page;
 use crate::request::Request;
@@ -25,15 +25,13 @@ const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 /// A list of pets, from [`Pets::list`](super::Pets::list): one page, or with
 /// [`pages`](Self::pages) and [`items`](Self::items) a stream.
 ///
-/// Await it for one page. The response derefs to the [`Page`], and that to a slice of pets. To own
-/// the pets, take them out of the response and the page:
+/// Await it for one [`Page`], which derefs to a slice of pets:
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-/// let response = client.pets().list().limit(50).await?;
-/// println!("HTTP {}, {} pets", response.meta().status(), response.len());
-/// let pets: Vec<petstore_client::Pet> = response.into_inner().into_items();
-/// # let _ = pets;
+/// for pet in client.pets().list().limit(50).await? {
+///     println!("{}", pet.name);
+/// }
 /// # Ok(())
 /// # }
 /// ```
@@ -41,7 +39,16 @@ const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 #[must_use = "a list does nothing until it is awaited"]
 pub struct ListPets(Call<Page<Pet>>);
 
-call_methods!(ListPets, Page<Pet>);
+call_methods!(ListPets);
+
+impl IntoFuture for ListPets {
+    type Output = Result<Page<Pet>, Error>;
+    type IntoFuture = CallFuture<Page<Pet>>;
+
+    fn into_future(self) -> CallFuture<Page<Pet>> {
+        self.send()
+    }
+}
 
 impl ListPets {
     pub(super) fn list(client: Client) -> Self {
@@ -54,16 +61,37 @@ impl ListPets {
         })
     }
 
-    /// Lets the first attempt be sent even if the rate limits are known to be used up.
-    pub(super) fn forced(self) -> Self {
-        self.try_map(|request| {
+    /// Sends one request, even if the rate limits are known to be used up.
+    pub(super) fn once_regardless_of_limits(mut self) -> CallFuture<Page<Pet>> {
+        self.options_mut().max_attempts = Some(1);
+        let forced = self.try_map(|request| {
             request.forced = true;
             Ok(())
-        })
+        });
+        forced.send()
     }
 
     fn try_map(self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
         Self(self.0.try_map(change))
+    }
+
+    /// Sends the request for one page. Awaiting the list does the same. For functions that take a future,
+    /// such as `tokio::spawn`.
+    ///
+    /// # Errors
+    ///
+    /// The future fails if the call fails; see [`Error`].
+    pub fn send(self) -> CallFuture<Page<Pet>> {
+        self.0.send()
+    }
+
+    /// Sends the request for one page, and returns the metadata of the response with the page.
+    ///
+    /// # Errors
+    ///
+    /// The future fails if the call fails; see [`Error`].
+    pub fn with_meta(self) -> ResponseFuture<Page<Pet>> {
+        self.0.with_meta()
     }
 
     /// Sets the maximum size of a page, from 1 to 100 pets. The service's default is 20.
@@ -111,15 +139,15 @@ impl ListPets {
     }
 
     /// Starts at the page after an earlier one ([`Page::next_url`]). The URL contains the limit, the
-    /// status and further parameters, and replaces those that were set before. Set the same limit first, because a page with
-    /// fewer pets counts as the last one.
+    /// status and further parameters, and replaces those that were set before. Set the same limit
+    /// first, because a page with fewer pets counts as the last one.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
     /// let page = client.pets().list().limit(50).await?;
-    /// if let Some(next) = page.next_url() {
-    ///     let second = client.pets().list().limit(50).from_page(next.clone()).await?;
-    ///     println!("{} and {} pets", page.len(), second.len());
+    /// if let Some(next) = page.next_url {
+    ///     let second = client.pets().list().limit(50).from_page(next).await?;
+    ///     println!("{} and {} pets", page.items.len(), second.len());
     /// }
     /// # Ok(())
     /// # }
@@ -137,13 +165,13 @@ impl ListPets {
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
     /// let mut pages = client.pets().list().limit(100).pages();
     /// while let Some(page) = pages.try_next().await? {
-    ///     println!("{} pets, then {:?}", page.len(), page.more());
+    ///     println!("{} pets, and more: {:?}", page.len(), page.has_more());
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn pages(self) -> Pages<Page<Pet>> {
-        Pages::new(self.0, items_digest)
+    pub fn pages(self) -> Pages {
+        Pages::new(self.0)
     }
 
     /// Returns the pets of all pages as a stream.
@@ -157,7 +185,7 @@ impl ListPets {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn items(self) -> Items<Pet> {
+    pub fn items(self) -> Items {
         self.pages().items()
     }
 }
@@ -176,8 +204,7 @@ fn set_parameter(url: &mut Url, name: &str, value: &str) {
 }
 
 fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
-    let (received, meta) = response.decoded::<Vec<ReceivedPet>>()?.into_parts();
-    let pets = received.into_iter().map(ReceivedPet::into_pet).collect();
+    let Response { value: pets, meta } = response.decoded::<Vec<Pet>>()?;
     let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     Ok(Response::new(
         Page::new(pets, limit, meta.next_page()),

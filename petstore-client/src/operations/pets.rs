@@ -1,7 +1,5 @@
 //! The operations on pets and on the store (specification, section 4).
 
-use std::time::Duration;
-
 use http::{HeaderValue, Method, header};
 use serde_json::Value;
 
@@ -11,7 +9,6 @@ use crate::client::Client;
 use crate::deprecation::Removal;
 use crate::error::Error;
 use crate::models::{NewPet, Pet};
-use crate::rate_limit::RateLimits;
 use crate::request::Request;
 
 /// The removal of `getPet`: 5 December 2030 (specification, section 4.3).
@@ -28,9 +25,6 @@ pub struct Pets(Client);
 #[derive(Debug, Clone)]
 pub struct Store(Client);
 
-/// How long a refresh waits for the response to another first request, after which it is sent.
-const REFRESH_MAX_WAIT: Duration = Duration::from_secs(5);
-
 impl Client {
     /// Returns the operations on pets.
     #[must_use]
@@ -42,24 +36,6 @@ impl Client {
     #[must_use]
     pub fn store(&self) -> Store {
         Store(self.clone())
-    }
-
-    /// Updates the key's rate limits: sends one `GET /pets?limit=1`, even if the quotas are known
-    /// to be exhausted. It uses one request of the quotas. During a block, only one of several such
-    /// calls sends a request.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the call fails. After a 429, [`rate_limits`](Self::rate_limits) contains its block.
-    pub async fn refresh_rate_limits(&self) -> Result<RateLimits, Error> {
-        let list = self
-            .pets()
-            .list()
-            .limit(1)
-            .max_attempts(1)
-            .max_wait(REFRESH_MAX_WAIT);
-        list.forced().await?;
-        Ok(self.rate_limits())
     }
 }
 
@@ -103,7 +79,7 @@ impl Pets {
         request.template = Some("/pets");
         let json = HeaderValue::from_static("application/json");
         request.headers.insert(header::CONTENT_TYPE, json);
-        Call::pet(self.0.clone(), Ok(request)).try_map(|request| {
+        Call::new(self.0.clone(), Ok(request)).try_map(|request| {
             request.body = serde_json::to_vec(pet).map_err(Error::invalid)?.into();
             Ok(())
         })
@@ -112,7 +88,7 @@ impl Pets {
     /// Gets one pet (`getPet`).
     ///
     /// The service will remove this operation. The response's
-    /// [`deprecation`](crate::ResponseMeta::deprecation) says when.
+    /// [`deprecation`](crate::Meta::deprecation) says when.
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
@@ -132,7 +108,7 @@ impl Pets {
         let mut request = Request::new("getPet", Method::GET, url);
         request.template = Some("/pets/{petId}");
         request.removal = Some(GET_PET_REMOVAL);
-        Call::pet(self.0.clone(), Ok(request))
+        Call::new(self.0.clone(), Ok(request))
     }
 }
 
@@ -150,6 +126,6 @@ impl Store {
         let url = self.0.core.base.at("/store/orders");
         let mut request = Request::new("GET /store/orders", Method::GET, url);
         request.template = Some("/store/orders");
-        Call::value(self.0.clone(), Ok(request))
+        Call::new(self.0.clone(), Ok(request))
     }
 }

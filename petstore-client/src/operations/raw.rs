@@ -6,29 +6,29 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use url::Url;
 
-use super::call::{Call, CallFuture, call_methods};
-use super::pages::{Pages, body_digest};
+use super::call::{Call, ResponseFuture, call_methods};
 use crate::client::Client;
 use crate::error::Error;
-use crate::http::redact::printable;
 use crate::options::option_setters;
 use crate::request::Request;
 use crate::response::Response;
+use crate::wire::redact::printable;
 
 /// Any request, from [`Client::request`].
 ///
 /// It is authorized, rate limited and retried like any operation. Responses other than a success
 /// are an [`Error`]. The client retries requests with an idempotent method (RFC 9110, section
-/// 9.2.2); [`idempotent`](Self::idempotent) changes that.
+/// 9.2.2); [`idempotent`](Self::idempotent) changes that. Await it for the status and the bytes of the
+/// body, or [`decode`](Self::decode) it.
 ///
 /// ```
 /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-/// use petstore_client::{Method, Pet};
+/// use petstore_client::{Pet, http::Method};
 ///
 /// let pets = client.request(Method::GET, "/pets").query("limit", 5).decode::<Vec<Pet>>().await?;
-/// println!("{} pets", pets.len());
+/// let response = client.request(Method::GET, "/store/orders").await?;
+/// println!("{} pets; HTTP {}: {}", pets.len(), response.status(), response.text());
 /// # Ok(())
 /// # }
 /// ```
@@ -36,7 +36,7 @@ use crate::response::Response;
 #[must_use = "a request does nothing until it is awaited"]
 pub struct RawRequest(Call<Bytes>);
 
-call_methods!(RawRequest, Bytes);
+call_methods!(RawRequest);
 
 impl Client {
     /// Creates any request. The path is relative to the base URL, and may contain a query.
@@ -46,67 +46,24 @@ impl Client {
             Ok(url) => Ok(Request::new(operation, method, url)),
             Err(problem) => Err(Error::invalid(problem).with_operation(operation)),
         };
-        RawRequest::new(self.clone(), request)
-    }
-
-    /// Sends a request, such as one from [`RawRequest::build`]. It needs an absolute URL on the
-    /// base URL's origin.
-    ///
-    /// # Errors
-    ///
-    /// The future fails if the request is invalid or the call fails.
-    pub fn execute(&self, request: http::Request<Bytes>) -> CallFuture<Bytes> {
-        let (head, body) = request.into_parts();
-        let operation = operation(&head.method, head.uri.path());
-        let request = match Url::parse(&head.uri.to_string()) {
-            Ok(url) => Ok(Request {
-                body,
-                ..Request::new(operation, head.method, url)
-            }),
-            Err(_) => {
-                let problem = "its URL must be absolute, on the base URL's origin";
-                Err(Error::invalid(problem).with_operation(operation))
-            }
-        };
-        let raw = RawRequest::new(self.clone(), request);
-        let headers = head.headers.iter();
-        headers
-            .fold(raw, |raw, (name, value)| raw.header(name, value.clone()))
-            .send()
-    }
-}
-
-impl RawRequest {
-    fn new(client: Client, request: Result<Request, Error>) -> Self {
-        Self(Call {
-            client,
+        RawRequest(Call {
+            client: self.clone(),
             request,
             decode: Ok,
         })
     }
+}
 
+impl RawRequest {
     fn try_map(self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
         Self(self.0.try_map(change))
     }
 
     /// Adds a query parameter.
     pub fn query(self, name: &str, value: impl fmt::Display) -> Self {
-        self.queries([(name, value)])
-    }
-
-    /// Adds query parameters.
-    pub fn queries<K: AsRef<str>, V: fmt::Display>(
-        self,
-        pairs: impl IntoIterator<Item = (K, V)>,
-    ) -> Self {
         self.try_map(|request| {
-            for (name, value) in pairs {
-                let value = value.to_string();
-                request
-                    .url
-                    .query_pairs_mut()
-                    .append_pair(name.as_ref(), &value);
-            }
+            let mut query = request.url.query_pairs_mut();
+            query.append_pair(name, &value.to_string());
             Ok(())
         })
     }
@@ -136,7 +93,7 @@ impl RawRequest {
     ///
     /// ```
     /// # async fn show(client: petstore_client::Client) -> Result<(), petstore_client::Error> {
-    /// use petstore_client::Method;
+    /// use petstore_client::http::Method;
     ///
     /// let order = client.request(Method::POST, "/store/orders").json(&[1]);
     /// order.header("Idempotency-Key", "8e03978e").idempotent(true).await?;
@@ -150,22 +107,28 @@ impl RawRequest {
         })
     }
 
-    /// Sets the operation's name in events, spans and errors. The default is the method and path.
-    pub fn operation(self, name: impl Into<String>) -> Self {
-        self.try_map(|request| {
-            request.operation = name.into().into();
-            Ok(())
-        })
-    }
-
     /// Turns the request into a call that decodes its response from JSON.
     pub fn decode<T: DeserializeOwned>(self) -> Call<T> {
         Call::new(self.0.client, self.0.request)
     }
 
-    /// Returns all pages as a stream. Follows `Link: …; rel="next"` (RFC 8288) on the same origin.
-    pub fn pages(self) -> Pages<Bytes> {
-        Pages::new(self.0, body_digest)
+    /// Sends the request. Awaiting it does the same. For functions that take a future, such as
+    /// `tokio::spawn`.
+    ///
+    /// # Errors
+    ///
+    /// The future fails if the call fails; see [`Error`].
+    pub fn send(self) -> ResponseFuture<Bytes> {
+        self.0.with_meta()
+    }
+}
+
+impl IntoFuture for RawRequest {
+    type Output = Result<Response<Bytes>, Error>;
+    type IntoFuture = ResponseFuture<Bytes>;
+
+    fn into_future(self) -> ResponseFuture<Bytes> {
+        self.send()
     }
 }
 

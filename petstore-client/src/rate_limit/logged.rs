@@ -1,6 +1,6 @@
 //! Which blocks of a key were logged, so that each block is one warning.
 
-use super::quota::time::{LedgerTime, SECOND};
+use super::quota::instant::{LedgerTime, SECOND};
 use super::view::BlockReason;
 
 /// The blocks of a key that were logged.

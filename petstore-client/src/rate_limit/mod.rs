@@ -1,9 +1,4 @@
 //! Rate limits: what is known of a key's quotas, and when the next request may be sent.
-//!
-//! The client keeps within the quotas that the service describes, so that its requests are not
-//! refused. Calls wait in order of arrival, within two [priorities](Priority).
-//! [`Client::rate_limits`](crate::Client::rate_limits) returns what is known, and why calls wait.
-//! The [guide](crate::guide::rate_limits) explains the settings.
 
 // All that is known of a key is a pure value, the ledger (`quota`). It lives in a store (`store`). In each
 // process, a limiter (`limiter`) keeps the calls that wait, reports to the ledger how its requests ended, and
@@ -13,7 +8,7 @@ pub(crate) mod view;
 
 pub(crate) mod quota;
 
-pub(crate) mod time;
+pub(crate) mod limiter_clock;
 
 #[cfg_attr(
     not(any(feature = "file-store", feature = "redis")),
@@ -22,6 +17,8 @@ pub(crate) mod time;
 pub(crate) mod store;
 
 mod policy;
+
+mod settings;
 
 mod logged;
 
@@ -35,17 +32,18 @@ mod simulator;
 mod tests;
 
 pub(crate) use limiter::{Acquire, Limiter, Permit, Refused, Wait};
+#[cfg(feature = "test-util")]
+pub(crate) use limiter_clock::TimeSource;
+#[cfg(test)]
 pub(crate) use policy::Policy;
 pub(crate) use registry::ClientLimiters;
-pub(crate) use store::SharedStore;
+pub use settings::Limits;
 #[cfg(feature = "file-store")]
 pub use store::file::FileStore;
 #[cfg(feature = "redis")]
 pub use store::redis::RedisStore;
 #[cfg(any(feature = "file-store", feature = "redis"))]
 pub use store::{LimitsStore, StoreError};
-#[cfg(feature = "test-util")]
-pub(crate) use time::TimeSource;
 pub use view::{
-    BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, SharedStatus, WaitReason,
+    BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, Shared, WaitReason,
 };

@@ -8,7 +8,15 @@ use super::quota::terms::Terms;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Policy {
     terms: Terms,
-    max_in_flight: Option<MaxInFlight>,
+    max_in_flight: MaxInFlight,
+}
+
+/// The maximum number of requests in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MaxInFlight {
+    /// The client with a limit of its own; 0 for all others, which share the default.
+    client: u64,
+    most: u32,
 }
 
 impl Policy {
@@ -20,32 +28,26 @@ impl Policy {
         &mut self.terms
     }
 
-    /// Returns the most requests that a client may have in flight, if it has such a limit.
-    pub(crate) fn max_in_flight(&self) -> Option<u32> {
-        self.max_in_flight.map(|limit| limit.most)
+    pub(crate) fn max_in_flight(&self) -> u32 {
+        self.max_in_flight.most
     }
 
     /// Limits the requests in flight of a new client.
     pub(crate) fn limit_in_flight(&mut self, most: u32) {
-        self.max_in_flight = Some(MaxInFlight::new(most));
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        self.max_in_flight = MaxInFlight {
+            client: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+            most,
+        };
     }
 }
 
-/// The maximum number of requests that one client may have in flight. It does not limit other clients with
-/// the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct MaxInFlight {
-    client: u64,
-    most: u32,
-}
-
-impl MaxInFlight {
-    /// Creates the limit of a new client.
-    fn new(most: u32) -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
+impl Default for MaxInFlight {
+    fn default() -> Self {
         Self {
-            client: LAST.fetch_add(1, Ordering::Relaxed),
-            most,
+            client: 0,
+            // Programs may often open 1,024 files.
+            most: 512,
         }
     }
 }

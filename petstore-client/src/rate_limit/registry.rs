@@ -9,10 +9,11 @@ use http::HeaderValue;
 use url::Url;
 
 use super::limiter::Limiter;
+use super::limiter_clock::{LimiterClock, TimeSource};
 use super::policy::Policy;
+use super::settings::Limits;
 use super::store::memory::MemoryStore;
 use super::store::{KeyStore, SharedStore};
-use super::time::{Clock, TimeSource};
 
 /// The maximum number of unused keys.
 const MAX_KEPT: usize = 1_024;
@@ -24,7 +25,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new(TimeSource:
 struct Registry {
     seeds: [RandomState; 2],
     keys: Mutex<Keys>,
-    clock: Arc<Clock>,
+    clock: Arc<LimiterClock>,
 }
 
 #[derive(Default)]
@@ -53,11 +54,11 @@ pub(crate) struct ClientLimiters {
 }
 
 impl ClientLimiters {
-    pub(crate) fn new(base: Url, store: Option<SharedStore>, policy: Policy) -> Self {
+    pub(crate) fn new(base: Url, limits: Limits) -> Self {
         Self {
             base,
-            policy,
-            store,
+            policy: limits.policy(),
+            store: limits.into_store(),
             isolated: None,
             last: Mutex::default(),
         }
@@ -109,7 +110,7 @@ impl Registry {
         Self {
             seeds: [RandomState::new(), RandomState::new()],
             keys: Mutex::default(),
-            clock: Arc::new(Clock::start(time)),
+            clock: Arc::new(LimiterClock::start(time)),
         }
     }
 
@@ -144,7 +145,7 @@ impl Registry {
 }
 
 impl Key {
-    fn limiter(&mut self, policy: Policy, clock: &Arc<Clock>) -> Arc<Limiter> {
+    fn limiter(&mut self, policy: Policy, clock: &Arc<LimiterClock>) -> Arc<Limiter> {
         // Clients with limits of their own may come and go.
         self.limiters
             .retain(|(known, limiter)| *known == policy || Arc::strong_count(limiter) > 1);

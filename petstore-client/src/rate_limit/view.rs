@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::clock;
-use crate::http::headers::{self, instant, numbers};
+use crate::wire::headers::{self, instant, numbers};
 
 static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -18,6 +18,8 @@ static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const MAX_MINUTE: Duration = Duration::from_secs(90);
 /// The same for an hour's quota. The clocks may differ a little.
 const MAX_HOUR: Duration = Duration::from_secs(3_630);
+/// A block of at least this many seconds is shown in hours.
+const SHOWN_IN_HOURS: u64 = 2 * 3_600;
 
 /// A quota (specification, section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ impl Quota {
     /// The quotas with a period, that of the shortest first. [`Unknown`](Self::Unknown) has none.
     ///
     /// ```
-    /// use petstore_client::rate_limit::Quota;
+    /// use petstore_client::limits::Quota;
     ///
     /// let seconds = Quota::ALL.iter().filter_map(|quota| quota.period());
     /// assert!(seconds.map(|period| period.as_secs()).eq([60, 3_600, 86_400]));
@@ -66,24 +68,21 @@ impl Quota {
     }
 
     /// Determines the quota by its reset and the time until then, because the service does not name
-    /// it. In its last hour, a day's quota differs from an hour's only by its reset, which is at
-    /// midnight (UTC).
+    /// it. In its last hour, a day's quota differs from others only by its reset, which is at midnight
+    /// (UTC).
     pub(super) fn by_reset(left: Duration, reset: SystemTime) -> Self {
+        let since = reset.duration_since(SystemTime::UNIX_EPOCH);
+        let seconds = (since.unwrap_or_default() + Duration::from_millis(500)).as_secs();
         if left <= MAX_MINUTE {
             Self::Minute
-        } else if left <= MAX_HOUR && ends_an_hour(reset) {
+        } else if left > MAX_HOUR || seconds.is_multiple_of(86_400) {
+            Self::Day
+        } else if seconds.is_multiple_of(3_600) {
             Self::Hour
         } else {
-            Self::Day
+            Self::Unknown
         }
     }
-}
-
-/// Returns whether an instant, to the second, is a full hour (UTC) other than midnight.
-fn ends_an_hour(at: SystemTime) -> bool {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH);
-    let seconds = (since.unwrap_or_default() + Duration::from_millis(500)).as_secs();
-    seconds.is_multiple_of(3_600) && !seconds.is_multiple_of(86_400)
 }
 
 impl fmt::Display for Quota {
@@ -100,9 +99,11 @@ impl fmt::Display for Quota {
 /// The current window of a quota, as the service describes it (specification, section 8).
 ///
 /// ```
+/// use petstore_client::limits::QuotaWindow;
+///
 /// # async fn show(client: petstore_client::Client) -> petstore_client::Result<()> {
-/// let page = client.pets().list().await?;
-/// if let Some(window) = page.meta().quota() {
+/// let meta = client.pets().list().with_meta().await?.meta;
+/// if let Some(window) = QuotaWindow::of(meta.headers()) {
 ///     println!("{} of {} left until {:?}", window.remaining, window.limit, window.reset);
 /// }
 /// # Ok(())
@@ -124,8 +125,9 @@ pub struct QuotaWindow {
 }
 
 impl QuotaWindow {
-    /// Reads the window that a response describes, if its three headers are valid.
-    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+    /// Reads the window that a response's headers describe, if the three of them are valid.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
         Self::read_at(headers, headers::date(headers).unwrap_or_else(clock::wall))
     }
 
@@ -150,7 +152,7 @@ impl QuotaWindow {
 /// The quotas of a key, for services that do not show all of them (specification, section 8).
 ///
 /// ```
-/// use petstore_client::rate_limit::Plan;
+/// use petstore_client::limits::Plan;
 ///
 /// assert_ne!(Plan::FREE, Plan::custom().per_minute(60));
 /// ```
@@ -225,7 +227,7 @@ impl fmt::Display for BlockReason {
 ///
 /// ```
 /// use petstore_client::Error;
-/// use petstore_client::rate_limit::BlockReason;
+/// use petstore_client::limits::BlockReason;
 ///
 /// /// Returns what to show to a user whose call failed.
 /// fn advice(error: &Error) -> Option<String> {
@@ -254,11 +256,12 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.remaining.as_secs() + u64::from(self.remaining.subsec_nanos() > 0);
         let until = clock::http_date(self.until);
-        write!(
-            f,
-            "{} blocks requests until {until} (another {seconds} s)",
-            self.reason
-        )
+        write!(f, "{} blocks requests until {until} ", self.reason)?;
+        if seconds < SHOWN_IN_HOURS {
+            write!(f, "(another {seconds} s)")
+        } else {
+            write!(f, "(another {} h)", seconds.div_ceil(3_600))
+        }
     }
 }
 
@@ -275,10 +278,10 @@ pub enum WaitReason {
     /// Requests in flight or unresolved requests may use up the rest of a quota.
     Reserved,
     /// The maximum number of requests is in flight
-    /// ([`max_in_flight`](crate::ClientBuilder::max_in_flight)).
+    /// ([`max_in_flight`](crate::limits::Limits::max_in_flight)).
     Concurrency,
     /// The rest belongs to other processes that share the key and wait, too.
-    Members,
+    OtherProcesses,
 }
 
 impl fmt::Display for WaitReason {
@@ -288,7 +291,7 @@ impl fmt::Display for WaitReason {
             Self::Probe => "a first response that says how many requests may follow",
             Self::Reserved => "requests in flight that may use up what is left",
             Self::Concurrency => "the maximum number of requests in flight",
-            Self::Members => "other processes that share the key",
+            Self::OtherProcesses => "other processes that share the key",
         })
     }
 }
@@ -304,7 +307,7 @@ pub enum Priority {
     Low,
 }
 
-/// A snapshot of a key's rate limits, from [`Client::rate_limits`](crate::Client::rate_limits).
+/// A snapshot of a key's rate limits, from [`KeyLimits::snapshot`](crate::operations::KeyLimits::snapshot).
 ///
 /// It can be serialized, for a page of a program's own state: instants as seconds since the Unix epoch,
 /// durations in seconds, names of variants in `snake_case`.
@@ -338,18 +341,18 @@ pub struct RateLimits {
     #[serde(serialize_with = "optional_seconds")]
     pub age: Option<Duration>,
     /// The store through which processes share the limits, if any.
-    pub shared: Option<SharedStatus>,
+    pub shared: Option<Shared>,
 }
 
 /// The state of a shared store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct SharedStatus {
+pub struct Shared {
     /// The location of the store.
     pub location: String,
     /// The number of holders that use the key now: one for each process, or for each set of rate limit settings
     /// within a process. 0 before the first answer of the store.
-    pub members: u32,
+    pub holders: u32,
     /// Why the store cannot be used, if so. The process then continues with what it knows. It assumes that
     /// other processes use the key, so it has few requests in flight, and leaves some of each window unused.
     pub problem: Option<String>,

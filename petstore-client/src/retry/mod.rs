@@ -1,8 +1,9 @@
 //! Decides whether to retry a failed attempt.
 
 mod budget;
+mod policy;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -10,6 +11,7 @@ use tokio::time::Instant;
 
 use self::budget::BudgetState;
 pub use self::budget::RetryBudget;
+pub use self::policy::RetryPolicy;
 pub use crate::backoff::Backoff;
 use crate::backoff::Schedule;
 use crate::clock;
@@ -17,7 +19,7 @@ use crate::error::{Error, ErrorKind};
 use crate::request::Request;
 
 /// A failed attempt, for a classifier
-/// ([`ClientBuilder::retry_classifier`](crate::ClientBuilder::retry_classifier)).
+/// ([`RetryPolicy::classifier`]).
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
@@ -51,10 +53,11 @@ pub enum RetryAdvice {
     Stop,
 }
 
-pub(crate) type Classifier = Box<dyn Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync>;
+pub(crate) type Classifier = Arc<dyn Fn(&FailedAttempt<'_>) -> RetryAdvice + Send + Sync>;
 
-/// The retry policy of a client.
+/// The retries of a client.
 pub(crate) struct Retries {
+    max_attempts: u32,
     backoff: Backoff,
     classifier: Option<Classifier>,
     budget: Mutex<BudgetState>,
@@ -62,18 +65,19 @@ pub(crate) struct Retries {
 }
 
 impl Retries {
-    pub(crate) fn new(
-        backoff: Backoff,
-        classifier: Option<Classifier>,
-        budget: RetryBudget,
-    ) -> Self {
-        let (budget, started) = (Mutex::new(BudgetState::new(budget)), clock::now());
+    pub(crate) fn new(policy: RetryPolicy) -> Self {
         Self {
-            backoff,
-            classifier,
-            budget,
-            started,
+            max_attempts: policy.attempts,
+            backoff: policy.backoff,
+            classifier: policy.classifier,
+            budget: Mutex::new(BudgetState::new(policy.budget)),
+            started: clock::now(),
         }
+    }
+
+    /// Returns how many attempts a call has that does not say.
+    pub(crate) fn max_attempts(&self) -> u32 {
+        self.max_attempts
     }
 
     /// Returns the delays of a call.
@@ -168,10 +172,12 @@ impl RetryDecision {
             ErrorKind::RateLimited => return Self::Acquire,
             ErrorKind::Unauthorized => return Self::Reauthorize,
             ErrorKind::Connect | ErrorKind::Timeout | ErrorKind::Interrupted => true,
-            _ => {
-                let status = error.status().map(|status| status.as_u16());
-                matches!(status, Some(408 | 500 | 502 | 503 | 504))
-            }
+            _ => match error.status().map(|status| status.as_u16()) {
+                // The service refused to process the request so early (RFC 8470, section 5.2). So
+                // even a POST can be sent again.
+                Some(425) => return Self::BackOff,
+                status => matches!(status, Some(408 | 500 | 502 | 503 | 504)),
+            },
         };
         if is_transient && (idempotent || !error.was_sent()) {
             Self::BackOff
@@ -211,7 +217,7 @@ mod tests {
     #[test]
     fn a_classifier_retries_only_what_is_safe_unless_it_says_so() {
         let with = |advice, error: Error, idempotent| {
-            let classifier: Classifier = Box::new(move |_: &FailedAttempt<'_>| advice);
+            let classifier: Classifier = Arc::new(move |_: &FailedAttempt<'_>| advice);
             let request = Request {
                 idempotent,
                 ..request(Method::POST)
@@ -241,7 +247,7 @@ mod tests {
         assert!(with(RetryAdvice::Retry, unsupported(), true));
         assert!(!with(RetryAdvice::Retry, unsupported(), false));
         assert!(!with(RetryAdvice::Stop, lost(), true));
-        let opposite: Classifier = Box::new(|attempt: &FailedAttempt<'_>| {
+        let opposite: Classifier = Arc::new(|attempt: &FailedAttempt<'_>| {
             if attempt.would_retry {
                 RetryAdvice::Stop
             } else {

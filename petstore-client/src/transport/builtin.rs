@@ -25,7 +25,7 @@ use crate::options::{DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_READ_TIMEOUT};
 /// example `cache` shows one.
 ///
 /// ```
-/// use petstore_client::{Bytes, Client};
+/// use petstore_client::{Client, bytes::Bytes};
 /// use petstore_client::transport::{Builtin, Transport, TransportError};
 ///
 /// struct Recorder {

@@ -1,9 +1,9 @@
 //! The trait of a transport, and its errors.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io, iter};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -19,7 +19,7 @@ use crate::error::{BoxError, Error, ErrorKind, TimeoutKind};
 /// not follow redirects. A time limit may drop the future at any point.
 ///
 /// ```
-/// use petstore_client::{Bytes, Client};
+/// use petstore_client::{Client, bytes::Bytes};
 /// use petstore_client::transport::{Transport, TransportError};
 ///
 /// struct Canned;
@@ -218,6 +218,14 @@ impl TransportError {
         }
     }
 
+    /// Returns whether the system refused to open another socket.
+    fn is_out_of_files(&self) -> bool {
+        let first = self.source.as_deref();
+        let first = first.map(|source| source as &(dyn std::error::Error + 'static));
+        iter::successors(first, |cause| cause.source())
+            .any(|cause| cause.downcast_ref().is_some_and(is_out_of_files))
+    }
+
     /// Converts it to the error of a call to `origin` with this size limit.
     pub(super) fn into_error(self, origin: &str, max_bytes: usize) -> Error {
         if let Some((kind, limit)) = self.timeout {
@@ -227,18 +235,21 @@ impl TransportError {
             return Error::invalid(source);
         }
         let message = match self.kind {
+            ErrorKind::Connect if self.is_out_of_files() => format!(
+                "no connection to {origin}: too many open files; raise the limit of the process, \
+                 or lower `max_in_flight`"
+            ),
             ErrorKind::Connect => format!(
                 "no connection to {origin}; check the base URL, the network, and that the service \
                  runs"
             ),
             ErrorKind::Tls => format!(
                 "no secure connection to {origin}: untrusted certificate, or not a TLS server; \
-                 check the base URL, or trust its authority with `root_certificates`"
+                 check the base URL, or trust its certificate authority"
             ),
-            ErrorKind::BodyTooLarge => format!(
-                "the response is larger than {max_bytes} bytes; raise `max_response_bytes` to \
-                 accept it"
-            ),
+            ErrorKind::BodyTooLarge => {
+                format!("the response is larger than {max_bytes} bytes")
+            }
             _ => {
                 let problem = "the response is incomplete: the connection broke, or the server does not speak HTTP";
                 problem.to_owned()
@@ -255,6 +266,20 @@ impl TransportError {
     }
 }
 
+/// The numbers of the system's errors for too many open files, in the process and in the system.
+const TOO_MANY_FILES: &[i32] = if cfg!(windows) { &[10_024] } else { &[24, 23] };
+
+/// Also searches wrapped I/O errors, which `source` does not return.
+fn is_out_of_files(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(number) => TOO_MANY_FILES.contains(&number),
+        None => error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref())
+            .is_some_and(is_out_of_files),
+    }
+}
+
 /// Returns a short description. The error of the call says more.
 fn summary(kind: ErrorKind) -> &'static str {
     match kind {
@@ -264,5 +289,28 @@ fn summary(kind: ErrorKind) -> &'static str {
         ErrorKind::Timeout => "a time limit expired",
         ErrorKind::InvalidRequest => "the request is invalid",
         _ => "the connection broke",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_are_named_as_the_cause() {
+        let number = TOO_MANY_FILES[0];
+        let plain = io::Error::from_raw_os_error(number);
+        let wrapped = io::Error::other(io::Error::from_raw_os_error(number));
+        for cause in [plain, wrapped] {
+            let error = TransportError::connect(cause).into_error("http://pets.example", 0);
+            assert_eq!(
+                error.to_string(),
+                "no connection to http://pets.example: too many open files; raise the limit of the \
+                 process, or lower `max_in_flight`"
+            );
+        }
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let error = TransportError::connect(refused).into_error("http://pets.example", 0);
+        assert!(error.to_string().contains("check the base URL"), "{error}");
     }
 }

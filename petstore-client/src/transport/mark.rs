@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// may have processed it, even if the connection of the last attempt was refused.
 ///
 /// ```
-/// use petstore_client::Bytes;
+/// use petstore_client::bytes::Bytes;
 /// use petstore_client::transport::{SendMark, Transport, TransportError};
 ///
 /// # async fn connect() -> Result<(), TransportError> { Ok(()) }

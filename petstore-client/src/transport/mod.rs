@@ -15,5 +15,4 @@ pub use custom::{
 };
 pub use mark::SendMark;
 pub(crate) use network::{AttemptLimits, Network, Route, read};
-pub(crate) use settings::Connection;
-pub use settings::{Proxy, Tls, TlsBackend};
+pub use settings::{Connection, Proxy, Tls, TlsBackend};

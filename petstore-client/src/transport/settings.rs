@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::builtin::Builtin;
 use crate::error::Error;
-use crate::http::base_url::BaseUrl;
+use crate::wire::base_url::BaseUrl;
 
 /// TLS settings.
 ///
@@ -135,21 +135,85 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// The settings of the built-in transport that a builder collects.
-#[derive(Debug, Default)]
-pub(crate) struct Connection {
-    pub(crate) connect_timeout: Option<Duration>,
-    pub(crate) pool_idle_timeout: Option<Duration>,
-    pub(crate) proxy: Option<Proxy>,
-    pub(crate) tls: Option<Tls>,
+/// How the built-in transport connects, for
+/// [`ClientBuilder::connection`](crate::ClientBuilder::connection).
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_client::Client;
+/// use petstore_client::transport::Connection;
+///
+/// let client = Client::builder("https://petstore.example/v1")
+///     .api_key("s3cret")
+///     .connection(Connection::new().connect_timeout(Duration::from_secs(3)))
+///     .build()?;
+/// # let _ = client;
+/// # Ok::<(), petstore_client::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Connection {
+    connect_timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    proxy: Option<Proxy>,
+    tls: Option<Tls>,
+    allows_insecure_http: bool,
 }
 
 impl Connection {
-    /// Returns the name of a setting that is set, if any.
-    pub(crate) fn any(&self) -> Option<&'static str> {
+    /// Creates the default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the time limit for connecting, including TLS (default: 10 s).
+    pub fn connect_timeout(mut self, limit: Duration) -> Self {
+        self.connect_timeout = Some(limit);
+        self
+    }
+
+    /// Sets how long an idle connection is kept (default: 90 s).
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.idle_timeout = Some(limit);
+        self
+    }
+
+    /// Sets the proxy. The default is the system's proxy, with the feature `system-proxy`. Requests to
+    /// this machine never use a proxy.
+    pub fn proxy(mut self, proxy: Proxy) -> Self {
+        self.proxy = Some(proxy);
+        self
+    }
+
+    /// Sets the TLS settings.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Trusts root certificates (PEM) in addition to the system's. A shortcut for
+    /// [`Tls::root_certificates`].
+    pub fn roots(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.tls = Some(self.tls.unwrap_or_default().root_certificates(pem));
+        self
+    }
+
+    /// Allows plain http to other machines, also for a program's own transport. Everyone on the network
+    /// path can then read the key.
+    pub fn allow_insecure_http(mut self, allow: bool) -> Self {
+        self.allows_insecure_http = allow;
+        self
+    }
+
+    pub(crate) fn allows_insecure_http(&self) -> bool {
+        self.allows_insecure_http
+    }
+
+    /// Returns the name of a setting that only the built-in transport has, if one is set.
+    pub(crate) fn of_builtin(&self) -> Option<&'static str> {
         let set = [
             ("time limit for connecting", self.connect_timeout.is_some()),
-            ("idle time of connections", self.pool_idle_timeout.is_some()),
+            ("idle time of connections", self.idle_timeout.is_some()),
             ("proxy", self.proxy.is_some()),
             ("TLS setting", self.tls.is_some()),
         ];
@@ -166,7 +230,7 @@ impl Connection {
             .retry(reqwest::retry::never())
             .referer(false)
             .connect_timeout(connect_timeout)
-            .pool_idle_timeout(self.pool_idle_timeout.unwrap_or(Duration::from_secs(90)));
+            .pool_idle_timeout(self.idle_timeout.unwrap_or(Duration::from_secs(90)));
         http = match &self.proxy {
             // A proxy could not reach this machine's loopback addresses, and would see the key.
             _ if base.is_loopback() => http.no_proxy(),

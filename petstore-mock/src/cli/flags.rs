@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
+    num::NonZeroU32,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use clap::{Args, builder::FalseyValueParser};
+use clap::{Args, builder::FalseyValueParser, value_parser};
 
 use super::{
     assume::AssumeArgs,
@@ -18,6 +19,7 @@ use crate::{
     clock::{self, Clock},
     plan::Plan,
     server::{Builder, MockServer},
+    state::InitialKey,
 };
 
 /// The flags of `serve`.
@@ -104,7 +106,7 @@ pub(super) struct ServiceArgs {
     /// enterprise:MINUTE/HOUR/DAY (repeatable).
     ///
     /// NAME:KEY=PLAN gives the key a name for reports and the journal. Write :KEY=PLAN if a key
-    /// without a name contains a colon.
+    /// without a name contains a colon. `,senders=8` after the plan is --senders for this key.
     ///
     /// Replaces the default keys: free-key=free, pro-key=pro, business-key=business,
     /// enterprise-key=enterprise. Assumption: the specification shows neither how a key maps to a
@@ -115,9 +117,22 @@ pub(super) struct ServiceArgs {
         env = "PETSTORE_MOCK_KEY",
         hide_env = true,
         value_delimiter = ' ',
-        value_name = "[NAME:]KEY=PLAN"
+        value_name = "[NAME:]KEY=PLAN[,senders=N]"
     )]
     pub(super) keys: Vec<String>,
+
+    /// Most requests of a key that may be under way at once, for the compliance report (default: 1).
+    ///
+    /// Each of these senders may have to learn by itself that it is told to wait. Declare no more than
+    /// there are, or the report finds less.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_SENDERS",
+        hide_env = true,
+        value_name = "N",
+        value_parser = value_parser!(u32).range(1..)
+    )]
+    senders: Option<u32>,
 
     /// JSON file with the initial pets; `none` for an empty store.
     ///
@@ -246,6 +261,9 @@ impl ServeArgs {
         for (rule, severity) in rules.severities() {
             builder = builder.rule(*rule, *severity);
         }
+        if let Some(senders) = service.senders {
+            builder = builder.senders(senders);
+        }
         service.add_keys(builder)
     }
 }
@@ -269,6 +287,7 @@ impl ServiceArgs {
     fn add_keys(&self, mut builder: Builder) -> Result<Builder, CliError> {
         let mut seen = BTreeSet::new();
         for text in &self.keys {
+            let (text, senders) = split_senders(text)?;
             // From the right, because a key may contain an equals sign.
             let (key, plan) = text.rsplit_once('=').ok_or_else(|| {
                 let message = "a --key has no `=`: give it as KEY=PLAN, such as --key my-key=free";
@@ -285,11 +304,59 @@ impl ServiceArgs {
                     "a --key names a key that another one names already: give each key once";
                 return Err(CliError::usage(message));
             }
-            builder = match name {
-                "" => builder.key(key, plan),
-                name => builder.named_key(name, key, plan),
-            };
+            let mut initial = InitialKey::new(key, plan);
+            if !name.is_empty() {
+                initial = initial.with_name(name);
+            }
+            if let Some(senders) = senders {
+                initial = initial.with_senders(senders.get());
+            }
+            builder = builder.initial_key(initial);
         }
         Ok(builder)
+    }
+}
+
+/// Splits `,senders=8` off a `--key`.
+fn split_senders(text: &str) -> Result<(&str, Option<NonZeroU32>), CliError> {
+    match text.rsplit_once(",senders=") {
+        // Without an equals sign before it, this is a part of the key.
+        Some((key, senders)) if key.contains('=') => {
+            let senders = senders.parse().map_err(|_| {
+                let message = "a --key has no number from 1 on after `senders=`, such as \
+                               --key my-key=free,senders=8";
+                CliError::usage(message)
+            })?;
+            Ok((key, Some(senders)))
+        }
+        _ => Ok((text, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_stand_after_the_plan_of_a_key() {
+        let split = |text| {
+            let split = split_senders(text);
+            split.map(|(key, senders)| (key, senders.map(NonZeroU32::get)))
+        };
+        assert_eq!(
+            split("ci:k=free,senders=8").unwrap(),
+            ("ci:k=free", Some(8))
+        );
+        assert_eq!(split("k=free").unwrap(), ("k=free", None));
+        assert_eq!(split("k,senders=free").unwrap(), ("k,senders=free", None));
+        for text in ["k=free,senders=0", "k=free,senders=", "k=free,senders=x"] {
+            assert!(
+                split(text)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("after `senders=`"),
+                "{text}"
+            );
+        }
     }
 }

@@ -35,13 +35,10 @@ pub(super) async fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<u8, CliErr
     args.gate.check()?;
     let token = admin_token(args.admin_token_file.as_deref(), io)?;
     let client = AdminClient::new(&args.target, io)?.with_token(token);
-    let text = fetch(&client, "/_mock/report.txt").await?;
     let report = Written {
-        printed: text.clone(),
-        text,
+        text: fetch(&client, "/_mock/report.txt").await?,
         json: fetch(&client, "/_mock/report.json").await?,
         junit: fetch(&client, "/_mock/report.xml").await?,
-        markdown: fetch(&client, "/_mock/report.md").await?,
     };
     args.gate.finish(&report, Origin::Running, io)
 }

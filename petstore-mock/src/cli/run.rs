@@ -70,14 +70,14 @@ enum Command {
     ///
     /// Exit status: the status of the command, or 128 plus the number of the signal that ended it;
     /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
-    /// findings that --fail-on names, or fewer requests than --min-requests: 3.
+    /// findings that --fail-on names, or --fail-on is set and there was no request: 3.
     Exec(Box<ExecArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.
     Health(HealthArgs),
     /// Print the compliance report of a running mock, and judge it.
     ///
-    /// Exit status: 3 if the report has findings that --fail-on names, or fewer requests than
-    /// --min-requests; 1 if the mock does not answer.
+    /// Exit status: 3 if the report has findings that --fail-on names, or --fail-on is set and there was
+    /// no request; 1 if the mock does not answer.
     Report(ReportArgs),
     /// Print the OpenAPI document of the service.
     #[command(name = "openapi")]

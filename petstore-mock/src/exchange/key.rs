@@ -32,7 +32,7 @@ pub struct KeyLabel {
     number: u32,
     plan: Plan,
     shown: Box<str>,
-    is_made_by_test: bool,
+    senders: u32,
 }
 
 impl KeyLabel {
@@ -47,7 +47,7 @@ impl KeyLabel {
             number,
             plan,
             shown: shown.into(),
-            is_made_by_test: false,
+            senders: 1,
         }
     }
 
@@ -57,18 +57,6 @@ impl KeyLabel {
             shown: name.into(),
             ..self
         }
-    }
-
-    /// Returns the label of a key that a test created.
-    pub(crate) fn made_by_test(self) -> Self {
-        Self {
-            is_made_by_test: true,
-            ..self
-        }
-    }
-
-    pub(crate) fn is_made_by_test(&self) -> bool {
-        self.is_made_by_test
     }
 
     /// Returns the name of the key, or its number if it has none.
@@ -86,6 +74,19 @@ impl KeyLabel {
             plan,
             ..self.clone()
         }
+    }
+
+    /// Returns the label with another number of senders, at least 1.
+    pub(crate) fn with_senders(&self, senders: u32) -> Self {
+        Self {
+            senders: senders.max(1),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the most requests of the key that may be under way at once, as declared.
+    pub(crate) const fn senders(&self) -> u32 {
+        self.senders
     }
 
     /// Returns the number of the key, from 1.

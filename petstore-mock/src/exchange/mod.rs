@@ -8,5 +8,5 @@ mod shown;
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};
 pub(crate) use self::{
     masking::Masker,
-    record::{Arrival, Caller, Captured, Fields, KeyFlaw, Moment, Rate, Record, Sender},
+    record::{Arrival, Caller, Captured, Fields, KeyFlaw, Moment, Rate, Record},
 };

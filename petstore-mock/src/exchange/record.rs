@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Version,
+    HeaderMap, HeaderName, HeaderValue, Method,
     header::{AUTHORIZATION, PROXY_AUTHORIZATION},
 };
 use serde::Serialize;
@@ -56,6 +56,29 @@ impl Moment {
         self.real.saturating_duration_since(earlier.real)
     }
 
+    /// Returns the moment this long after it, on both clocks.
+    pub(crate) fn after(&self, time: Duration) -> Self {
+        Self {
+            at: self.at.saturating_add(time),
+            real: self.real.checked_add(time).unwrap_or(self.real),
+            ..*self
+        }
+    }
+
+    /// Whether the mock's clock or real time has reached `goal`.
+    pub(crate) fn has_reached(&self, goal: &Self) -> bool {
+        self.at >= goal.at || self.real >= goal.real
+    }
+
+    /// Returns the earlier time of each clock.
+    pub(crate) fn earlier_of_each(&self, other: &Self) -> Self {
+        Self {
+            at: self.at.min(other.at),
+            real: self.real.min(other.real),
+            ..*self
+        }
+    }
+
     /// Whether this moment is before `later`, in the order of arrivals and ends.
     pub(crate) fn is_before(&self, later: &Self) -> bool {
         self.order < later.order
@@ -75,17 +98,6 @@ pub(crate) enum KeyFlaw {
     InUrl(Box<str>),
     /// The key is valid, but was not sent as a bearer token.
     OtherScheme,
-}
-
-/// The client of a request, as the report identifies it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sender {
-    pub(crate) client: u64,
-    /// Whether the client may be several senders: threads, processes or the users of a gateway.
-    pub(crate) may_be_several: bool,
-    /// The connection of the client's request before, if that is the only sign of several senders:
-    /// it is another connection, and seems to be open.
-    pub(crate) other_connection: Option<u64>,
 }
 
 /// Whether the service admitted a request.
@@ -123,12 +135,8 @@ pub(crate) struct Caller {
     pub(crate) peer: IpAddr,
     /// The number of the connection, from 1.
     pub(crate) connection: u64,
-    /// When the connection was accepted.
-    pub(crate) opened: Moment,
     /// The number of the request on its connection, from 1.
     pub(crate) nth: u64,
-    /// Whether earlier requests on the connection were still unanswered (HTTP/2).
-    pub(crate) is_overlapping: bool,
     /// Whether there were too many connections when it was opened.
     pub(crate) is_over_limit: bool,
 }
@@ -177,11 +185,11 @@ pub(crate) struct Record {
     pub(crate) number: u64,
     pub(crate) caller: Caller,
     pub(crate) arrival: Arrival,
-    pub(crate) sender: Sender,
+    /// The number of boundaries before it: see [`Changes::mark_boundary`](crate::changes::Changes).
+    pub(crate) boundary: u64,
     pub(crate) arrived: Moment,
     pub(crate) ended: Moment,
     pub(crate) method: Method,
-    pub(crate) version: Version,
     pub(crate) fields: Fields,
     pub(crate) body: Captured,
     /// `None` if the client left before the response.

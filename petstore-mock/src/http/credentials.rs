@@ -77,10 +77,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
         .ok_or(CredentialError::Malformed)
 }
 
-/// Query parameters that always count as keys.
-const KEY_PARAMETERS: [&str; 4] = ["api_key", "apikey", "api-key", "access_token"];
-
-/// Finds a key in a query parameter or in the path.
+/// Finds a key of this server in a query parameter or in the path.
 pub(super) fn key_in_url(
     uri: &Uri,
     operation: Option<Operation>,
@@ -89,12 +86,8 @@ pub(super) fn key_in_url(
     let mut pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
     let parameter = pairs.find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let name = decoded(name);
-        let is_named = KEY_PARAMETERS
-            .iter()
-            .any(|one| one.eq_ignore_ascii_case(&name));
-        let is_found = !value.is_empty() && (is_named || app.accounts().is_in(&decoded(value)));
-        is_found.then(|| name.into())
+        let is_found = !value.is_empty() && app.accounts().is_in(&decoded(value));
+        is_found.then(|| decoded(name).into())
     });
     let in_path = || is_key_in_path(uri.path(), operation, app).then(|| "".into());
     parameter.or_else(in_path).map(KeyFlaw::InUrl)
@@ -168,8 +161,7 @@ mod tests {
         for (target, name) in [
             ("/?a=free-key", "a"),
             ("/?limit=5&x=free%2dkey", "x"),
-            ("/?API_KEY=x", "API_KEY"),
-            ("/?access_token=1&limit=5", "access_token"),
+            ("/?API_KEY=free-key", "API_KEY"),
             ("/v1/free%2dkey", ""),
         ] {
             assert_eq!(flaw(target), Some(KeyFlaw::InUrl(name.into())), "{target}");
@@ -178,6 +170,7 @@ mod tests {
             "/v1/pets",
             "/?limit=5",
             "/?token=1",
+            "/?api_key=x",
             "/?api_key=",
             "/?free-key",
             "/?a=%ff",

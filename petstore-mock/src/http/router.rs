@@ -103,7 +103,6 @@ impl Service {
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(app.journal());
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        recording.count_senders().await;
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),

@@ -12,7 +12,7 @@ use super::{
     Journal,
     tee::{Observed, Tee},
 };
-use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Record, Sender};
+use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Record};
 
 /// The id of the pet that this request created.
 #[derive(Clone, Copy, Debug)]
@@ -38,15 +38,14 @@ impl Recording {
         request: Request<Body>,
     ) -> (Self, Request<Body>) {
         let arrived = journal.moment(arrival.now);
-        let mut record = Record {
+        let record = Record {
             number: journal.next_number(),
             caller,
             arrival,
-            sender: Sender::default(),
+            boundary: journal.boundary(),
             arrived,
             ended: arrived,
             method: request.method().clone(),
-            version: request.version(),
             fields: Fields::of(request.headers()),
             body: Captured::none(),
             status: None,
@@ -59,7 +58,7 @@ impl Recording {
         };
         // The rules judge only valid requests.
         if record.arrival.admission != Admission::Rejected {
-            record.sender = journal.arrived(&record);
+            journal.arrived();
         }
         let mut tee = None;
         let request = request.map(|body| {
@@ -77,18 +76,6 @@ impl Recording {
             },
             request,
         )
-    }
-
-    /// Determines whether the client is several senders, if it is not clear from the arrival alone.
-    /// That takes about 10 ms at most, and at most once a minute for each client.
-    pub(crate) async fn count_senders(&mut self) {
-        let Some(record) = self.record.as_mut().and_then(Arc::get_mut) else {
-            return;
-        };
-        let Some(other) = record.sender.other_connection else {
-            return;
-        };
-        record.sender.may_be_several = self.journal.has_two_connections(record, other).await;
     }
 
     /// Changes the record of a request in flight.

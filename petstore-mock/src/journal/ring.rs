@@ -9,18 +9,15 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    sync::watch,
-};
+use tokio::sync::watch;
 
 use crate::{
     changes::Changes,
     clock::Clock,
     clock::real_time,
-    exchange::{Admission, Exchange, Masker, Moment, Record, Sender},
+    exchange::{Admission, Exchange, Masker, Moment, Record},
     operation::Target,
-    report::{Audit, Facts, Report, Severities},
+    report::{Audit, Report, Severities},
 };
 
 /// The default number of exchanges.
@@ -32,13 +29,6 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// How many times an arriving request yields to other tasks. Once is not enough, because another
 /// thread may be running them.
 const SETTLING_YIELDS: usize = 4;
-
-/// How long the end of a connection may take until the server notices it.
-const MAX_CLOSING: Duration = Duration::from_millis(10);
-const CLOSING_PAUSE: Duration = Duration::from_millis(1);
-
-/// How many times a report waits for the end of open retries, up to a second each time.
-const MAX_REPORT_WAITS: usize = 2;
 
 /// The last exchanges.
 #[derive(Debug)]
@@ -165,35 +155,14 @@ impl Journal {
         lock(&self.audit).disconnected(connection);
     }
 
-    /// Records the arrival of a request. Returns its client.
-    pub(super) fn arrived(&self, record: &Record) -> Sender {
+    /// Counts a request in flight.
+    pub(super) fn arrived(&self) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        lock(&self.audit).arrived(record)
     }
 
-    /// Returns whether the client of a request has another connection open. A client may have closed
-    /// it before it opened the new one, but the server notices the end of a connection later than
-    /// a request on the next one. So this waits for a moment.
-    pub(super) async fn has_two_connections(&self, record: &Record, other: u64) -> bool {
-        let is_open = || lock(&self.audit).is_open(other);
-        for _ in 0..SETTLING_YIELDS {
-            if !is_open() {
-                return false;
-            }
-            tokio::task::yield_now().await;
-        }
-        // On one thread, all other tasks have run by now. A longer wait would move paused time.
-        if Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
-            let start = real_time::now();
-            while is_open() && real_time::now().saturating_duration_since(start) < MAX_CLOSING {
-                real_time::sleep(CLOSING_PAUSE).await;
-            }
-        }
-        if !is_open() {
-            return false;
-        }
-        lock(&self.audit).had_two_connections(record);
-        true
+    /// Returns the number of boundaries so far.
+    pub(super) fn boundary(&self) -> u64 {
+        self.changes.boundaries()
     }
 
     /// Lets the rules judge an exchange when its response is read or lost.
@@ -201,44 +170,19 @@ impl Journal {
         if record.arrival.admission == Admission::Rejected {
             return;
         }
-        let facts = Facts::new(record, ended);
-        lock(&self.audit).ended(record, facts, self.changes.boundaries());
+        lock(&self.audit).ended(record, ended);
         self.in_flight.fetch_sub(1, Ordering::Release);
     }
 
-    /// Returns the compliance report. A series of retries that has not ended is judged as if it had.
+    /// Returns the compliance report.
     pub(crate) fn report(&self) -> Report {
         let keys = lock(&self.keys);
         lock(&self.audit).report(|text| keys.target(text))
     }
 
-    /// Returns the compliance report. First waits until no series of retries that may break a rule
-    /// is open any more. That takes a second at most, or a little longer if the client goes on.
-    pub(crate) async fn settled_report(&self) -> Report {
-        for _ in 0..MAX_REPORT_WAITS {
-            let now = self.now();
-            let Some(open) = lock(&self.audit).undecided(&now, self.changes.boundaries()) else {
-                break;
-            };
-            real_time::sleep(open).await;
-        }
-        self.report()
-    }
-
     /// Clears the findings.
     pub(crate) fn forget_report(&self) {
         lock(&self.audit).forget();
-    }
-
-    /// Opens a scope for findings. Returns the text that closes it.
-    pub(crate) fn open_scope(&self, name: &str) -> Arc<str> {
-        self.changes.mark_boundary();
-        lock(&self.audit).open_scope(name)
-    }
-
-    pub(crate) fn close_scope(&self, scope: &Arc<str>) {
-        lock(&self.audit).close_scope(scope);
-        self.changes.mark_boundary();
     }
 
     /// Returns the exchanges of the requests that are meant, by number.

@@ -1,54 +1,73 @@
-//! Judges each exchange at its end, and keeps the findings until they are cleared explicitly.
+//! Judges each exchange at its end, and keeps the findings until they are cleared.
 
 use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
-    time::Duration,
 };
 
 use super::{
-    breach::Ruling,
-    client::Client,
     facts::Facts,
-    finding::{NO_KEY, Report, ReportedClient, UNKNOWN_KEY},
     findings::Findings,
-    rule::Severities,
-    rules::{Ban, Strikes},
+    found::{Found, KeyName, What},
+    rule::{Rule, Severities},
+    rules::{Finder, History},
+    verdict::{Answers, Report},
 };
-use crate::exchange::{Moment, Record, Sender};
+use crate::{
+    exchange::{KeyFlaw, Moment, Record},
+    operation::Operation,
+};
 
-/// The maximum number of clients, keys with early requests, and scopes.
-const MAX_CLIENTS: usize = 1_024;
+/// The maximum number of keys and unknown credentials, and of connections of each.
 const MAX_KEYS: usize = 1_024;
-const MAX_SCOPES: usize = 4_096;
-/// The maximum number of requests that the rules remember, of all clients together; about 3 MB.
-const MAX_REMEMBERED: usize = 8_192;
-/// The maximum length of a scope's or client's name, in bytes.
-const MAX_NAME: usize = 200;
+const MAX_CONNECTIONS: usize = 256;
+/// The maximum number of early requests that a ban names.
+const MAX_STRIKES: usize = 12;
+/// The maximum number of query parameters that are reported.
+const MAX_SINGLE: usize = 64;
 
-const DEFAULT_SCOPE: &str = "default";
-const OTHER_SCOPES: &str = "other scopes";
-
-/// The clients with their state, and all findings.
+/// What the report knows of the exchanges so far.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    clients: BTreeMap<u64, Client>,
-    /// The number of requests that the clients remember.
-    remembered: usize,
-    /// The early requests, by the number of the key.
-    strikes: BTreeMap<u32, Strikes>,
+    keys: BTreeMap<KeyId, KeyAudit>,
     /// The open connections.
     connections: BTreeSet<u64>,
-    /// The open scopes of this process, the innermost last.
-    open_scopes: Vec<Arc<str>>,
-    /// The scopes with their numbers of requests, in order of their first requests.
-    scopes: Vec<(Arc<str>, u64)>,
-    requests: u64,
+    answers: Answers,
     findings: Findings,
-    /// Empty between exchanges. Kept to reuse its allocations.
-    ruling: Ruling,
+}
+
+/// A key, or unknown credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum KeyId {
+    Known(u32),
+    Unknown(u64),
+}
+
+impl KeyId {
+    fn of(record: &Record) -> Self {
+        match &record.arrival.key {
+            Some(key) => Self::Known(key.number()),
+            None => Self::Unknown(record.arrival.credentials),
+        }
+    }
+}
+
+/// What is known of one key.
+#[derive(Debug)]
+struct KeyAudit {
+    name: Arc<KeyName>,
+    requests: u64,
+    /// The `order` of its last exchange.
+    last: u64,
+    /// Its connections. Some may be closed.
+    connections: BTreeSet<u64>,
+    /// The number of boundaries before the exchanges in the history.
+    boundary: u64,
+    history: History,
+    /// The last requests that came before the end of a `Retry-After`.
+    strikes: VecDeque<Arc<Facts>>,
+    /// The findings of requests that break a rule by themselves.
+    single: Vec<(What, u64)>,
 }
 
 impl Audit {
@@ -57,17 +76,6 @@ impl Audit {
             findings: Findings::new(severities),
             ..Self::default()
         }
-    }
-
-    /// Opens a scope for requests that name none. Returns the name, with which it is closed.
-    pub(crate) fn open_scope(&mut self, name: &str) -> Arc<str> {
-        let scope: Arc<str> = shortened(name).into();
-        self.open_scopes.push(Arc::clone(&scope));
-        scope
-    }
-
-    pub(crate) fn close_scope(&mut self, scope: &Arc<str>) {
-        self.open_scopes.retain(|open| !Arc::ptr_eq(open, scope));
     }
 
     /// Records that a connection was opened.
@@ -80,226 +88,151 @@ impl Audit {
         self.connections.remove(&connection);
     }
 
-    /// Records the arrival of a request. Returns its client.
-    pub(crate) fn arrived(&mut self, record: &Record) -> Sender {
-        let scope = scope_of(record, self.open_scopes.last());
-        let id = id_of_client(record, &scope);
-        let is_open = |connection| self.connections.contains(&connection);
-        let (may_be_several, other_connection) = if let Some(client) = self.clients.get_mut(&id) {
-            client.arrived(record, is_open)
-        } else {
-            let scope = scope.into_owned();
-            let place = place_of_scope(&mut self.scopes, &scope);
-            let mut client = Client::new(reported(record), place);
-            let seen = client.arrived(record, is_open);
-            while self.clients.len() >= MAX_CLIENTS && self.drop_idle_client() {}
-            self.clients.insert(id, client);
-            seen
-        };
-        Sender {
-            client: id,
-            may_be_several,
-            other_connection,
+    /// Judges an exchange whose response was read or lost.
+    pub(crate) fn ended(&mut self, record: &Record, ended: Moment) {
+        let facts = Arc::new(Facts::new(record, ended));
+        self.answers.add(facts.status());
+        let id = KeyId::of(record);
+        if !self.keys.contains_key(&id) {
+            self.make_room();
+        }
+        let key = self.keys.entry(id).or_insert_with(|| KeyAudit::new(record));
+        key.count(record, &ended, &self.connections);
+        if record.boundary > key.boundary {
+            key.boundary = record.boundary;
+            key.history = History::default();
+        }
+        key.judge_single(record, &facts, &mut self.findings);
+        key.judge_ban(record, &facts, &mut self.findings);
+        // A request before the last boundary has nothing to do with those after it.
+        if record.boundary == key.boundary {
+            let connections = || key.connections.intersection(&self.connections).count();
+            let mut finder = Finder::new(&mut self.findings, &key.name, &connections);
+            key.history.judge(record, &facts, &mut finder);
         }
     }
 
-    pub(crate) fn is_open(&self, connection: u64) -> bool {
-        self.connections.contains(&connection)
-    }
-
-    /// Records that the client of a request had another connection when it arrived.
-    pub(crate) fn had_two_connections(&mut self, record: &Record) {
-        if let Some(client) = self.clients.get_mut(&record.sender.client) {
-            client.had_two_connections(record.arrived);
-        }
-    }
-
-    /// Judges a completed exchange. `boundary` is the number of boundaries so far. Requests before
-    /// the last boundary do not count against a client any more.
-    pub(crate) fn ended(&mut self, record: &Record, mut facts: Facts, boundary: u64) {
-        self.requests += 1;
-        let id = record.sender.client;
-        let Some(client) = self.clients.get_mut(&id) else {
+    /// Forgets the key that was not used for the longest time, if there are too many.
+    fn make_room(&mut self) {
+        if self.keys.len() < MAX_KEYS {
             return;
-        };
-        let (scope, requests) = &mut self.scopes[client.scope()];
-        *requests += 1;
-        let remembered = client.remembered();
-        let found = &mut self.ruling;
-        client.pass_boundary(boundary, found);
-        self.findings.add(id, client, scope, found);
-        if facts.is_error() || client.compares_requests() {
-            facts.identify(record);
         }
-        let facts = Arc::new(facts);
-        let ban = caused_ban(&mut self.strikes, record, &facts);
-        client.ended(record, &facts, ban.as_ref(), found);
-        self.findings.show_after(id, &facts);
-        self.findings.add(id, client, scope, found);
-        client.remember(facts);
-        self.remembered = self.remembered - remembered + client.remembered();
-        while self.remembered > MAX_REMEMBERED && self.drop_idle_client() {}
+        let oldest = self.keys.iter().min_by_key(|(_, key)| key.last);
+        if let Some(id) = oldest.map(|(id, _)| *id) {
+            self.keys.remove(&id);
+        }
     }
 
-    /// Returns the report. A series of retries that is still open is judged as if it had ended.
-    /// `mask` masks the keys in a text.
+    /// Returns the report. `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let mut findings = self.findings.clone();
-        for (id, client) in &self.clients {
-            let (scope, _) = &self.scopes[client.scope()];
-            findings.add(*id, client, scope, &mut client.open_breaches());
+        let mut keys: Vec<(String, u64)> = Vec::new();
+        for key in self.keys.values() {
+            let name = key.name.as_str();
+            match keys.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, requests)) => *requests += key.requests,
+                None => keys.push((name.to_owned(), key.requests)),
+            }
         }
-        let masked = |(name, requests): &(Arc<str>, u64)| (mask(name).into(), *requests);
-        Report {
-            requests: self.requests,
-            scopes: self.scopes.iter().map(masked).collect(),
-            findings: findings.list(&mask),
-            severities: findings.severities().clone(),
-            unlisted: findings.unlisted(),
-        }
+        let severities = self.findings.severities().clone();
+        Report::new(self.answers, keys, severities)
+            .with(self.findings.list(&mask), self.findings.dropped())
     }
 
-    /// Returns how long until all open series of retries have ended that would break a rule.
-    pub(crate) fn undecided(&self, now: &Moment, boundary: u64) -> Option<Duration> {
-        let clients = self.clients.values();
-        clients
-            .filter_map(|client| client.undecided(now, boundary))
-            .max()
-    }
-
-    /// Clears all findings and the state of the clients.
+    /// Clears all findings and what is known of the keys.
     pub(crate) fn forget(&mut self) {
         self.findings.clear();
-        self.requests = 0;
-        for (_, requests) in &mut self.scopes {
-            *requests = 0;
+        self.keys.clear();
+        self.answers = Answers::default();
+    }
+}
+
+impl KeyAudit {
+    fn new(record: &Record) -> Self {
+        Self {
+            name: Arc::new(KeyName::of(record)),
+            requests: 0,
+            last: 0,
+            connections: BTreeSet::new(),
+            boundary: record.boundary,
+            history: History::default(),
+            strikes: VecDeque::new(),
+            single: Vec::new(),
         }
-        self.clients.values_mut().for_each(Client::forget);
-        self.remembered = 0;
-        self.strikes.clear();
     }
 
-    /// Drops the client that was idle for the longest time. First judges its open series. Returns
-    /// whether there was an idle client.
-    fn drop_idle_client(&mut self) -> bool {
-        let idle = self.clients.iter().filter(|(_, client)| client.is_idle());
-        let oldest = idle.min_by_key(|(_, client)| client.last_arrival());
-        let Some(id) = oldest.map(|(id, _)| *id) else {
-            return false;
+    /// Counts a request, and sees how many connections are open.
+    fn count(&mut self, record: &Record, ended: &Moment, open: &BTreeSet<u64>) {
+        self.requests += 1;
+        self.last = ended.order();
+        if let Some(label) = &record.arrival.key
+            && !self.name.is_still(label)
+        {
+            // What was judged by another number of senders ends.
+            self.history = History::default();
+            self.name = Arc::new(KeyName::of(record));
+        }
+        let connection = record.caller.connection;
+        if self.connections.insert(connection) {
+            self.connections
+                .retain(|one| *one == connection || open.contains(one));
+        }
+        if self.connections.len() > MAX_CONNECTIONS {
+            self.connections.pop_first();
+        }
+    }
+
+    /// Judges how the key was sent, and whether the operation is deprecated.
+    fn judge_single(&mut self, record: &Record, facts: &Arc<Facts>, findings: &mut Findings) {
+        match &record.arrival.flaw {
+            Some(KeyFlaw::InUrl(parameter)) => {
+                let what = What::KeyInUrl(parameter.clone());
+                self.add_single(Rule::Key, what, facts, findings);
+            }
+            Some(KeyFlaw::OtherScheme) => {
+                self.add_single(Rule::Key, What::OtherScheme, facts, findings);
+            }
+            None => {}
+        }
+        if facts.operation() == Some(Operation::GetPet) {
+            self.add_single(Rule::Deprecated, What::Deprecated, facts, findings);
+        }
+    }
+
+    fn add_single(&mut self, rule: Rule, what: What, facts: &Arc<Facts>, findings: &mut Findings) {
+        let known = self.single.iter().find(|(one, _)| *one == what);
+        let number = match known {
+            Some((_, number)) => *number,
+            None if self.single.len() == MAX_SINGLE => return,
+            None => {
+                let number = findings.open(Found::new(rule, what.clone(), &self.name, 1));
+                self.single.push((what, number));
+                number
+            }
         };
-        if let Some(client) = self.clients.remove(&id) {
-            let (scope, _) = &self.scopes[client.scope()];
-            self.findings
-                .add(id, &client, scope, &mut client.open_breaches());
-            self.remembered -= client.remembered();
+        if let Some(found) = findings.get(number) {
+            found.add(facts, 0);
         }
-        true
     }
-}
 
-/// Returns the scope of a request: the one that it names, the one that is open, or that of its key,
-/// if a test made it.
-fn scope_of<'a>(record: &'a Record, open: Option<&'a Arc<str>>) -> Cow<'a, str> {
-    if let Some(name) = record.fields.get("x-mock-scope") {
-        return shortened(&String::from_utf8_lossy(name)).to_owned().into();
-    }
-    if let Some(scope) = open {
-        return Cow::Borrowed(scope);
-    }
-    match &record.arrival.key {
-        Some(key) if key.is_made_by_test() => Cow::Owned(key.name()),
-        _ => Cow::Borrowed(DEFAULT_SCOPE),
-    }
-}
-
-/// Returns a number for the client of a request: its scope, its key or unknown credentials, and its
-/// `User-Agent`.
-fn id_of_client(record: &Record, scope: &str) -> u64 {
-    let key = record.arrival.key.as_ref();
-    let mut hasher = DefaultHasher::new();
-    scope.hash(&mut hasher);
-    hasher.write_u64(key.map_or(record.arrival.credentials, |key| key.number().into()));
-    hasher.write(record.fields.get("user-agent").unwrap_or_default());
-    hasher.finish()
-}
-
-/// Records a request that is early or refused, for its key. Returns the ban that it causes, if any.
-fn caused_ban(
-    strikes: &mut BTreeMap<u32, Strikes>,
-    record: &Record,
-    request: &Arc<Facts>,
-) -> Option<Ban> {
-    let key = record.arrival.key.as_ref()?.number();
-    if !request.is_refused() && request.strikes() == 0 {
-        return None;
-    }
-    if strikes.len() >= MAX_KEYS && !strikes.contains_key(&key) {
-        strikes.pop_first();
-    }
-    strikes.entry(key).or_default().record(request)
-}
-
-/// Returns the index of a scope. Adds it if there is room.
-fn place_of_scope(scopes: &mut Vec<(Arc<str>, u64)>, name: &str) -> usize {
-    let name = if scopes.len() < MAX_SCOPES {
-        name
-    } else {
-        OTHER_SCOPES
-    };
-    scopes
-        .iter()
-        .position(|(scope, _)| **scope == *name)
-        .unwrap_or_else(|| {
-            scopes.push((name.into(), 0));
-            scopes.len() - 1
-        })
-}
-
-fn reported(record: &Record) -> ReportedClient {
-    let key = record.arrival.key.as_ref();
-    let keyless = match record.fields.get("authorization") {
-        Some(_) => UNKNOWN_KEY,
-        None => NO_KEY,
-    };
-    let agent = record.fields.get("user-agent").map(String::from_utf8_lossy);
-    ReportedClient {
-        key: key.map_or_else(|| keyless.to_owned(), |key| key.name()),
-        plan: key.map(|key| key.plan()),
-        user_agent: agent
-            .map(|it| shortened(it.trim()).to_owned())
-            .filter(|it| !it.is_empty()),
-    }
-}
-
-/// Truncates a name that is too long.
-fn shortened(name: &str) -> &str {
-    let mut end = name.len().min(MAX_NAME);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    &name[..end]
-}
-
-#[cfg(test)]
-impl Audit {
-    /// Returns the number of clients, and of requests that their rules remember.
-    pub(super) fn sizes(&self) -> (usize, usize) {
-        (self.clients.len(), self.remembered)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_cut_between_characters_and_a_scope_closes_itself() {
-        let long = format!("a{}", "é".repeat(150));
-        assert_eq!(shortened(&long), format!("a{}", "é".repeat(99)));
-        let mut audit = Audit::new(Severities::default());
-        let [outer, inner] = ["x", "x"].map(|name| audit.open_scope(name));
-        audit.close_scope(&outer);
-        assert_eq!(audit.open_scopes.len(), 1);
-        assert!(Arc::ptr_eq(&audit.open_scopes[0], &inner));
+    /// Names the ban that a request caused, with the requests that led to it.
+    fn judge_ban(&mut self, record: &Record, facts: &Arc<Facts>, findings: &mut Findings) {
+        let strikes = record.arrival.strikes;
+        if strikes == 0 {
+            return;
+        }
+        if self.strikes.len() == MAX_STRIKES {
+            self.strikes.pop_front();
+        }
+        self.strikes.push_back(Arc::clone(facts));
+        if !facts.is_banned() {
+            return;
+        }
+        let mut found = Found::new(Rule::ToldToWait, What::Ban, &self.name, u64::from(strikes));
+        let counted = usize::try_from(strikes).unwrap_or(usize::MAX);
+        for strike in self.strikes.iter().rev().take(counted).rev() {
+            found.add(strike, 0);
+        }
+        self.strikes.clear();
+        findings.open(found);
     }
 }

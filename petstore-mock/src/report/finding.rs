@@ -1,174 +1,210 @@
-//! The findings and the report. Their JSON form is that of the report.
+//! The findings, as a program reads them. Their JSON form is that of the report.
 
-use std::{fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
-use serde::Serialize;
+use http::Method;
+use serde::{Serialize, Serializer};
 
 use super::{
-    evidence::Evidence,
-    rule::{Rule, Severities, Severity},
+    facts::Facts,
+    rule::{Rule, Severity},
+    text::{clock_time, count, seconds},
 };
-use crate::plan::Plan;
+use crate::{
+    clock::{instant, seconds as as_seconds},
+    plan::Plan,
+};
 
-/// The key of a client that sends none.
-pub(super) const NO_KEY: &str = "no key";
-/// The key of a client whose key is invalid.
-pub(super) const UNKNOWN_KEY: &str = "an unknown key";
+/// The maximum number of requests of a finding in the text.
+const MAX_LINES: usize = 5;
 
-/// The client of a finding: the requests with one key and one `User-Agent` in one scope.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ReportedClient {
-    /// The name of its key, or its number; never the key itself.
-    pub key: String,
-    /// The plan of its key; `None` without a valid key, and for a key of a real service.
-    pub plan: Option<Plan>,
-    /// Its `User-Agent`.
-    pub user_agent: Option<String>,
-}
-
-impl fmt::Display for ReportedClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let agent = self.user_agent.as_deref().unwrap_or("no User-Agent");
-        match self.plan {
-            Some(plan) => write!(f, "key {} ({plan}), {agent}", self.key),
-            None if self.key == NO_KEY || self.key == UNKNOWN_KEY => {
-                write!(f, "{}, {agent}", self.key)
-            }
-            None => write!(f, "key {}, {agent}", self.key),
-        }
-    }
-}
-
-/// A rule that a client broke, with the number of breaches and the evidence.
+/// A rule that the requests of a key broke, or that they may have broken.
+///
+/// All early requests in one wait are one finding, and so are all repeats of one failed request.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// The severity.
+    /// The severity: that of the rule, or [`Severity::Notice`] if it may be the work of the
+    /// declared number of senders.
     pub severity: Severity,
-    /// The scope, usually a test.
-    pub scope: Arc<str>,
-    /// The client that broke the rule.
-    pub client: ReportedClient,
-    /// The number of breaches. A series of retries counts once, and so does a period in which the
-    /// client should have waited.
-    pub count: u64,
-    /// The section of the specification or an RFC on which the rule is based.
-    pub source: &'static str,
-    /// What the client should do instead.
-    pub advice: &'static str,
-    /// The evidence of the first 10 breaches; of fewer if there are very many findings.
-    pub evidence: Vec<Evidence>,
+    /// The name of the key, or its number; never the key itself.
+    pub key: String,
+    /// The plan of the key; `None` without a valid key.
+    pub plan: Option<Plan>,
+    /// The most requests of the key that may be under way at once, as declared.
+    pub senders: u32,
+    /// What happened, in one sentence.
+    pub text: String,
+    /// The number of requests that broke the rule.
+    pub offences: u64,
+    /// The request before them that explains why, and the first ones that broke the rule.
+    pub requests: Vec<JudgedRequest>,
+    /// What to declare if the finding is wrong.
+    pub remedy: Option<String>,
+}
+
+/// The role of a request in a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Role {
+    /// Its response, or the lack of one, makes the later requests break the rule.
+    Cause,
+    /// The request breaks the rule.
+    Offence,
+}
+
+/// A request in a finding, without bodies, and with every key masked.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct JudgedRequest {
+    /// The number of the request in the journal, from 1.
+    pub number: u64,
+    /// The role of the request in the finding.
+    pub role: Role,
+    /// When the request arrived, on the mock's clock.
+    #[serde(serialize_with = "as_instant")]
+    pub at: SystemTime,
+    /// When its response was read or lost.
+    #[serde(serialize_with = "as_instant")]
+    pub ended_at: SystemTime,
+    /// The method.
+    #[serde(serialize_with = "as_text")]
+    pub method: Method,
+    /// The path and query.
+    pub path: Arc<str>,
+    /// The number of its connection, from 1.
+    pub connection: u64,
+    /// The status of the response; `None` if the client did not receive the whole response.
+    pub status: Option<u16>,
+    /// Why the client did not receive the whole response.
+    pub lost: Option<Cow<'static, str>>,
+    /// The id of the pet that it created, whatever the response was.
+    pub added: Option<i64>,
+    /// How much too early it arrived. In JSON, it is in seconds.
+    #[serde(rename = "earlySeconds", serialize_with = "as_seconds::serialize")]
+    pub early: Option<Duration>,
+}
+
+impl JudgedRequest {
+    pub(super) fn new(facts: &Facts, role: Role, path: String, early: Option<Duration>) -> Self {
+        Self {
+            number: facts.number(),
+            role,
+            at: instant(facts.arrived().at()),
+            ended_at: instant(facts.ended().at()),
+            method: facts.method().clone(),
+            path: path.into(),
+            connection: facts.connection(),
+            status: facts.status(),
+            lost: facts.lost().cloned(),
+            added: facts.added(),
+            early,
+        }
+    }
+}
+
+impl fmt::Display for JudgedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.role {
+            Role::Cause => '*',
+            Role::Offence => '!',
+        };
+        let at = clock_time(self.at);
+        write!(
+            f,
+            "{mark} #{} {at} {} {} -> ",
+            self.number, self.method, self.path
+        )?;
+        match (self.status, &self.lost) {
+            (Some(status), _) => write!(f, "{status}")?,
+            (None, cause) => {
+                let cause = cause.as_deref().unwrap_or("the client left");
+                write!(f, "no response ({cause})")?;
+            }
+        }
+        if let Some(early) = self.early {
+            write!(f, ", {} too early", seconds(early))?;
+        }
+        match self.added {
+            Some(id) => write!(f, ", pet {id} was created"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Finding {
-    /// Returns the number of the first shown request.
+    /// Returns the number of the first request.
     pub(super) fn first_request(&self) -> Option<u64> {
-        let evidence = self.evidence.first()?;
-        Some(evidence.requests.first()?.number)
-    }
-}
-
-/// The compliance report: which rules clients broke, how often, and with which requests.
-///
-/// Scope, key and `User-Agent` identify a client, so two programs with one key are two clients.
-/// Findings survive [`MockServer::reset`](crate::MockServer::reset).
-///
-/// ```
-/// # use petstore_mock::{MockServer, Rule, Severity};
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), reqwest::Error> {
-/// let server = MockServer::start().await;
-/// let url = format!("{}/pets?api_key=free-key", server.url());
-/// reqwest::get(url).await?;
-///
-/// let report = server.report();
-/// assert_eq!(report.of(Severity::Violation).next().map(|one| one.rule), Some(Rule::KeyInUrl));
-/// println!("{report}");
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Report {
-    pub(super) requests: u64,
-    /// The scopes with their numbers of requests, in order of their first requests.
-    pub(super) scopes: Vec<(Arc<str>, u64)>,
-    /// The most severe first.
-    pub(super) findings: Vec<Finding>,
-    pub(super) severities: Severities,
-    /// The number of breaches that belong to no kept finding, by severity.
-    pub(super) unlisted: [u64; 3],
-}
-
-impl Report {
-    /// Returns the number of judged requests.
-    #[must_use]
-    pub const fn requests(&self) -> u64 {
-        self.requests
+        self.requests.first().map(|request| request.number)
     }
 
-    /// Returns the scopes in order of their first requests, with their numbers of requests.
-    pub fn scopes(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.scopes
-            .iter()
-            .map(|(scope, requests)| (&**scope, *requests))
-            .filter(|it| it.1 > 0)
-    }
-
-    /// Returns the findings, the most severe first: one for each rule and client.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter()
-    }
-
-    /// Returns the findings with this severity.
-    pub fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
-        self.findings
-            .iter()
-            .filter(move |finding| finding.severity == severity)
-    }
-
-    /// Returns whether there is no finding with this or a higher severity.
-    #[must_use]
-    pub fn is_free_of(&self, severity: Severity) -> bool {
-        Severity::ALL
-            .iter()
-            .all(|one| *one < severity || self.count(*one) == 0)
-    }
-
-    /// Returns whether there are neither violations nor warnings. Notices don't count.
-    #[must_use]
-    pub fn is_compliant(&self) -> bool {
-        self.is_free_of(Severity::Warning)
-    }
-
-    /// Panics unless the clients are compliant.
-    ///
-    /// # Panics
-    ///
-    /// If there is a violation or a warning. The message is the report.
-    #[track_caller]
-    #[expect(clippy::panic, reason = "an assertion panics")]
-    pub fn assert_compliant(&self) {
-        if !self.is_compliant() {
-            panic!("the client is not compliant\n\n{self}");
+    /// Returns the key with its plan.
+    pub(super) fn key_name(&self) -> String {
+        match self.plan {
+            Some(plan) => format!("key {} ({plan})", self.key),
+            None => self.key.clone(),
         }
     }
 
-    /// Returns the number of breaches with this severity.
-    pub(super) fn count(&self, severity: Severity) -> u64 {
-        let listed: u64 = self.of(severity).map(|finding| finding.count).sum();
-        listed + self.unlisted[severity as usize]
+    /// Returns what happened, in one line.
+    pub(super) fn line(&self) -> String {
+        let Self {
+            severity,
+            rule,
+            text,
+            ..
+        } = self;
+        format!("{severity} [{rule}]  {}: {text}", self.key_name())
     }
+}
 
-    /// Returns the rules that are not off.
-    pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
-        Rule::ALL
-            .iter()
-            .copied()
-            .filter(|rule| rule.severity(&self.severities).is_some())
+impl fmt::Display for Finding {
+    /// Writes what happened. Unless it is a notice, then come the requests, and what to do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.line())?;
+        if self.severity == Severity::Notice {
+            return Ok(());
+        }
+        let is_cause = |request: &&JudgedRequest| request.role == Role::Cause;
+        let causes = self.requests.iter().filter(is_cause).count();
+        let shown = &self.requests[..self.requests.len().min(MAX_LINES + causes)];
+        for request in shown {
+            writeln!(f, "  {request}")?;
+        }
+        let more = self.offences - (shown.len() - causes) as u64;
+        if more > 0 {
+            writeln!(f, "  ! and {}", count(more, "more request"))?;
+        }
+        let about = self.rule.about();
+        writeln!(f, "  do: {} ({})", about.advice, about.source)?;
+        match &self.remedy {
+            Some(remedy) => writeln!(f, "  {remedy}"),
+            None => Ok(()),
+        }
     }
+}
+
+#[cfg_attr(
+    windows,
+    expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )
+)]
+fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_rfc3339_millis(*at))
+}
+
+fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(method)
 }

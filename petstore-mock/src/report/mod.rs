@@ -1,31 +1,29 @@
-//! The compliance report. Each exchange is reduced to its `facts`. The `rules` judge the facts,
-//! with what they remember of the `client` in bounded memory. They return breaches, which are kept
-//! as `findings`. The report shows the `evidence` of the findings. It covers all exchanges, even if
-//! the journal keeps only the last ones.
+//! The compliance report: a function of the recorded exchanges. Each exchange is reduced to its
+//! `facts`. The `rules` judge the facts of one key, with what they remember of it. What they find is
+//! kept in `findings`, for the whole server in `audit`. The report shows each as a `finding`.
 
 mod rule;
-mod text;
 
 mod facts;
 
-mod breach;
-mod evidence;
 mod finding;
+mod found;
+
+mod findings;
+mod verdict;
+
 mod rules;
 
-mod client;
-mod findings;
-
 mod audit;
-mod formats;
-mod render;
+mod junit;
+mod text;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::{audit::Audit, facts::Facts, rule::Severities};
+pub(crate) use self::{audit::Audit, rule::Severities};
 pub use self::{
-    evidence::{Evidence, JudgedRequest, Predecessor, Role},
-    finding::{Finding, Report, ReportedClient},
+    finding::{Finding, JudgedRequest, Role},
     rule::{About, ParseRuleError, ParseSeverityError, Rule, Severity},
+    verdict::Report,
 };

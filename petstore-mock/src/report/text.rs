@@ -1,12 +1,11 @@
 //! Times and numbers in the texts of the report.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt::Display,
+    time::{Duration, SystemTime},
+};
 
 use crate::clock::instant;
-
-/// A time that is at most this long after the moment that the reader knows is shown without its
-/// date.
-const SAME_DAY: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Formats a duration in seconds, with up to three decimals.
 pub(super) fn seconds(time: Duration) -> String {
@@ -14,23 +13,28 @@ pub(super) fn seconds(time: Duration) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Formats a time of day in UTC, with its date if it is long after `now`.
-pub(super) fn clock_time(at: Duration, now: Duration) -> String {
-    if at.saturating_sub(now) > SAME_DAY {
-        return date_time(instant(at));
+/// Formats the pause before a request: in milliseconds, if it is short.
+pub(super) fn pause(time: Duration) -> String {
+    if time >= Duration::from_secs(1) {
+        return seconds(time);
     }
-    time_of_day(instant(at))
+    let text = format!("{:.1}", time.as_secs_f64() * 1_000.0);
+    format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Formats a date and time in UTC.
-pub(super) fn date_time(at: SystemTime) -> String {
-    humantime::format_rfc3339_millis(at).to_string()
+/// Formats the time of day of an instant since the Unix epoch, in UTC.
+pub(super) fn time_of_day(at: Duration) -> String {
+    clock_time(instant(at))
 }
 
-/// Formats a time of day in UTC.
-pub(super) fn time_of_day(at: SystemTime) -> String {
-    let text = date_time(at);
-    text.get(11..23).unwrap_or(&text).to_owned()
+/// Formats a time of day in UTC, with the milliseconds if there are any.
+pub(super) fn clock_time(at: SystemTime) -> String {
+    let text = humantime::format_rfc3339_millis(at).to_string();
+    let time = text.get(11..23).unwrap_or(&text);
+    match time.split_once('.') {
+        Some((whole, "000")) => whole.to_owned(),
+        _ => time.trim_end_matches('0').to_owned(),
+    }
 }
 
 /// Formats a number of times.
@@ -48,12 +52,26 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// Formats a list, with `and` before the last item.
+pub(super) fn list(items: &[impl Display]) -> String {
+    let mut text = String::new();
+    for (place, item) in items.iter().enumerate() {
+        let separator = match place {
+            0 => "",
+            _ if place + 1 == items.len() => " and ",
+            _ => ", ",
+        };
+        text += &format!("{separator}{item}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn seconds_have_no_needless_digits() {
+    fn durations_have_no_needless_digits() {
         for (milliseconds, text) in [
             (0, "0 s"),
             (50_000, "50 s"),
@@ -63,14 +81,17 @@ mod tests {
         ] {
             assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
         }
+        let pauses = [400, 2_345, 10_000, 1_500_000].map(Duration::from_micros);
+        assert_eq!(pauses.map(pause), ["0.4 ms", "2.3 ms", "10 ms", "1.5 s"]);
     }
 
     #[test]
-    fn a_time_of_another_day_has_its_date() {
-        let hours = |hours: u64| Duration::from_secs(hours * 3_600);
-        assert_eq!(clock_time(hours(23), hours(20)), "23:00:00.000");
-        assert_eq!(clock_time(hours(25), hours(24)), "01:00:00.000");
-        assert_eq!(clock_time(hours(24), hours(1)), "1970-01-02T00:00:00.000Z");
+    fn a_time_of_day_has_milliseconds_only_if_there_are_any() {
+        let times = [3_600_000, 3_610_000, 3_610_450].map(Duration::from_millis);
+        assert_eq!(
+            times.map(time_of_day),
+            ["01:00:00", "01:00:10", "01:00:10.45"]
+        );
     }
 
     #[test]
@@ -80,5 +101,8 @@ mod tests {
             [0, 1, 2].map(|n| count(n, "pet")),
             ["0 pets", "1 pet", "2 pets"]
         );
+        assert_eq!(list(&[1]), "1");
+        assert_eq!(list(&[1, 2]), "1 and 2");
+        assert_eq!(list(&[1, 2, 3]), "1, 2 and 3");
     }
 }

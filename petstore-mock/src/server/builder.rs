@@ -199,6 +199,13 @@ impl Builder {
         self
     }
 
+    /// Adds a key as the command line describes it.
+    #[cfg(feature = "cli")]
+    pub(crate) fn initial_key(mut self, key: InitialKey) -> Self {
+        self.add_key(key);
+        self
+    }
+
     fn add_key(&mut self, key: InitialKey) {
         match self.keys.iter_mut().find(|known| known.key() == key.key()) {
             Some(known) => *known = key,
@@ -206,12 +213,22 @@ impl Builder {
         }
     }
 
+    /// Declares how many requests of each key may be under way at once (default: 1), for keys for which
+    /// nothing else is declared ([`Key::senders`](crate::Key::senders)).
+    ///
+    /// Each of these senders may have to learn by itself that it is told to wait. Declare no more than
+    /// there are: see the [guide](crate::guide::compliance).
+    pub fn senders(mut self, senders: u32) -> Self {
+        self.settings.senders = senders;
+        self
+    }
+
     /// Sets the severity of a rule of the compliance report; `None` disables the rule.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, Rule, Severity};
     /// let builder = MockServer::builder()
-    ///     .rule(Rule::KeepAlive, Severity::Warning)
+    ///     .rule(Rule::BackOff, Severity::Notice)
     ///     .rule(Rule::Deprecated, None);
     /// ```
     pub fn rule(mut self, rule: Rule, severity: impl Into<Option<Severity>>) -> Self {

@@ -168,14 +168,10 @@ async fn speak(
     let service = service_fn(|request: Request<Incoming>| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
         // The request begins here, and not in the future below, so that requests that are read
-        // together overlap.
+        // together count together.
         let is_http2 = request.version() == Version::HTTP_2;
-        let (in_flight, is_overlapping) = InFlightGuard::begin(state.clone(), is_http2);
-        let caller = Caller {
-            nth,
-            is_overlapping,
-            ..caller
-        };
+        let in_flight = InFlightGuard::begin(state.clone(), is_http2);
+        let caller = Caller { nth, ..caller };
         answer(
             request,
             caller,

@@ -102,15 +102,12 @@ pub(super) async fn serve(
                 count += 1;
                 let journal = &server.service.app().journal();
                 journal.settle().await;
-                let opened = journal.now();
                 let open = OpenConnection::new(Arc::clone(journal), count);
                 let is_over_limit = connections.len() >= limit;
                 let caller = Caller {
                     peer: peer.ip(),
                     connection: count,
-                    opened,
                     nth: 0,
-                    is_overlapping: false,
                     is_over_limit,
                 };
                 let server = Arc::clone(&server);

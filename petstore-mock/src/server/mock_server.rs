@@ -24,7 +24,7 @@ use crate::{
     clock::real_time,
     exchange::Exchange,
     fault::Faults,
-    handle::{Key, Keys, Orders, Pets, Scope},
+    handle::{Key, Keys, Orders, Pets},
     journal::{self, Times},
     operation::Target,
     plan::Plan,
@@ -196,29 +196,6 @@ impl MockServer {
     /// if the data file cannot be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         self.app.restore(snapshot)
-    }
-
-    /// Starts a scope, such as a test. Returns a guard that restores pets, orders and key usage
-    /// when it is dropped.
-    ///
-    /// The report assigns findings to the scope. Concurrent tests need separate keys
-    /// ([`MockServer::key`]), or clients that send `X-Mock-Scope: NAME`.
-    ///
-    /// ```
-    /// # use petstore_mock::MockServer;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), petstore_mock::ChangeError> {
-    /// let server = MockServer::start().await;
-    /// {
-    ///     let _scope = server.scope("empty_store");
-    ///     server.pets().clear()?;
-    /// }
-    /// assert_eq!(server.pets().len(), 25);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn scope(&self, name: &str) -> Scope {
-        Scope::new(&self.app, name)
     }
 
     /// Returns the server's faults, to set and remove them.

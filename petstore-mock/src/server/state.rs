@@ -103,15 +103,14 @@ impl Shared {
 pub(super) struct InFlightGuard(Shared);
 
 impl InFlightGuard {
-    /// Begins a request. Also returns whether others are in flight on its connection.
-    pub(super) fn begin(state: Shared, is_http2: bool) -> (Self, bool) {
-        let is_overlapping = {
+    /// Begins a request.
+    pub(super) fn begin(state: Shared, is_http2: bool) -> Self {
+        {
             let mut state = state.lock();
             state.in_flight += 1;
             state.is_http2 = is_http2;
-            is_http2 && state.in_flight > 1
-        };
-        (Self(state), is_overlapping)
+        }
+        Self(state)
     }
 
     /// Lets a fault end the connection.

@@ -137,11 +137,6 @@ impl AppState {
         self.journal.report()
     }
 
-    /// Returns the compliance report when no open series of retries can still break a rule.
-    pub(crate) async fn settled_report(&self) -> Report {
-        self.journal.settled_report().await
-    }
-
     /// Clears the report.
     pub(crate) fn forget_report(&self) {
         self.journal.forget_report();
@@ -260,6 +255,20 @@ impl AppState {
     pub(crate) fn change_key(&self, number: u32, change: impl FnOnce(&mut Account)) -> bool {
         let is_there = self.accounts().by_number(number).map(change).is_some();
         self.keys_changed(is_there)
+    }
+
+    /// Declares how many requests of a key may be under way at once. Returns whether it exists.
+    ///
+    /// This is no boundary for other keys, so that tests that run in parallel can declare.
+    pub(crate) fn declare_senders(&self, number: u32, senders: u32) -> bool {
+        let mut accounts = self.accounts();
+        let account = accounts.by_number(number);
+        let is_there = account.map(|it| it.set_senders(senders)).is_some();
+        drop(accounts);
+        if is_there {
+            self.changes.notify(ChangeKind::Keys);
+        }
+        is_there
     }
 
     /// Bans a key from now for this long. Returns whether it exists.

@@ -38,6 +38,7 @@ pub(crate) struct InitialKey {
     key: String,
     plan: Plan,
     name: Option<String>,
+    senders: Option<u32>,
 }
 
 impl InitialKey {
@@ -46,6 +47,15 @@ impl InitialKey {
             key: key.into(),
             plan,
             name: None,
+            senders: None,
+        }
+    }
+
+    /// Declares its number of senders. Without it, it is that of all keys.
+    pub(crate) fn with_senders(self, senders: u32) -> Self {
+        Self {
+            senders: Some(senders),
+            ..self
         }
     }
 
@@ -81,8 +91,15 @@ impl Accounts {
         settings: &Settings,
     ) -> Result<(), KeyError> {
         self.by_key.clear();
-        for (number, InitialKey { key, plan, name }) in (1..).zip(first) {
+        for (number, initial) in (1..).zip(first) {
+            let InitialKey {
+                key,
+                plan,
+                name,
+                senders,
+            } = initial;
             let label = KeyLabel::new(number, *plan, key, is_public(key));
+            let label = label.with_senders(senders.unwrap_or(settings.senders));
             let label = name.iter().fold(label, |label, name| label.named(name));
             self.insert(key, Account::new(label, settings))?;
             self.counted = self.counted.max(number);
@@ -100,7 +117,8 @@ impl Accounts {
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
-        let label = KeyLabel::new(number, plan, &key, is_public(&key)).made_by_test();
+        let label =
+            KeyLabel::new(number, plan, &key, is_public(&key)).with_senders(settings.senders);
         let label = match name {
             Some(name) => label.named(name),
             None => label,
@@ -256,6 +274,11 @@ impl Account {
         self.record.excuse();
     }
 
+    /// Declares how many of its requests may be under way at once.
+    pub(crate) fn set_senders(&mut self, senders: u32) {
+        self.label = Arc::new(self.label.with_senders(senders));
+    }
+
     pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {
         let usage = |(
             used,
@@ -274,6 +297,7 @@ impl Account {
         KeyUsage {
             number: self.label.number(),
             plan: self.label.plan(),
+            senders: self.label.senders(),
             label: KeyLabel::clone(&self.label),
             minute: usage(minute),
             hour: hour.map(usage),
@@ -296,6 +320,8 @@ pub struct KeyUsage {
     pub label: KeyLabel,
     /// The plan.
     pub plan: Plan,
+    /// The most requests that may be under way at once, as declared for the compliance report.
+    pub senders: u32,
     /// The quota per minute.
     pub minute: QuotaUsage,
     /// The quota per hour, if the plan has one.

@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) cors: Cors,
     /// The maximum number of exchanges in the journal.
     pub(crate) journal: usize,
+    /// The most requests of a key that may be under way at once, if nothing else is declared for it.
+    pub(crate) senders: u32,
     /// The severity of each rule.
     pub(crate) severities: Severities,
     /// Whether each key has its own pets and orders.
@@ -50,6 +52,7 @@ impl Default for Settings {
             routes: Routes::default(),
             cors: Cors::default(),
             journal: journal::DEFAULT,
+            senders: 1,
             severities: Severities::default(),
             isolate_keys: false,
             fault_header: false,

@@ -109,7 +109,7 @@ fn verdict(flags: &[&str], script: &str) -> (i32, String) {
 #[test]
 fn exec_exits_with_3_if_findings_fail_the_run() {
     let (status, said) = verdict(&[], RUDE);
-    assert!(status == 0 && said.contains("key-in-url 1"), "{said}");
+    assert!(status == 0 && said.contains("violation [key]"), "{said}");
     assert_eq!(verdict(&["--fail-on", "violations"], RUDE).0, 3);
     assert_eq!(verdict(&["--fail-on", "warnings"], RUDE).0, 3);
     assert_eq!(verdict(&["--fail-on", "warning"], RUDE).0, 3);
@@ -127,9 +127,9 @@ fn exec_exits_with_3_if_findings_fail_the_run() {
 #[test]
 fn a_rule_has_the_severity_that_is_asked_for() {
     let fail_on_warnings = |rule| verdict(&["--fail-on", "warnings", "--rule", rule], RUDE);
-    assert_eq!(fail_on_warnings("key-in-url=warning").0, 3);
-    assert_eq!(fail_on_warnings("key-in-url=notice").0, 0);
-    assert_eq!(fail_on_warnings("key-in-url=off").0, 0);
+    assert_eq!(fail_on_warnings("key=warning").0, 3);
+    assert_eq!(fail_on_warnings("key=notice").0, 0);
+    assert_eq!(fail_on_warnings("key=off").0, 0);
     for (rule, message) in [
         ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
         (
@@ -148,8 +148,7 @@ fn the_report_is_written_in_the_format_that_is_asked_for() {
     for (name, begins) in [
         ("report.json", "{"),
         ("report.xml", "<?xml"),
-        ("report.md", "#"),
-        ("report.txt", "compliance: "),
+        ("report.txt", "violation [key]"),
     ] {
         let file = scratch(name);
         let path = file.to_str().unwrap();
@@ -160,20 +159,13 @@ fn the_report_is_written_in_the_format_that_is_asked_for() {
             "{name}: {report}"
         );
         assert!(
-            report.contains("key-in-url") && !report.contains("exec-"),
+            report.contains("is a key of this server") && !report.contains("exec-"),
             "{name}: {report}"
-        );
-        let flags = ["--report", path, "--report-format", "text"];
-        assert_eq!(verdict(&flags, RUDE).0, 0);
-        assert!(
-            fs::read_to_string(&file)
-                .unwrap()
-                .starts_with("compliance: ")
         );
     }
     let (status, said) = verdict(&["--report", "report.pdf"], "echo ran >&2");
     assert!(
-        status == 2 && said.contains("--report-format") && !said.contains("ran"),
+        status == 2 && said.contains(".txt, .json or .xml") && !said.contains("ran"),
         "{said}"
     );
     for (script, expected) in [("exit 0", 1), ("exit 9", 9)] {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{MockServer, PetStatus, Seed, SeedPet};
+use petstore_mock::{MockServer, PetStatus, Plan, Seed, SeedPet};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -85,10 +85,10 @@ async fn a_reset_and_a_restored_snapshot_are_kept() {
 async fn nothing_can_be_changed_when_the_file_is_closed() {
     let folder = TempDir::new().unwrap();
     let server = open(&folder).await;
-    let scope = server.scope("test");
+    let key = server.key(Plan::Free);
     server.pets().clear().unwrap();
     drop(server);
-    drop(scope);
+    assert!(key.pets().clear().is_err());
     assert_eq!(open(&folder).await.pets().len(), 0);
 }
 

@@ -8,7 +8,7 @@ use petstore_mock::{
 };
 use serde_json::json;
 
-use super::support::{Mock, NOW, REX, start, start_with};
+use super::support::{Mock, NOW, start, start_with};
 
 async fn names(mock: &Mock) -> Vec<String> {
     let pets = mock.get("/v1/pets?limit=100").await.json();
@@ -294,24 +294,11 @@ async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_scope_restores_the_state() {
-    let mock = start().await;
-    mock.get_as("free-key", "/v1/pets").await;
-    let scope = mock.server.scope("test");
-    mock.post(REX).await;
-    mock.get_as("free-key", "/v1/pets").await;
-    drop(scope);
-    assert_eq!(names(&mock).await.len(), 25);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
-}
-
-#[tokio::test]
 async fn handles_outlive_the_server_without_harm() {
     let server = MockServer::start().await;
-    let (key, scope) = (server.key(Plan::Free), server.scope("test"));
+    let key = server.key(Plan::Free);
     drop(server);
     key.ban(Duration::from_secs(1));
-    drop(scope);
     assert_eq!(key.plan(), Some(Plan::Free));
 }
 

@@ -1,8 +1,9 @@
 //! Bodies that are too large, connections that break, and servers that do not speak HTTP.
 
+use petstore_client::limits::QuotaWindow;
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 
-use crate::client::kit::{REX, answer, client, http, list_error, secs, serve};
+use crate::client::kit::{REX, answer, client, http, list_error, list_meta, secs, serve};
 use crate::client::wire::{Act, Wire};
 
 const MIB: usize = 1024 * 1024;
@@ -49,7 +50,12 @@ async fn a_custom_size_limit_applies_to_one_call_or_all() {
     let error = client.pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BodyTooLarge, "{error}");
     assert_eq!(error.attempts(), 1, "a retry would be too large");
-    client.pets().list().max_response_bytes(12).await.unwrap();
+    client
+        .pets()
+        .list()
+        .options(&RequestOptions::new().max_response_bytes(12))
+        .await
+        .unwrap();
     let error = client
         .pets()
         .list()
@@ -66,7 +72,7 @@ async fn a_created_pet_that_is_too_large_may_have_been_created() {
     let error = client
         .pets()
         .create(&NewPet::new("a", 1))
-        .max_response_bytes(10)
+        .options(&RequestOptions::new().max_response_bytes(10))
         .await
         .unwrap_err();
     assert!(
@@ -99,7 +105,7 @@ async fn a_huge_error_body_is_cut_and_the_error_is_the_services() {
     ] {
         let error = list_error(Act::Flood(head.to_vec(), more)).await;
         assert!(error.is_not_found(), "{error}");
-        assert_eq!(error.body().unwrap().len(), 64 * 1024);
+        assert_eq!(error.response().unwrap().body().len(), 64 * 1024);
     }
 }
 
@@ -110,7 +116,7 @@ async fn no_more_of_an_error_is_awaited_than_is_kept() {
     let start = tokio::time::Instant::now();
     let error = list_error(Act::Stall(bytes)).await;
     assert!(
-        error.kind() == ErrorKind::Server && !error.body().unwrap().is_empty(),
+        error.kind() == ErrorKind::Server && !error.response().unwrap().body().is_empty(),
         "{error}"
     );
     assert!(start.elapsed() < secs(1));
@@ -176,7 +182,7 @@ async fn an_error_whose_body_breaks_off_keeps_its_status() {
     let cut = b"HTTP/1.1 404 X\r\nContent-Length: 99\r\nX-A: b\r\n\r\n{\"code\":";
     let error = list_error(Act::Cut(cut.to_vec())).await;
     assert!(error.is_not_found(), "{error}");
-    assert_eq!(error.headers().unwrap()["x-a"], "b");
+    assert_eq!(error.response().unwrap().headers()["x-a"], "b");
 }
 
 #[tokio::test]
@@ -198,12 +204,15 @@ async fn headers_that_make_no_sense_are_passed_over() {
     }
     bytes.extend_from_slice(b"X-Raw: \xff\xfe\r\n\r\n[]");
     let server = Wire::start(move |_| Act::Answer(bytes.clone()));
-    let page = client(&server.base()).pets().list().await.unwrap();
+    let meta = list_meta(&client(&server.base())).await;
     assert_eq!(
-        (page.meta().quota(), page.meta().deprecation().is_none()),
+        (
+            QuotaWindow::of(meta.headers()),
+            meta.deprecation().is_none()
+        ),
         (None, true)
     );
-    assert_eq!(page.meta().headers()["x-raw"].as_bytes(), b"\xff\xfe");
+    assert_eq!(meta.headers()["x-raw"].as_bytes(), b"\xff\xfe");
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use petstore_mock::{
 };
 use tokio::time::Instant;
 
-use crate::client::kit::{builder, key, secs};
+use crate::client::kit::{builder, key, list_meta, secs};
 
 /// A mock with one pet that follows the runtime's time.
 async fn mock() -> MockServer {
@@ -84,10 +84,10 @@ async fn a_get_is_retried_however_its_response_is_lost() {
     for effect in losses() {
         let server = mock().await;
         let fault = on(&server, Operation::ListPets, effect.clone());
-        let page = client(&server).pets().list().await;
+        let page = client(&server).pets().list().with_meta().await;
         let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
         assert_eq!(
-            (page.meta().attempts(), page.len(), fault.hits()),
+            (page.meta.attempts(), page.value.len(), fault.hits()),
             (2, 1, 1),
             "{effect:?}"
         );
@@ -151,9 +151,10 @@ async fn a_post_that_was_refused_is_sent_again_and_processed_once() {
     let pet = client(&server)
         .pets()
         .create(&NewPet::new("Tom", 1))
+        .with_meta()
         .await
         .unwrap();
-    assert_eq!((pet.meta().attempts(), pet.id, fault.hits()), (2, 2, 1));
+    assert_eq!((pet.meta.attempts(), pet.value.id, fault.hits()), (2, 2, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,16 +166,7 @@ async fn a_wait_that_makes_no_sense_harms_nobody() {
         let server = mock().await;
         let effect = [Effect::status(503), Effect::RetryAfter(form)];
         let _fault = on(&server, Operation::ListPets, Effect::All(effect.into()));
-        assert_eq!(
-            client(&server)
-                .pets()
-                .list()
-                .await
-                .unwrap()
-                .meta()
-                .attempts(),
-            2
-        );
+        assert_eq!(list_meta(&client(&server)).await.attempts(), 2);
     }
 }
 
@@ -206,9 +198,9 @@ async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
         let server = mock().await;
         let fault = server.faults().on_all().apply(effect.clone());
         for _ in 0..3 {
-            let page = client(&server).pets().list().await;
+            let page = client(&server).pets().list().with_meta().await;
             let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
-            assert_eq!((page.len(), page.meta().attempts()), (1, 1));
+            assert_eq!((page.value.len(), page.meta.attempts()), (1, 1));
         }
         assert_eq!(fault.hits(), 3, "{effect:?}");
     }
@@ -228,9 +220,10 @@ async fn a_slow_answer_is_waited_for_within_the_time_that_was_given() {
         .pets()
         .list()
         .options(&options)
+        .with_meta()
         .await
         .unwrap();
-    assert_eq!((page.meta().attempts(), page.len()), (1, 1));
+    assert_eq!((page.meta.attempts(), page.value.len()), (1, 1));
     assert!(
         began.elapsed() >= secs(10),
         "more than 200 bytes, 20 a second"

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use petstore_client::auth::provider_fn;
-use petstore_client::{Client, Error, Method, RequestOptions};
+use petstore_client::http::Method;
+use petstore_client::{Client, Error, RequestOptions};
 
 use crate::client::kit::{DATE, answer, client, create_error, list_error, once, sources};
 use crate::client::wire::{Act, Wire};
@@ -64,7 +65,7 @@ async fn what_the_service_answers() {
 
     listPets failed: the service answered 599; try again later
 
-    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s); retry then, or allow more attempts
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s)
 
     listPets failed: the service answered 503 Service Unavailable; try again later
     "#);
@@ -98,11 +99,11 @@ async fn what_holds_a_call_back() {
         .await,
     ];
     insta::assert_snapshot!(page(&errors), @r#"
-    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
+    listPets failed: a rate limit blocks requests until Fri, 15 Jan 2027 08:00:30 GMT (another 30 s), which is longer than this call may still wait (20 s)
 
     listPets failed: the service answered 503 Service Unavailable; try again later
 
-    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 57600 s), which is longer than this call may still wait (20 s); retry then, or allow a longer `max_wait` and `timeout`
+    listPets failed: the day's quota blocks requests until Sat, 16 Jan 2027 00:00:00 GMT (another 16 h), which is longer than this call may still wait (20 s)
     "#);
 }
 
@@ -146,11 +147,11 @@ async fn what_happens_on_the_way() {
         because tcp connect error
         because Connection refused (os error 111)
 
-    listPets failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; try again later, or allow more
+    listPets failed: timed out after 30 s: no complete response; try again later
 
-    createPet failed: timed out after 30 s: an attempt took longer than `attempt_timeout`; the request may have been processed: check before you retry
+    createPet failed: timed out after 30 s: no complete response; the request may have been processed: check before you retry
 
-    listPets failed: timed out after 40 s: the call, with its waits, took longer than `timeout`; try again later, or allow more (after 2 attempts)
+    listPets failed: timed out after 40 s: the call took too long, with its waits; try again later (after 2 attempts)
 
     createPet failed: the response is incomplete: the connection broke, or the server does not speak HTTP; the request may have been processed: check before you retry
         because error decoding response body
@@ -236,7 +237,7 @@ async fn what_the_caller_can_correct() {
 
     GET x failed: the request was not sent: the client sets the header `host` itself
 
-    listPets failed: the response is larger than 5 bytes; raise `max_response_bytes` to accept it
+    listPets failed: the response is larger than 5 bytes
 
     listPets failed: stopped before the last page: the next page is on another host, which must not get the API key: http://evil.example/
     "#);

@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
+use petstore_client::transport::Connection;
 use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::client::kit::{REX, answer, builder, http, millis, secs};
+use crate::client::kit::{REX, answer, builder, http, millis, once, secs};
 use crate::client::service::{get, poll_once};
 use crate::client::wire::{Act, Wire, listen};
 
@@ -62,11 +63,11 @@ fn client(base: &str, attempts: u32) -> Client {
 
 async fn create(client: &Client) -> Result<u32, Error> {
     let pet = NewPet::new("Rex", 7);
-    let call = async { client.pets().create(&pet).await };
+    let call = client.pets().create(&pet).with_meta();
     timeout(LIMIT, call)
         .await
         .unwrap()
-        .map(|pet| pet.meta().attempts())
+        .map(|pet| pet.meta.attempts())
 }
 
 #[tokio::test]
@@ -79,7 +80,7 @@ async fn an_attempt_that_ends_while_connecting_was_not_sent() {
         !error.may_have_been_processed(),
         "nothing left this machine: {error}"
     );
-    assert_eq!(client.rate_limits().unresolved, 0);
+    assert_eq!(client.limits().snapshot().unresolved, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,7 +105,7 @@ async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
         error.may_have_been_processed(),
         "a 503 came before: {error}"
     );
-    let unresolved = client.rate_limits().unresolved;
+    let unresolved = client.limits().snapshot().unresolved;
     assert_eq!(unresolved, 1, "the 503 alone, which shows no quota");
 }
 
@@ -112,12 +113,12 @@ async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
 async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
     let full = full().await;
     let client = builder(&full.base)
-        .connect_timeout(millis(30))
-        .max_attempts(1);
+        .connection(Connection::new().connect_timeout(millis(30)))
+        .options(&once());
     let error = create(&client.build().unwrap()).await.unwrap_err();
     assert!(error.is_connect() && error.is_timeout(), "{error}");
     assert!(!error.may_have_been_processed());
-    assert!(error.to_string().contains("`connect_timeout`"), "{error}");
+    assert!(error.to_string().contains("no connection"), "{error}");
 }
 
 #[tokio::test]
@@ -179,10 +180,12 @@ async fn a_post_that_another_connection_took_is_not_repeated() {
         // Only the first connection is accepted: the others stall once the backlog is full.
         let listener = small_backlog();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());
-        let client = builder(&base)
-            .connect_timeout(millis(500))
+        let options = RequestOptions::new()
             .attempt_timeout(secs(1))
-            .max_attempts(attempts)
+            .max_attempts(attempts);
+        let client = builder(&base)
+            .connection(Connection::new().connect_timeout(millis(500)))
+            .options(&options)
             .build()
             .unwrap();
         let origin = server.origin()["http://".len()..].to_owned();
@@ -235,7 +238,7 @@ fn a_call_that_ends_while_it_reconnects_may_have_been_processed() {
                 Err(_) => tokio::time::sleep(millis(10)).await,
             }
         };
-        while client.rate_limits().in_flight == 0 {
+        while client.limits().snapshot().in_flight == 0 {
             tokio::time::sleep(millis(10)).await;
         }
         tokio::time::sleep(millis(100)).await;

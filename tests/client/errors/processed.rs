@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_client::auth::provider_fn;
-use petstore_client::transport::{Builtin, Transport};
+use petstore_client::transport::{Builtin, Connection, Transport};
 use petstore_client::{
     Client, ClientBuilder, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind,
 };
 
 use super::routes::{HttpRequest, HttpResult, ROUTES, Route};
 use super::services::Service;
-use crate::client::kit::{REX, answer, builder, secs};
+use crate::client::kit::{REX, answer, builder, once, secs};
 use crate::client::wire::{Act, Wire};
 
 type Settings = Box<dyn Fn(ClientBuilder) -> ClientBuilder>;
@@ -24,6 +24,8 @@ struct Case {
     name: &'static str,
     service: Service,
     settings: Settings,
+    /// The time limit for connecting, which only the built-in transport has.
+    connect_timeout: Option<Duration>,
     kind: ErrorKind,
     /// Whether the service may have processed the request.
     processed: bool,
@@ -37,6 +39,13 @@ impl Case {
     /// Adds settings of the client.
     fn with(mut self, settings: impl Fn(ClientBuilder) -> ClientBuilder + 'static) -> Self {
         self.settings = Box::new(settings);
+        self
+    }
+
+    /// Sets the time limit for connecting.
+    fn with_connect_timeout(mut self, limit: Duration) -> Self {
+        self.connect_timeout = Some(limit);
+        self.is_for_builtin = true;
         self
     }
 
@@ -55,14 +64,17 @@ impl Case {
         let running = self.service.start().await;
         let builder = builder(&running.base)
             .api_key(format!("{}-{route:?}", self.name.replace(' ', "-")))
-            .allow_insecure_http(true)
-            .max_attempts(2)
+            .options(&RequestOptions::new().max_attempts(2))
             .max_wait(Duration::ZERO);
-        let builder = match running.proxy.clone() {
-            Some(proxy) => builder.proxy(proxy),
-            None => builder,
-        };
-        let client = (self.settings)(route.apply(builder)).build().unwrap();
+        let mut connection = Connection::new().allow_insecure_http(true);
+        if let Some(proxy) = running.proxy.clone() {
+            connection = connection.proxy(proxy);
+        }
+        if let Some(limit) = self.connect_timeout {
+            connection = connection.connect_timeout(limit);
+        }
+        let builder = route.apply(builder.connection(connection));
+        let client = (self.settings)(builder).build().unwrap();
         let (name, error) = (self.name, create(&client).await);
         assert_eq!(error.kind(), self.kind, "{name}, {route:?}: {error:?}");
         let lacks_mark = self.needs_mark && !route.passes_the_mark();
@@ -70,13 +82,13 @@ impl Case {
         let processed = error.may_have_been_processed();
         assert_eq!(processed, expected, "{name}, {route:?}: {error:?}");
         let is_transient = error.is_connect() || error.is_timeout();
-        let may_repeat = is_transient && error.timeout() != Some(TimeoutKind::Call);
+        let may_repeat = is_transient && error.timeout_kind() != Some(TimeoutKind::Call);
         let is_repeated = !expected && may_repeat && self.kind != ErrorKind::Tls;
         let attempts = error.attempts();
         assert_eq!(attempts == 2, is_repeated, "{name}, {route:?}: {error}");
         let warns = error.to_string().contains("may have been processed");
         assert_eq!(warns, expected, "{name}, {route:?}: {error}");
-        let unresolved = client.rate_limits().unresolved;
+        let unresolved = client.limits().snapshot().unresolved;
         assert!(
             expected || unresolved == 0,
             "{name}, {route:?}: {unresolved}"
@@ -90,6 +102,7 @@ fn unprocessed(name: &'static str, service: Service, kind: ErrorKind) -> Case {
         name,
         service,
         settings: Box::new(|builder| builder),
+        connect_timeout: None,
         kind,
         processed: false,
         needs_mark: false,
@@ -127,11 +140,9 @@ fn unsent() -> Vec<Case> {
             .with(move |builder| builder.api_key_provider(Arc::clone(&vault))),
         unprocessed("invalid header", Acts(silence()), InvalidRequest)
             .with(move |builder| builder.options(&invalid)),
-        unprocessed("limit of connecting", Full, Timeout)
-            .with(|builder| builder.connect_timeout(secs(3)))
-            .for_builtin(),
+        unprocessed("limit of connecting", Full, Timeout).with_connect_timeout(secs(3)),
         unprocessed("limit of an attempt that connects", Full, Timeout)
-            .with(|builder| builder.attempt_timeout(secs(3)))
+            .with(|builder| builder.options(&RequestOptions::new().attempt_timeout(secs(3))))
             .needs_mark(),
         unprocessed("limit of a call that connects", Full, Timeout)
             .with(|builder| builder.timeout(secs(3)))
@@ -157,12 +168,12 @@ fn lost() -> Vec<Case> {
             Acts(Act::Stall(half_a_body.clone())),
             Timeout,
         )
-        .with(|builder| builder.read_timeout(secs(3))),
+        .with(|builder| builder.options(&RequestOptions::new().read_timeout(secs(3)))),
         processed("cut body", Acts(Act::Cut(half_a_body.clone())), Interrupted),
         processed("reset body", Acts(Act::Reset(half_a_body)), Interrupted),
         processed("no pet", Acts(answer(201, &[], "{}")), Decode),
         processed("large body", Acts(answer(201, &[], REX)), BodyTooLarge)
-            .with(|builder| builder.max_response_bytes(9)),
+            .with(|builder| builder.options(&RequestOptions::new().max_response_bytes(9))),
     ]
 }
 
@@ -267,7 +278,10 @@ async fn a_wrapper_that_sends_twice_may_have_been_processed() {
         let second = gone.clone();
         let wrapped =
             builder(&first.base).wrap_transport(move |builtin| Failover { builtin, second });
-        let client = wrapped.max_attempts(3).build().unwrap();
+        let client = wrapped
+            .options(&RequestOptions::new().max_attempts(3))
+            .build()
+            .unwrap();
         let error = create(&client).await;
         assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
         assert_eq!(error.may_have_been_processed(), processed, "{error}");
@@ -279,14 +293,16 @@ async fn a_wrapper_that_sends_twice_may_have_been_processed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_request_that_arrives_is_never_called_unprocessed() {
     let server = Wire::start(|_| answer(201, &[], REX));
-    let client = builder(&server.base()).max_attempts(1).build().unwrap();
+    let client = builder(&server.base()).options(&once()).build().unwrap();
     let mut unprocessed = Vec::new();
     for round in 0..40 {
         let limit = Duration::from_micros(20 * round);
         let names = (0..16).map(|number| format!("pet {round}-{number}"));
         let calls = names.map(|name| {
             let call = client.pets().create(&NewPet::new(&name, 7));
-            let call = call.attempt_timeout(limit).send();
+            let call = call
+                .options(&RequestOptions::new().attempt_timeout(limit))
+                .send();
             tokio::spawn(async move { (name, call.await) })
         });
         for call in calls.collect::<Vec<_>>() {

@@ -4,12 +4,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget};
+use petstore_client::http::Method;
+use petstore_client::retry::{Backoff, RetryAdvice, RetryBudget, RetryPolicy};
 use petstore_client::test_util::{self, FakeService};
 use petstore_client::transport::TransportError;
-use petstore_client::{ErrorKind, Method, NewPet, RequestOptions};
+use petstore_client::{ErrorKind, NewPet, RequestOptions};
 
-use crate::client::kit::{answer, builder, client, millis, no_pets, secs, serve};
+use crate::client::kit::{
+    REX, answer, at_once, builder, client, list_meta, millis, no_pets, once, secs, serve,
+};
 use crate::client::service::{self, get, patient, within};
 use crate::client::wire::{Act, Wire, listen};
 
@@ -63,17 +66,36 @@ async fn other_methods_follow_rfc_9110() {
     }
 }
 
+/// A 425 says that the service did not process the request (RFC 8470, section 5.2).
+#[tokio::test(start_paused = true)]
+async fn a_request_that_came_too_early_is_sent_again() {
+    let early = || answer(425, &[("Retry-After", "20")], "");
+    let (server, client) = serve(vec![early(), no_pets()]);
+    let meta = list_meta(&client).await;
+    assert_eq!((meta.attempts(), server.count()), (2, 2));
+    assert!(meta.waited() >= secs(20), "as long as it asks");
+    let (server, client) = serve(vec![early(), answer(201, &[], REX)]);
+    client.pets().create(&NewPet::new("Rex", 7)).await.unwrap();
+    assert_eq!(server.count(), 2);
+    let (_server, client) = serve(vec![early()]);
+    let only = client.pets().create(&NewPet::new("Rex", 7));
+    let error = only.options(&once()).await.unwrap_err();
+    assert!(error.is_transient() && !error.may_have_been_processed());
+    assert!(error.to_string().ends_with("; try again later"), "{error}");
+}
+
 /// A failed TLS handshake sends nothing, but it counts as an attempt.
 #[tokio::test(start_paused = true)]
 async fn a_classifier_that_always_retries_ends_at_the_limit() {
     let numbers = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&numbers);
+    let policy = RetryPolicy::new().classifier(move |failed| {
+        seen.lock().unwrap().push(failed.attempt);
+        RetryAdvice::Retry
+    });
     let client = test_util::builder()
         .transport(FakeService::new(|_| Err(TransportError::tls("untrusted"))))
-        .retry_classifier(move |failed| {
-            seen.lock().unwrap().push(failed.attempt);
-            RetryAdvice::Retry
-        });
+        .retry(policy);
     let error = client.build().unwrap().pets().list().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Tls, 4));
     assert_eq!(*numbers.lock().unwrap(), [1, 2, 3, 4]);
@@ -106,7 +128,7 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
     });
     let budget = RetryBudget::new().ratio(0.1).min_per_second(1);
     let client = builder(&server.base())
-        .retry_budget(budget)
+        .retry(at_once().budget(budget))
         .build()
         .unwrap();
     let many = RequestOptions::new().max_attempts(100);
@@ -149,7 +171,8 @@ async fn all_clones_share_a_budget_that_calls_and_time_refill() {
 #[tokio::test(start_paused = true)]
 async fn backs_off_by_the_set_intervals_and_says_how_long() {
     let server = failing(500);
-    let client = builder(&server.base()).backoff(Backoff::new().initial(secs(8)).max(secs(16)));
+    let backoff = Backoff::new().initial(secs(8)).max(secs(16));
+    let client = builder(&server.base()).retry(RetryPolicy::new().backoff(backoff));
     let error = client.build().unwrap().pets().list().await.unwrap_err();
     let seen = server.seen();
     let waits: Vec<_> = seen

@@ -3,9 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use petstore_client::RequestOptions;
-use petstore_client::rate_limit::{BlockReason, Quota};
+use petstore_client::limits::{BlockReason, Limits, Quota};
+use petstore_client::retry::{Backoff, RetryPolicy};
 
-use crate::client::kit::{DATE, answer, builder, client, http, millis, no_pets, reason, secs};
+use crate::client::kit::{
+    DATE, answer, builder, client, http, list_meta, millis, no_pets, once, reason, secs,
+};
 use crate::client::wire::{Act, Wire};
 
 fn refusing_once(status: u16, headers: &[(&'static str, &'static str)]) -> Wire {
@@ -26,12 +29,13 @@ async fn pause(status: u16, headers: &[(&'static str, &'static str)]) -> Duratio
         .pets()
         .list()
         .options(&long())
+        .with_meta()
         .await
         .unwrap();
     let seen = server.seen();
     let pause = seen[1].at - seen[0].at;
-    assert_eq!((seen.len(), page.meta().attempts()), (2, 2));
-    assert!(page.meta().waited() <= pause);
+    assert_eq!((seen.len(), page.meta.attempts()), (2, 2));
+    assert!(page.meta.waited() <= pause);
     pause
 }
 
@@ -103,16 +107,54 @@ async fn a_failed_service_is_left_alone_as_long_as_it_asks() {
         (1, Duration::ZERO),
         "longer than `max_wait`"
     );
-    assert!(
-        client
-            .pets()
-            .list()
-            .await
-            .unwrap()
-            .meta()
-            .waited()
-            .is_zero()
-    );
+    assert!(list_meta(&client).await.waited().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_or_impossible_wait_of_a_failed_service_is_none() {
+    for value in [
+        "soon",
+        "-5",
+        "",
+        "1e3",
+        "999999999",
+        "90001",
+        "99999999999999999999",
+    ] {
+        let server = refusing_once(503, &[("Retry-After", value)]);
+        let retry = RetryPolicy::new().backoff(Backoff::new().initial(secs(8)));
+        let client = builder(&server.base()).retry(retry).build().unwrap();
+        let meta = list_meta(&client).await;
+        assert_eq!(meta.attempts(), 2, "{value}");
+        assert!(meta.waited() <= secs(8), "{value}: the back-off alone");
+        let server = Wire::start(move |_| answer(503, &[("Retry-After", value)], ""));
+        let error = client_once(&server.base()).await;
+        assert_eq!((error.retry_after(), error.retry_at()), (None, None));
+    }
+}
+
+async fn client_once(base: &str) -> petstore_client::Error {
+    let client = client(base);
+    client.pets().list().options(&once()).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_is_believed_for_25_hours_at_most_and_says_so() {
+    for value in ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+        let server = refusing_once(429, &[("Date", DATE), ("Retry-After", value)]);
+        let error = client(&server.base()).pets().list().await.unwrap_err();
+        assert_eq!(error.retry_after(), Some(secs(25 * 3_600)), "{value}");
+        let end = "until Sat, 16 Jan 2027 09:00:00 GMT (another 25 h)";
+        assert!(error.to_string().contains(end), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn milliseconds_are_not_read() {
+    for status in [429, 503] {
+        let both = [("Retry-After", "20"), ("Retry-After-Ms", "1250")];
+        assert_waits(pause(status, &both).await, 20, "both");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,6 +169,7 @@ async fn a_body_that_comes_slowly_does_not_shorten_the_wait() {
         .pets()
         .list()
         .options(&long())
+        .with_meta()
         .await
         .unwrap();
     let seen = server.seen();
@@ -164,20 +207,20 @@ async fn a_wait_beyond_max_wait_fails_at_once_with_all_that_is_known() {
     let at = SystemTime::UNIX_EPOCH + secs(1_800_000_121);
     assert_eq!(
         (error.retry_at(), reason(&error)),
-        (Some(at), Some(BlockReason::Quota(Quota::Day)))
+        (Some(at), Some(BlockReason::Quota(Quota::Unknown)))
     );
     assert_eq!(error.retry_after().unwrap().as_secs_f64().round(), 121.0);
     assert_eq!(
         (error.attempts(), error.status().unwrap().as_u16()),
         (1, 429)
     );
-    assert_eq!(error.body().unwrap(), "not now");
+    assert_eq!(error.response().unwrap().body(), "not now");
 
     // During the block, nothing is sent, and each call fails with the same error.
     let error = client.store().orders().await.unwrap_err();
     assert_eq!(
         (error.retry_at(), reason(&error)),
-        (Some(at), Some(BlockReason::Quota(Quota::Day)))
+        (Some(at), Some(BlockReason::Quota(Quota::Unknown)))
     );
     assert_eq!(
         (error.attempts(), error.status(), server.count()),
@@ -256,19 +299,19 @@ async fn a_wait_for_other_calls_counts_as_well() {
             no_pets(),
         ]);
         let client = builder(&server.base())
-            .max_in_flight(1)
-            .attempt_timeout(secs(200))
+            .limits(Limits::new().max_in_flight(1))
+            .options(&RequestOptions::new().attempt_timeout(secs(200)))
             .max_wait(secs(max_wait))
             .timeout(secs(600))
             .build()
             .unwrap();
-        let list = || client.pets().list().send();
+        let list = || client.pets().list().with_meta();
         let (first, second) = tokio::join!(list(), list());
         first.unwrap();
         match second {
             Ok(page) => {
-                assert_eq!((page.meta().attempts(), attempts), (2, 2));
-                assert!(page.meta().waited() >= secs(159), "100 s and 60 s");
+                assert_eq!((page.meta.attempts(), attempts), (2, 2));
+                assert!(page.meta.waited() >= secs(159), "100 s and 60 s");
             }
             Err(error) => {
                 assert!(error.is_rate_limited(), "{error}");
@@ -284,7 +327,10 @@ async fn a_wait_for_other_calls_counts_as_well() {
 async fn a_refused_call_keeps_its_place_in_the_line() {
     let refused = answer(429, &[("Retry-After", "1")], "");
     let server = Wire::of(vec![refused, no_pets()]);
-    let client = builder(&server.base()).max_in_flight(1).build().unwrap();
+    let client = builder(&server.base())
+        .limits(Limits::new().max_in_flight(1))
+        .build()
+        .unwrap();
     let list = |limit| client.pets().list().limit(limit).send();
     let (first, second, third) = tokio::join!(list(1), list(2), list(3));
     assert!(first.is_ok() && second.is_ok() && third.is_ok());

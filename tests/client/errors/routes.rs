@@ -5,8 +5,10 @@
 
 use ::http as http_types;
 use http_types::header::CONTENT_LENGTH;
+use petstore_client::ClientBuilder;
+use petstore_client::bytes::Bytes;
+use petstore_client::http::StatusCode;
 use petstore_client::transport::{Builtin, SendMark, Transport, TransportError};
-use petstore_client::{Bytes, ClientBuilder, StatusCode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use petstore_client::retry::Backoff;
+use petstore_client::http::Method;
+use petstore_client::retry::{Backoff, RetryPolicy};
+use petstore_client::transport::Connection;
 use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions, TimeoutKind};
 use tokio::time::Instant;
 
@@ -46,12 +48,14 @@ async fn an_attempt_ends_after_30_seconds_and_a_stalled_body_after_10() {
         );
         let is_read = seconds == 10;
         assert_eq!(
-            error.timeout() == Some(TimeoutKind::Read),
+            error.timeout_kind() == Some(TimeoutKind::Read),
             is_read,
             "{error}"
         );
         assert_eq!(
-            error.to_string().contains("within `read_timeout`"),
+            error
+                .to_string()
+                .contains("no further data of the response"),
             is_read,
             "{error}"
         );
@@ -76,8 +80,9 @@ async fn a_call_ends_after_its_time_however_many_attempts_remain() {
 #[tokio::test(start_paused = true)]
 async fn does_not_wait_for_an_attempt_that_there_is_no_time_for() {
     let server = Wire::start(|_| answer(500, &[], ""));
-    let slow =
-        builder(&server.base()).backoff(Backoff::new().initial(secs(1_000_000)).max(Duration::MAX));
+    let slow = builder(&server.base()).retry(
+        RetryPolicy::new().backoff(Backoff::new().initial(secs(1_000_000)).max(Duration::MAX)),
+    );
     let (error, took) = list(&slow.build().unwrap(), RequestOptions::new()).await;
     let kind = error.kind();
     assert_eq!(
@@ -94,7 +99,7 @@ async fn at_the_same_time_the_limit_of_the_call_counts() {
     let server = stalling(b"");
     let attempt = five.clone().attempt_timeout(secs(5));
     let (error, took) = list(&client(&server.base()), attempt).await;
-    assert_eq!(error.timeout(), Some(TimeoutKind::Call), "{error}");
+    assert_eq!(error.timeout_kind(), Some(TimeoutKind::Call), "{error}");
     assert_took(took, 5);
     // No time is left for another attempt.
     let server = Wire::start(|_| answer(503, &[("Retry-After", "5")], ""));
@@ -135,9 +140,7 @@ async fn one_call_differs_and_the_others_stay_as_they_are() {
         "options that are not set keep the client's values"
     );
     assert_took(list(&client, RequestOptions::new()).await.1, 5);
-    let raw = client
-        .request(petstore_client::Method::GET, "/x")
-        .options(&longer);
+    let raw = client.request(Method::GET, "/x").options(&longer);
     let start = Instant::now();
     raw.send().await.unwrap_err();
     assert_took(start.elapsed(), 9);
@@ -153,8 +156,8 @@ async fn limits_of_any_size_neither_panic_nor_end_a_call_early() {
         .max_attempts(u32::MAX)
         .max_response_bytes(usize::MAX);
     let client = builder(&server.base())
-        .connect_timeout(Duration::MAX)
-        .backoff(Backoff::new().initial(Duration::MAX).max(Duration::MAX))
+        .connection(Connection::new().connect_timeout(Duration::MAX))
+        .retry(RetryPolicy::new().backoff(Backoff::new().initial(Duration::MAX).max(Duration::MAX)))
         .options(&endless);
     client.build().unwrap().pets().list().await.unwrap();
 }

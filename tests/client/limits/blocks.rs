@@ -4,11 +4,14 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::rate_limit::BlockReason;
-use petstore_client::{Client, ErrorKind, Method};
+use petstore_client::http::Method;
+use petstore_client::limits::{BlockReason, Limits};
+use petstore_client::{Client, ErrorKind};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::kit::{answer, builder, client, http, millis, no_pets, once, secs, serve};
+use crate::client::kit::{
+    answer, builder, client, http, list_meta, millis, no_pets, once, secs, serve,
+};
 use crate::client::service::{get, impatient, patient, within};
 use crate::client::wire::{Act, Seen, Wire};
 
@@ -104,7 +107,11 @@ async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
     let banned = answer(429, &[("Retry-After", "5")], r#"{"code":"key_banned"}"#);
     let (server, client) = serve(vec![banned, no_pets()]);
     client.pets().list().options(&once()).await.unwrap_err();
-    let blocked = client.rate_limits().blocked.map(|blocked| blocked.reason);
+    let blocked = client
+        .limits()
+        .snapshot()
+        .blocked
+        .map(|blocked| blocked.reason);
     assert_eq!(blocked, Some(BlockReason::Ban));
     let error = client
         .pets()
@@ -118,7 +125,7 @@ async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
         "{error}"
     );
     assert!(!error.may_have_been_processed());
-    let limits = client.rate_limits();
+    let limits = client.limits().snapshot();
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
@@ -129,7 +136,7 @@ async fn a_429_holds_back_every_call_with_its_key_and_no_other() {
         .api_key("another-key")
         .build()
         .unwrap();
-    assert!(other.pets().list().await.unwrap().meta().waited().is_zero());
+    assert!(list_meta(&other).await.waited().is_zero());
     let same = client(&server.base());
     let clients = (0..5).map(|_| told.clone()).chain([same]);
     let send = |client: Client| [Method::GET, Method::POST].map(|it| client.request(it, "/x"));
@@ -137,14 +144,14 @@ async fn a_429_holds_back_every_call_with_its_key_and_no_other() {
     for call in calls.collect::<Vec<_>>() {
         let answer = call.await.unwrap().unwrap();
         assert_eq!(
-            answer.meta().attempts(),
+            answer.meta.attempts(),
             1,
             "a wait for a limit does not count as an attempt"
         );
         assert!(
-            answer.meta().waited() >= secs(29),
+            answer.meta.waited() >= secs(29),
             "{:?}",
-            answer.meta().waited()
+            answer.meta.waited()
         );
     }
     for seen in &server.seen()[2..] {
@@ -161,12 +168,12 @@ async fn a_refusal_that_comes_while_waiting_is_waited_out_as_well() {
         no_pets(),
     ]);
     let start = Instant::now();
-    let (one, two) = tokio::join!(client.pets().list().send(), client.pets().list().send());
+    let (one, two) = tokio::join!(
+        client.pets().list().with_meta(),
+        client.pets().list().with_meta()
+    );
     assert_eq!(
-        (
-            one.unwrap().meta().attempts(),
-            two.unwrap().meta().attempts()
-        ),
+        (one.unwrap().meta.attempts(), two.unwrap().meta.attempts()),
         (3, 1)
     );
     for seen in &server.seen()[2..] {
@@ -203,7 +210,7 @@ async fn max_wait_bounds_waits_for_own_requests_and_first_answers() {
         let server = late(latency);
         let builder = builder(&server.base()).max_wait(max_wait);
         let client = match most_in_flight {
-            Some(requests) => builder.max_in_flight(requests),
+            Some(requests) => builder.limits(Limits::new().max_in_flight(requests)),
             None => builder,
         };
         let client = client.build().unwrap();
@@ -230,7 +237,10 @@ async fn max_wait_bounds_waits_for_own_requests_and_first_answers() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_may_not_wait_is_sent_now_or_not_at_all() {
     let server = late(secs(20));
-    let client = impatient(&server.base()).max_in_flight(1).build().unwrap();
+    let client = impatient(&server.base())
+        .limits(Limits::new().max_in_flight(1))
+        .build()
+        .unwrap();
     let first = tokio::spawn(get(&client));
     sleep(millis(10)).await;
     for _ in 0..3 {

@@ -1,6 +1,7 @@
 //! Tests of rate limits over real sockets: blocks, quotas, shares, and processes that share a key.
 
 mod blocks;
+mod in_flight;
 mod joining;
 mod networks;
 mod pace;

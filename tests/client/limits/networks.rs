@@ -1,5 +1,6 @@
 //! Tests of limits over HTTP/2 and IPv6.
 
+use petstore_client::transport::Connection;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 
 use futures_util::future::join_all;
@@ -28,7 +29,7 @@ async fn a_quota_is_used_up_without_a_refusal_over_http_2_and_ipv6() {
             let server = server.start().await.unwrap();
             let mut client = patient(server.url()).api_key(name);
             if let Some(authority) = server.ca_certificate() {
-                client = client.root_certificates(authority);
+                client = client.connection(Connection::new().roots(authority));
             }
             let client = client.build().unwrap();
             let began = Instant::now();

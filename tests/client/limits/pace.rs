@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use petstore_client::limits::Limits;
 use petstore_mock::{Effect, RateFault, RetryAfter};
 use tokio::time::timeout;
 
@@ -62,7 +63,8 @@ async fn a_plan_of_a_million_a_minute_lets_1024_calls_go_at_once() {
         ("X-RateLimit-Reset", "60"),
     ];
     let server = Wire::start(move |_| Act::Later(millis(100), http(200, &quota, "[]")));
-    let client = patient(&server.base()).build().unwrap();
+    let limits = Limits::new().max_in_flight(1_024);
+    let client = patient(&server.base()).limits(limits).build().unwrap();
     timeout(MINUTE, get(&client)).await.unwrap().unwrap();
     timeout(MINUTE, keep_busy(&client, TASKS, millis(500)))
         .await

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::rate_limit::RedisStore;
+use petstore_client::limits::{Limits, RedisStore};
 use petstore_client::{Client, RequestOptions};
 use petstore_mock::{Admission, MockServer};
 use tokio::net::TcpSocket;
@@ -32,11 +32,11 @@ async fn a_process_that_cannot_reach_its_store() {
     let client = Client::builder(service)
         .api_key(KEY)
         .options(&patient)
-        .shared_limits(RedisStore::new(&store).unwrap())
+        .limits(Limits::new().store(RedisStore::new(&store).unwrap()))
         .build()
         .unwrap();
     keep_busy(&client, tasks.parse().unwrap(), LENGTH).await;
-    let shared = client.rate_limits().shared.unwrap();
+    let shared = client.limits().snapshot().shared.unwrap();
     assert!(shared.problem.is_some(), "{shared:?}");
 }
 
@@ -109,7 +109,7 @@ async fn run_paused(limit: u32, processes: usize, tasks: usize) {
             let store = format!("redis://{store}/0?process={number}");
             patient(server.url())
                 .api_key(name.as_str())
-                .shared_limits(RedisStore::new(&store).unwrap())
+                .limits(Limits::new().store(RedisStore::new(&store).unwrap()))
                 .build()
                 .unwrap()
         })
@@ -129,7 +129,15 @@ async fn run_paused(limit: u32, processes: usize, tasks: usize) {
     let admitted = count(&server, Admission::Admitted);
     let least = 3 * limit as usize * 90 / 100;
     assert!(admitted >= least, "{shown}: {admitted} admitted");
-    assert!(clients[0].rate_limits().shared.unwrap().problem.is_some());
+    assert!(
+        clients[0]
+            .limits()
+            .snapshot()
+            .shared
+            .unwrap()
+            .problem
+            .is_some()
+    );
 }
 
 #[tokio::test(start_paused = true)]

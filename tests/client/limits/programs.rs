@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use petstore_client::Client;
-use petstore_client::events::{Event, Waiting};
-use petstore_client::rate_limit::WaitReason;
+use petstore_client::events::EventKind;
+use petstore_client::limits::WaitReason;
 use petstore_mock::MockServer;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -85,7 +85,7 @@ async fn a_call_polled_once_and_kept_does_not_delay_others() {
             others(&client, tasks).await;
             sleep(secs(18)).await;
         }
-        let limits = client.rate_limits();
+        let limits = client.limits().snapshot();
         let (waiting, reason) = (limits.waiting, limits.wait_reason);
         assert_eq!(
             (limits.in_flight, waiting, reason),
@@ -130,7 +130,7 @@ async fn calls_cancelled_at_random_points_take_nothing_from_others() {
         let done = within(&client, limit, join_all(calls.collect::<Vec<_>>())).await;
         done.into_iter().for_each(|call| call.unwrap().unwrap());
         assert_eq!(refused(&server), 0, "seed {seed}");
-        let limits = client.rate_limits();
+        let limits = client.limits().snapshot();
         assert_eq!(
             (limits.in_flight, limits.waiting),
             (0, 0),
@@ -149,18 +149,18 @@ async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
         });
         let (client, recorded) = recorded(patient(&server.base()), |event| {
             matches!(
-                event,
-                Event::Waiting(Waiting {
+                event.kind,
+                EventKind::Waiting {
                     reason: WaitReason::Probe,
                     ..
-                })
+                }
             )
             .then_some(())
         });
         let client = client.build().unwrap();
         let calls: Vec<_> = (0..=tasks).map(|_| tokio::spawn(get(&client))).collect();
         sleep(secs(8)).await;
-        let limits = client.rate_limits();
+        let limits = client.limits().snapshot();
         let in_flight = usize::try_from(limits.in_flight).unwrap();
         assert_eq!(limits.wait_reason, Some(WaitReason::Probe), "{limits:?}");
         assert!((1..=5).contains(&in_flight), "{limits:?}");
@@ -171,6 +171,6 @@ async fn calls_behind_the_probe_are_announced_to_wait_for_it() {
         );
         let done = timeout(MINUTE, join_all(calls)).await.unwrap();
         done.into_iter().for_each(|call| call.unwrap().unwrap());
-        assert_eq!(client.rate_limits().wait_reason, None);
+        assert_eq!(client.limits().snapshot().wait_reason, None);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::Client;
-use petstore_client::rate_limit::{self, BlockReason, Quota};
+use petstore_client::limits::{self, BlockReason, Limits, Quota};
 use petstore_mock::{Builder, Clock, MockServer, Plan, RateHeaders, Seed, Window};
 use tokio::runtime::{self, Handle};
 use tokio::task::{JoinHandle, yield_now};
@@ -73,7 +73,7 @@ async fn tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
         let server = mock().start().await.unwrap();
         let client = patient(server.url());
         let client = if knows_plan {
-            client.plan(rate_limit::Plan::FREE)
+            client.limits(Limits::new().plan(limits::Plan::FREE))
         } else {
             client
         };
@@ -90,7 +90,10 @@ async fn two_clients_with_one_key_act_as_one() {
     let server = mock(Plan::Free).start().await.unwrap();
     let clients = [(), ()].map(|()| patient(server.url()).build().unwrap());
     assert_eq!(work(&server, &clients, 170).await, 2);
-    assert_eq!(clients[0].rate_limits(), clients[1].rate_limits());
+    assert_eq!(
+        clients[0].limits().snapshot(),
+        clients[1].limits().snapshot()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +142,7 @@ fn the_last_client_to_be_dropped_leaves_no_task_behind() {
         let calls: Vec<_> = (0..10)
             .map(|_| tokio::spawn(call(client.clone())))
             .collect();
-        while client.rate_limits().waiting < calls.len() {
+        while client.limits().snapshot().waiting < calls.len() {
             yield_now().await;
         }
         assert!(

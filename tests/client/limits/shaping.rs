@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::rate_limit::Priority;
+use petstore_client::limits::{Limits, Priority};
 use petstore_client::{Client, RequestOptions};
 use petstore_mock::{MockServer, Plan};
 use tokio::time::Instant;
@@ -34,8 +34,14 @@ async fn two_programs_with_half_the_quota_each_use_almost_all() {
     let server = free().await;
     // The two clients use different host names, so that they do not share a limiter.
     let other = server.url().replace("127.0.0.1", "localhost");
-    let one = patient(server.url()).quota_share(0.5).build().unwrap();
-    let two = patient(&other).quota_share(0.5).build().unwrap();
+    let one = patient(server.url())
+        .limits(Limits::new().share(0.5))
+        .build()
+        .unwrap();
+    let two = patient(&other)
+        .limits(Limits::new().share(0.5))
+        .build()
+        .unwrap();
     let (first, second) = tokio::join!(at_once(&one, 90), at_once(&two, 90));
     for minute in 0..3 {
         let begin = 60.0 * f64::from(minute);
@@ -49,7 +55,10 @@ async fn two_programs_with_half_the_quota_each_use_almost_all() {
         assert!(used.iter().sum::<usize>() >= 54, "{minute}: {used:?}");
     }
     assert_eq!(
-        (one.rate_limits().throttled, two.rate_limits().throttled),
+        (
+            one.limits().snapshot().throttled,
+            two.limits().snapshot().throttled
+        ),
         (0, 0)
     );
 }
@@ -77,7 +86,10 @@ async fn in_each_second(client: &Client, count: usize) -> Vec<usize> {
 #[tokio::test(start_paused = true)]
 async fn at_most_an_eighth_of_what_is_left_is_in_flight() {
     let server = slow();
-    let four = builder(&server.base()).max_in_flight(4).build().unwrap();
+    let four = builder(&server.base())
+        .limits(Limits::new().max_in_flight(4))
+        .build()
+        .unwrap();
     assert_eq!(in_each_second(&four, 13).await, [1, 4, 4, 4]);
     let server = slow();
     let client = client(&server.base());
@@ -87,16 +99,20 @@ async fn at_most_an_eighth_of_what_is_left_is_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn a_call_passes_a_hundred_of_low_priority() {
     let server = slow();
-    let client = builder(&server.base()).max_in_flight(1).build().unwrap();
+    let client = builder(&server.base())
+        .limits(Limits::new().max_in_flight(1))
+        .build()
+        .unwrap();
     let waits = async |priority| {
         let options = RequestOptions::new().priority(priority);
         client
             .pets()
             .list()
             .options(&options)
+            .with_meta()
             .await
             .unwrap()
-            .meta()
+            .meta
             .waited()
             .as_secs()
     };

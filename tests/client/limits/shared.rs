@@ -7,19 +7,22 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::rate_limit::{FileStore, RedisStore};
+use petstore_client::http::StatusCode;
+use petstore_client::limits::{FileStore, Limits, RedisStore};
 use petstore_client::test_util::{self, FakeService};
-use petstore_client::{Client, ClientBuilder, RequestOptions, StatusCode};
+use petstore_client::{Client, ClientBuilder, RequestOptions};
 use petstore_mock::{MockServer, Plan, RateHeaders};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::client::kit::{KEY, answer, millis, mock, no_pets, secs};
+use crate::client::kit::{KEY, answer, millis, mock, no_pets, once, secs};
 use crate::client::service::{self, MINUTE, keep_busy, refused};
 use crate::client::wire::{Act, Wire};
 
 async fn free() -> MockServer {
-    mock(KEY, Plan::Free).start().await.unwrap()
+    // No test has more requests under way.
+    let builder = mock(KEY, Plan::Free).senders(60);
+    builder.start().await.unwrap()
 }
 
 /// Returns another name of a folder for each number.
@@ -38,11 +41,15 @@ fn hasty() -> RequestOptions {
 
 /// A client that simulates another process.
 pub(super) fn process(base: &str, folder: &TempDir, number: usize) -> ClientBuilder {
-    let folder = another_name(folder.path(), number);
     Client::builder(base)
         .api_key(KEY)
         .options(&patient())
-        .shared_limits(FileStore::new(folder))
+        .limits(limits(folder, number))
+}
+
+/// The limits of a client that simulates another process.
+fn limits(folder: &TempDir, number: usize) -> Limits {
+    Limits::new().store(FileStore::new(another_name(folder.path(), number)))
 }
 
 /// Returns the files that the store has made.
@@ -62,7 +69,7 @@ fn file(folder: &TempDir) -> PathBuf {
 }
 
 fn problem(client: &Client) -> Option<String> {
-    client.rate_limits().shared.unwrap().problem
+    client.limits().snapshot().shared.unwrap().problem
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,9 +80,9 @@ async fn two_keys_in_one_folder_and_one_key_in_two_folders_never_meet() {
     let attempts = async |key: &str, folder: &TempDir, number| {
         let client = process(server.url(), folder, number).api_key(key);
         let client = client.build().unwrap();
-        let sent = client.pets().list().options(&hasty()).send().await;
-        let attempts = sent.map_or_else(|error| error.attempts(), |page| page.meta().attempts());
-        client.synchronize_rate_limits().await;
+        let sent = client.pets().list().options(&hasty()).with_meta().await;
+        let attempts = sent.map_or_else(|error| error.attempts(), |page| page.meta.attempts());
+        client.limits().exchange().await;
         attempts
     };
     assert_eq!(attempts("one", &ours, 0).await, 1);
@@ -96,11 +103,11 @@ async fn a_refusal_that_one_process_received_holds_back_the_others() {
     let folder = TempDir::new().unwrap();
     let start = Instant::now();
     let first = process(&server.base(), &folder, 0).build().unwrap();
-    first.pets().list().max_attempts(1).await.unwrap_err();
+    first.pets().list().options(&once()).await.unwrap_err();
     sleep(secs(1)).await;
     let second = process(&server.base(), &folder, 1).build().unwrap();
     assert!(
-        second.rate_limits().blocked.is_some(),
+        second.limits().snapshot().blocked.is_some(),
         "the client reads the file before its first call"
     );
     second.pets().list().await.unwrap();
@@ -130,9 +137,9 @@ async fn short_commands_in_a_row_never_wait_for_each_other() {
             sleep(secs(62)).await;
         }
         let command = process(server.url(), &folder, number).build().unwrap();
-        let page = command.pets().list().options(&hasty()).await;
-        assert_eq!(page.unwrap().meta().attempts(), 1, "{number}");
-        command.synchronize_rate_limits().await;
+        let page = command.pets().list().options(&hasty()).with_meta().await;
+        assert_eq!(page.unwrap().meta.attempts(), 1, "{number}");
+        command.limits().exchange().await;
     }
 }
 
@@ -143,8 +150,8 @@ async fn a_program_can_tell_others_at_once_and_hear_of_them() {
     let start = Instant::now();
     for left in [59, 58] {
         clients[0].pets().list().await.unwrap();
-        clients[0].synchronize_rate_limits().await;
-        let limits = clients[1].synchronize_rate_limits().await;
+        clients[0].limits().exchange().await;
+        let limits = clients[1].limits().exchange().await;
         assert_eq!(
             limits.windows.iter().map(|window| window.remaining).min(),
             Some(left)
@@ -159,14 +166,14 @@ async fn the_limits_that_are_shown_after_a_call_include_its_response() {
     let client = process(server.url(), &folder, 0).build().unwrap();
     for left in [59, 58, 57] {
         client.pets().list().await.unwrap();
-        let limits = client.rate_limits();
+        let limits = client.limits().snapshot();
         let remaining = limits.windows.iter().map(|window| window.remaining).min();
         assert_eq!((remaining, limits.in_flight), (Some(left), 0), "{limits:?}");
     }
     let server = Wire::of(vec![answer(429, &[("Retry-After", "30")], "")]);
     let client = process(&server.base(), &folder, 0).build().unwrap();
-    client.pets().list().max_attempts(1).await.unwrap_err();
-    let limits = client.rate_limits();
+    client.pets().list().options(&once()).await.unwrap_err();
+    let limits = client.limits().snapshot();
     assert!(
         limits.blocked.is_some() && limits.throttled == 1,
         "{limits:?}"
@@ -181,7 +188,7 @@ async fn first_calls(plan: Plan, calls: usize, tasks: usize, folder: Option<&Tem
         .api_key(KEY)
         .options(&patient());
     let client = match folder {
-        Some(folder) => client.shared_limits(FileStore::new(folder.path())),
+        Some(folder) => client.limits(Limits::new().store(FileStore::new(folder.path()))),
         None => client,
     };
     let client = client.build().unwrap();
@@ -232,7 +239,7 @@ async fn requests_that_few_may_be_in_flight_follow_each_other_quickly() {
 async fn a_client_without_limits_does_not_lift_those_of_another() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let limited = process(server.url(), &folder, 0).build().unwrap();
-    let unlimited = process(server.url(), &folder, 0).rate_limiting(false);
+    let unlimited = process(server.url(), &folder, 0).limits(limits(&folder, 0).enabled(false));
     let unlimited = unlimited.build().unwrap();
     let calls = join_all((0..100).map(|_| limited.pets().list().send()));
     let beside = async {
@@ -249,7 +256,7 @@ async fn a_client_without_limits_does_not_lift_those_of_another() {
 #[tokio::test(start_paused = true)]
 async fn a_clients_share_holds_beside_one_with_the_whole_quota() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
-    let small = process(server.url(), &folder, 0).quota_share(0.1);
+    let small = process(server.url(), &folder, 0).limits(limits(&folder, 0).share(0.1));
     let small = small.build().unwrap();
     let whole = process(server.url(), &folder, 0).build().unwrap();
     let start = Instant::now();
@@ -272,7 +279,7 @@ async fn a_damaged_file_is_replaced() {
     let list = async |number| {
         let client = process(server.url(), &folder, number).build().unwrap();
         client.pets().list().options(&hasty()).await.unwrap();
-        let limits = client.synchronize_rate_limits().await;
+        let limits = client.limits().exchange().await;
         assert_eq!(limits.shared.unwrap().problem, None, "{number}");
     };
     list(0).await;
@@ -305,11 +312,11 @@ async fn the_file_holds_no_key_and_is_the_owners_alone() {
     let folder = home.path().join("new");
     let client = Client::builder(server.url()).api_key(KEY);
     let client = client
-        .shared_limits(FileStore::new(&folder))
+        .limits(Limits::new().store(FileStore::new(&folder)))
         .build()
         .unwrap();
     client.pets().list().await.unwrap();
-    client.synchronize_rate_limits().await;
+    client.limits().exchange().await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     let mut files = fs::read_dir(&folder).unwrap();
@@ -330,7 +337,7 @@ async fn other_files_in_the_folder_are_left_alone() {
     }
     let client = process(server.url(), &folder, 0).build().unwrap();
     client.pets().list().await.unwrap();
-    client.forget_rate_limits().await.unwrap();
+    client.limits().forget().await.unwrap();
     for path in &others {
         assert_eq!(fs::read(path).unwrap(), b"not ours", "{path:?}");
     }
@@ -347,7 +354,10 @@ async fn few_files_stay_open_however_many_keys_there_are() {
         let client = client.transport(FakeService::new(|_| {
             test_util::json(StatusCode::OK, &[0; 0])
         }));
-        let client = client.shared_limits(store.clone()).build().unwrap();
+        let client = client
+            .limits(Limits::new().store(store.clone()))
+            .build()
+            .unwrap();
         client.pets().list().await.unwrap();
         clients.push(client);
     }
@@ -385,7 +395,7 @@ impl Obstacle {
         }
         let first = process(server.url(), home, 0).build().unwrap();
         first.pets().list().await.unwrap();
-        first.synchronize_rate_limits().await;
+        first.limits().exchange().await;
         let file = file(home);
         fs::remove_file(&file).unwrap();
         match self {
@@ -405,13 +415,14 @@ async fn calls_go_on_without_a_folder_and_on_a_full_disk() {
     for obstacle in [Obstacle::NoFolder, Obstacle::FullDisk, Obstacle::Pipe] {
         let (server, home) = (free().await, TempDir::new().unwrap());
         let folder = obstacle.create(&server, &home).await;
-        let client = process(server.url(), &home, 1).shared_limits(FileStore::new(folder));
+        let client =
+            process(server.url(), &home, 1).limits(Limits::new().store(FileStore::new(folder)));
         let client = client.build().unwrap();
         let start = Instant::now();
-        let calls = join_all((0..60).map(|_| client.pets().list().send())).await;
+        let calls = join_all((0..60).map(|_| client.pets().list().with_meta())).await;
         let attempts = calls
             .iter()
-            .map(|page| page.as_ref().unwrap().meta().attempts());
+            .map(|page| page.as_ref().unwrap().meta.attempts());
         assert!(attempts.into_iter().all(|attempts| attempts == 1));
         assert!(problem(&client).is_some(), "{obstacle:?}");
         // Other processes may use the key, so the last requests of a minute are left to them.
@@ -436,7 +447,7 @@ async fn a_process_that_holds_the_lock_is_waited_for() {
     let first = process(server.url(), &folder, 0).build().unwrap();
     let calls = (0..60).map(|_| first.pets().list().send());
     assert!(join_all(calls).await.iter().all(Result::is_ok));
-    first.synchronize_rate_limits().await;
+    first.limits().exchange().await;
     let locked = locked(&folder);
     tokio::spawn(async move {
         sleep(millis(500)).await;
@@ -455,7 +466,7 @@ async fn a_process_that_never_gives_the_lock_back_is_not_waited_for() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
     let client = process(server.url(), &folder, 0).build().unwrap();
     client.pets().list().await.unwrap();
-    client.synchronize_rate_limits().await;
+    client.limits().exchange().await;
     let locked = locked(&folder);
     let start = Instant::now();
     for _ in 0..10 {
@@ -478,7 +489,7 @@ async fn a_store_that_hangs_costs_one_wait_and_is_reported() {
     let store = RedisStore::new(&format!("redis://{}", silent.local_addr().unwrap())).unwrap();
     let client = Client::builder(server.url())
         .api_key(KEY)
-        .shared_limits(store)
+        .limits(Limits::new().store(store))
         .build()
         .unwrap();
     for (call, most) in [(1, 3_100), (2, 10), (3, 10)] {
@@ -508,7 +519,7 @@ impl Fleet {
         let clients = (0..3).map(|number| {
             let folder = another_name(home.path(), number).join("limits");
             process(server.url(), &home, number)
-                .shared_limits(FileStore::new(folder))
+                .limits(Limits::new().store(FileStore::new(folder)))
                 .build()
                 .unwrap()
         });
@@ -559,7 +570,7 @@ async fn a_deleted_file_costs_at_most_one_refusal() {
             // A new process makes the file again before the others do.
             let newcomer = process(fleet.server.url(), &fleet.home, 3);
             let folder = another_name(fleet.home.path(), 3).join("limits");
-            let newcomer = newcomer.shared_limits(FileStore::new(folder));
+            let newcomer = newcomer.limits(Limits::new().store(FileStore::new(folder)));
             newcomer.build().unwrap().pets().list().await.unwrap();
         };
         let name = format!("deleted after {seconds} s");
@@ -610,14 +621,13 @@ async fn a_process_with_a_request_in_flight() {
     };
     let client = Client::builder(base)
         .api_key(KEY)
-        .shared_limits(FileStore::new(folder))
+        .limits(Limits::new().store(FileStore::new(folder)))
         .build()
         .unwrap();
     let _lost = client
         .pets()
         .list()
-        .attempt_timeout(secs(600))
-        .max_attempts(1)
+        .options(&once().attempt_timeout(secs(600)))
         .await;
 }
 
@@ -646,8 +656,8 @@ async fn a_process_that_is_killed_while_it_probes_holds_up_nobody() {
     child.wait().unwrap();
     let client = process(&server.base(), &folder, 0).build().unwrap();
     // Another probe goes a second after the first one.
-    let page = client.pets().list().await.unwrap();
-    assert_eq!((page.meta().attempts(), server.count()), (1, 2));
-    let waited = page.meta().waited();
+    let page = client.pets().list().with_meta().await.unwrap();
+    assert_eq!((page.meta.attempts(), server.count()), (1, 2));
+    let waited = page.meta.waited();
     assert!(waited < secs(60), "{waited:?}");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use petstore_client::ApiKey;
 use petstore_client::auth::provider_fn;
-use petstore_client::rate_limit::Plan;
+use petstore_client::limits::{Limits, Plan};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::kit::{http, key, millis, secs};
@@ -44,7 +44,7 @@ async fn a_provider_slower_than_a_permit_stops_nobody() {
         assert!(
             done.is_ok(),
             "{length} ms, {tasks} tasks: {:?}",
-            client.rate_limits()
+            client.limits().snapshot()
         );
         assert_eq!(refused(&server), 0);
     }
@@ -58,8 +58,8 @@ async fn one_clients_settings_do_not_hold_up_another_client() {
         get(&free).await.unwrap();
         let tight = patient(server.url());
         let tight = match by_plan {
-            true => tight.plan(Plan::custom().per_minute(2)),
-            false => tight.max_in_flight(1),
+            true => tight.limits(Limits::new().plan(Plan::custom().per_minute(2))),
+            false => tight.limits(Limits::new().max_in_flight(1)),
         };
         let tight = tight.build().unwrap();
         let held: Vec<_> = (0..10).map(|_| tokio::spawn(get(&tight))).collect();
@@ -84,7 +84,8 @@ async fn of_many_refreshes_during_a_block_one_is_sent() {
         for _ in 0..5 {
             get(&client).await.unwrap();
         }
-        let refreshes = join_all((0..calls).map(|_| client.refresh_rate_limits())).await;
+        let limits = client.limits();
+        let refreshes = join_all((0..calls).map(|_| limits.refresh())).await;
         assert!(
             refreshes
                 .iter()
@@ -92,7 +93,7 @@ async fn of_many_refreshes_during_a_block_one_is_sent() {
         );
         let counts = (server.requests(..).len(), refused(&server));
         assert_eq!(counts, (6, 1), "{calls} refreshes");
-        assert!(client.rate_limits().blocked.is_some());
+        assert!(client.limits().snapshot().blocked.is_some());
         timeout(MINUTE * 2, get(&client)).await.unwrap().unwrap();
     }
 }
@@ -137,7 +138,10 @@ async fn a_client_with_one_request_in_flight_is_not_held_up() {
     let server = service::start_with(key(), 1_000, millis(100)).await;
     let busy = patient(server.url()).build().unwrap();
     get(&busy).await.unwrap();
-    let modest = patient(server.url()).max_in_flight(1).build().unwrap();
+    let modest = patient(server.url())
+        .limits(Limits::new().max_in_flight(1))
+        .build()
+        .unwrap();
     let work = (0..8).map(|_| {
         let busy = busy.clone();
         tokio::spawn(async move {

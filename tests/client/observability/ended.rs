@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::provider_fn;
-use petstore_client::events::{CallOutcome, Event};
-use petstore_client::{ApiKey, Client, ErrorKind, NewPet};
+use petstore_client::events::EventKind;
+use petstore_client::{ApiKey, Client, ErrorKind, NewPet, RequestOptions};
 use tokio::time::timeout;
 
 use crate::client::kit::{
@@ -29,20 +29,26 @@ struct End {
 
 fn listening(server: &Wire) -> (Client, Arc<Mutex<Vec<End>>>) {
     let (client, ends) = recorded(builder(&server.base()), |event| {
-        let Event::Ended(ended) = event else {
+        let EventKind::Ended {
+            result,
+            attempts,
+            waited,
+            elapsed,
+            ..
+        } = event.kind
+        else {
             return None;
         };
-        let outcome = match ended.outcome {
-            CallOutcome::Succeeded(status) => status.as_str().to_owned(),
-            CallOutcome::Failed(error) => error.kind().to_string(),
-            CallOutcome::Cancelled => "cancelled".to_owned(),
-            _ => "other".to_owned(),
+        let outcome = match result {
+            Some(Ok(status)) => status.as_str().to_owned(),
+            Some(Err(error)) => error.kind().to_string(),
+            None => "cancelled".to_owned(),
         };
         Some(End {
-            operation: ended.operation.to_owned(),
-            attempts: ended.attempts,
-            waited: ended.waited,
-            elapsed: ended.elapsed,
+            operation: event.operation.unwrap().to_owned(),
+            attempts,
+            waited,
+            elapsed,
             outcome,
         })
     });
@@ -117,14 +123,17 @@ async fn all_events_of_a_call_have_its_number() {
         no_pets(),
         no_pets(),
     ]);
-    let (client, numbers) = recorded(builder(&server.base()), |event| match event {
-        Event::Sending(attempt) => Some(("sending", attempt.call_id)),
-        Event::Finished(finished) => Some(("finished", finished.request.call_id)),
-        Event::Waiting(waiting) => Some(("waiting", waiting.call_id)),
-        Event::Throttled(throttled) => Some(("throttled", throttled.call_id)),
-        Event::Retrying(retrying) => Some(("retrying", retrying.call_id)),
-        Event::Ended(ended) => Some(("ended", ended.call_id)),
-        _ => None,
+    let (client, numbers) = recorded(builder(&server.base()), |event| {
+        let kind = match event.kind {
+            EventKind::Sending { .. } => "sending",
+            EventKind::Answered { .. } => "answered",
+            EventKind::Waiting { .. } => "waiting",
+            EventKind::Throttled { .. } => "throttled",
+            EventKind::Retrying { .. } => "retrying",
+            EventKind::Ended { .. } => "ended",
+            _ => return None,
+        };
+        Some((kind, event.call_id.unwrap()))
     });
     let client = client.build().unwrap();
     client.pets().list().await.unwrap();
@@ -154,8 +163,8 @@ async fn the_latency_of_calls_is_counted_from_events() {
     ]);
     let client = builder(&server.base())
         .on_event(|event| {
-            if let Event::Ended(ended) = event {
-                let elapsed = u64::try_from(ended.elapsed.as_millis()).unwrap();
+            if let EventKind::Ended { elapsed, .. } = event.kind {
+                let elapsed = u64::try_from(elapsed.as_millis()).unwrap();
                 TOTAL_MILLIS.fetch_add(elapsed, Ordering::Relaxed);
             }
         })
@@ -177,7 +186,8 @@ async fn refusals_bans_and_exhausted_retries_are_warnings() {
     ]);
     let logs = Logs::capture();
     client.pets().list().await.unwrap();
-    let error = client.pets().list().max_attempts(2).await.unwrap_err();
+    let twice = RequestOptions::new().max_attempts(2);
+    let error = client.pets().list().options(&twice).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Server);
     let text = logs.text();
     let warnings: Vec<_> = text
@@ -211,7 +221,7 @@ async fn a_block_is_one_warning_however_many_calls_it_refuses() {
     for refused in join_all(lists()).await {
         assert!(refused.unwrap_err().is_rate_limited());
     }
-    let refused = client.rate_limits().throttled;
+    let refused = client.limits().snapshot().throttled;
     assert!(refused > 1, "{refused}");
     let warnings = || logs.text().matches(" WARN ").count();
     assert_eq!(warnings(), 1, "of {refused} refused calls");

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_client::events::{Attempt, Event, Finished};
-use petstore_client::rate_limit::{BlockReason, FileStore, Quota, RateLimits, WaitReason};
-use petstore_client::{Client, NewPet};
+use petstore_client::events::EventKind;
+use petstore_client::limits::{BlockReason, FileStore, Limits, Quota, RateLimits, WaitReason};
+use petstore_client::{Client, NewPet, RequestOptions};
 use tokio::task::JoinHandle;
 
-use crate::client::kit::{answer, builder, http, millis, no_pets, once, recorded, secs};
+use crate::client::kit::{answer, builder, http, list_meta, millis, no_pets, once, recorded, secs};
 use crate::client::wire::{Act, Wire};
 
 type Heard<T> = Arc<Mutex<Vec<T>>>;
@@ -17,26 +17,29 @@ type Said = (String, BlockReason, u64, u32);
 
 fn listening(server: &Wire) -> (Client, Heard<Said>, Heard<u64>) {
     let (client, refusals) = recorded(builder(&server.base()), |event| {
-        let Event::Throttled(throttled) = event else {
+        let EventKind::Throttled {
+            attempt, blocked, ..
+        } = event.kind
+        else {
             return None;
         };
-        let (operation, blocked) = (throttled.operation.to_owned(), throttled.blocked);
+        let operation = event.operation.unwrap().to_owned();
         Some((
             operation,
             blocked.reason,
             blocked.remaining.as_secs(),
-            throttled.attempt,
+            attempt,
         ))
     });
     let (client, waits) = recorded(client, |event| {
-        let Event::Waiting(waiting) = event else {
+        let EventKind::Waiting {
+            reason, blocked, ..
+        } = event.kind
+        else {
             return None;
         };
-        let blocked = waiting.blocked?;
-        assert_eq!(
-            (waiting.reason, waiting.until),
-            (WaitReason::Blocked, Some(blocked.until))
-        );
+        let blocked = blocked?;
+        assert_eq!(reason, WaitReason::Blocked);
         Some(blocked.remaining.as_secs())
     });
     (client.build().unwrap(), refusals, waits)
@@ -66,7 +69,7 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
         .pets()
         .list()
         .max_wait(secs(250))
-        .max_attempts(9)
+        .options(&RequestOptions::new().max_attempts(9))
         .await
         .unwrap();
     let recorded = refusals.lock().unwrap().clone();
@@ -137,14 +140,14 @@ async fn a_quota_is_shown_until_its_reset() {
     let client = builder(&server.base()).build().unwrap();
     client.pets().list().await.unwrap();
     tokio::time::sleep(secs(58)).await;
-    assert_eq!(client.rate_limits().windows.len(), 1);
+    assert_eq!(client.limits().snapshot().windows.len(), 1);
     tokio::time::sleep(secs(3)).await;
-    assert_eq!(client.rate_limits().windows, []);
+    assert_eq!(client.limits().snapshot().windows, []);
 }
 
 fn call(client: &Client) -> JoinHandle<Duration> {
     let client = client.clone();
-    tokio::spawn(async move { client.pets().list().await.unwrap().meta().waited() })
+    tokio::spawn(async move { list_meta(&client).await.waited() })
 }
 
 /// Returns a snapshot half a second after two calls, and how long the second call waited.
@@ -153,7 +156,7 @@ async fn second_of_two(client: &Client) -> (RateLimits, Duration) {
     tokio::time::sleep(millis(100)).await;
     let second = call(client);
     tokio::time::sleep(millis(400)).await;
-    let seen = client.rate_limits();
+    let seen = client.limits().snapshot();
     assert!(first.await.unwrap().is_zero());
     (seen, second.await.unwrap())
 }
@@ -174,9 +177,12 @@ async fn a_wait_for_requests_that_may_use_up_the_rest_is_shown() {
 #[tokio::test(start_paused = true)]
 async fn shows_that_a_call_waits_for_the_most_that_may_be_in_flight() {
     let server = Wire::start(|_| slowly("9", "10"));
-    let client = builder(&server.base()).max_in_flight(1).build().unwrap();
+    let client = builder(&server.base())
+        .limits(Limits::new().max_in_flight(1))
+        .build()
+        .unwrap();
     client.pets().list().await.unwrap();
-    assert_eq!(client.rate_limits().wait_reason, None);
+    assert_eq!(client.limits().snapshot().wait_reason, None);
     let (seen, waited) = second_of_two(&client).await;
     assert_eq!(
         (seen.wait_reason, seen.blocked),
@@ -197,13 +203,13 @@ async fn shows_the_limit_that_holds_a_call_back_and_what_was_lost() {
     tokio::time::timeout(secs(5), client.pets().list().send())
         .await
         .unwrap_err();
-    let seen = client.rate_limits();
+    let seen = client.limits().snapshot();
     assert_eq!(
         (seen.in_flight, seen.unresolved, seen.windows[0].remaining),
         (0, 1, 4)
     );
     client.pets().list().await.unwrap();
-    let seen = client.rate_limits();
+    let seen = client.limits().snapshot();
     assert_eq!(
         (seen.wait_reason, seen.unresolved),
         (Some(WaitReason::Blocked), 0)
@@ -227,45 +233,49 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
     ]);
     let client = builder(&server.base()).api_key("s3cret-key");
     let (client, recorded) = recorded(client, |event| {
-        let (request, answer) = match event {
-            Event::Sending(request) => (request, String::new()),
-            Event::Finished(Finished {
-                request,
-                outcome: Ok(answer),
+        let operation = event.operation.unwrap();
+        match event.kind {
+            EventKind::Sending {
+                attempt,
+                method,
+                url,
+                headers,
+                body,
                 ..
-            }) => (
-                request,
-                format!("{} {:?} {:?}", answer.status, answer.headers, answer.body),
-            ),
-            Event::Finished(Finished {
-                request,
-                outcome: Err(problem),
+            } => Some(format!(
+                "{operation} {attempt} {method} {url} {headers:?} {body:?}"
+            )),
+            EventKind::Answered {
+                attempt,
+                method,
+                url,
+                status,
+                headers,
+                body,
                 ..
-            }) => (request, format!("{problem:?}")),
-            _ => return None,
-        };
-        let Attempt {
-            operation,
-            attempt,
-            method,
-            url,
-            headers,
-            body,
-            ..
-        } = request;
-        let sent = format!("{operation} {attempt} {method} {url} {headers:?} {body:?}");
-        Some(format!("{sent} -> {answer}"))
+            } => Some(format!(
+                "{operation} {attempt} {method} {url} -> {status} {headers:?} {body:?}"
+            )),
+            EventKind::Failed {
+                attempt,
+                method,
+                url,
+                error,
+                ..
+            } => Some(format!("{operation} {attempt} {method} {url} -> {error:?}")),
+            _ => None,
+        }
     });
     let client = client.build().unwrap();
     let _ = client.pets().create(&NewPet::new("Rex", 7)).await;
     client.pets().list().limit(5).send().await.unwrap();
     let recorded = recorded.lock().unwrap().clone();
     let expected = [
-        ("createPet 1 POST", " -> "),
-        ("createPet 1 POST", "429 Too Many Requests"),
-        ("createPet 2 POST", " -> "),
+        ("createPet 1 POST", "Rex"),
+        ("createPet 1 POST", "-> 429 Too Many Requests"),
+        ("createPet 2 POST", "Rex"),
         ("createPet 2 POST", "Interrupted"),
-        ("listPets 1 GET", " -> "),
+        ("listPets 1 GET", "/v1/pets?limit=5 "),
         ("listPets 1 GET", "(the API key)"),
     ];
     assert_eq!(recorded.len(), expected.len(), "{recorded:#?}");
@@ -289,9 +299,9 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
     let server = Wire::start(|_| no_pets());
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("limits");
-    let client = builder(&server.base()).shared_limits(FileStore::new(&folder));
-    let (client, recorded) = recorded(client, |event| match event {
-        Event::SharedStore(status) => Some((status.location.clone(), status.problem.is_some())),
+    let client = builder(&server.base()).limits(Limits::new().store(FileStore::new(&folder)));
+    let (client, recorded) = recorded(client, |event| match event.kind {
+        EventKind::SharedStore(status) => Some((status.location.clone(), status.problem.is_some())),
         _ => None,
     });
     let client = client.build().unwrap();
@@ -310,7 +320,7 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
             std::fs::write(&folder, "a file in the place of the folder").unwrap();
         }
         for _ in 0..2 {
-            client.synchronize_rate_limits().await;
+            client.limits().exchange().await;
             client.pets().list().await.unwrap();
         }
         assert_eq!(

@@ -3,10 +3,10 @@
 use std::fmt::{Debug, Write as _};
 use std::sync::{Mutex, OnceLock};
 
-use petstore_client::retry::Backoff;
-use petstore_client::{ApiKey, Client, Error, Method, NewPet};
+use petstore_client::http::Method;
+use petstore_client::{ApiKey, Client, Error, ErrorResponse, NewPet, RequestOptions};
 
-use crate::client::kit::{DATE, REX, answer, http, no_pets, once, sources};
+use crate::client::kit::{DATE, REX, answer, at_once, http, no_pets, once, sources};
 use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
 
@@ -15,15 +15,17 @@ const SENTINEL: &str = "S3NTINEL-qzxvkw";
 /// Formats an error and its sources in every way.
 fn everything(error: &Error) -> String {
     let mut text = format!("{error}\n{error:?}\n{error:#?}\n");
-    writeln!(text, "{:?} {:?}", error.body(), error.headers()).unwrap();
+    let response = error.response();
+    let body = response.map(ErrorResponse::body);
+    writeln!(text, "{body:?} {:?}", response.map(ErrorResponse::headers)).unwrap();
     sources(error).for_each(|cause| writeln!(text, "{cause} {cause:?}").unwrap());
     text
 }
 
 fn client(base: &str) -> Client {
-    let client = Client::builder(base).api_key(SENTINEL);
-    client
-        .backoff(Backoff::new().max(std::time::Duration::ZERO))
+    Client::builder(base)
+        .api_key(SENTINEL)
+        .retry(at_once())
         .build()
         .unwrap()
 }
@@ -148,10 +150,13 @@ async fn the_key_is_in_no_debug_output() {
     let error = client
         .pets()
         .create(&new)
-        .max_response_bytes(9)
+        .options(&RequestOptions::new().max_response_bytes(9))
         .await
         .unwrap_err();
-    assert_eq!(error.headers().unwrap()["x-echo"], "(the API key)");
+    assert_eq!(
+        error.response().unwrap().headers()["x-echo"],
+        "(the API key)"
+    );
 }
 
 #[tokio::test]

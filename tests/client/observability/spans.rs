@@ -1,6 +1,7 @@
 //! The span of each call, whose fields are part of the API.
 
-use petstore_client::{Method, NewPet};
+use petstore_client::NewPet;
+use petstore_client::http::Method;
 
 use crate::client::kit::{DATE, answer, no_pets, once, secs, serve};
 use crate::client::logs::Logs;

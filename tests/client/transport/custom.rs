@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use petstore_client::bytes::Bytes;
+use petstore_client::http::StatusCode;
 use petstore_client::transport::{
-    Proxy, ResponseLimit, Tls, Transport, TransportError, transport_fn,
+    Connection, Proxy, ResponseLimit, Tls, Transport, TransportError, transport_fn,
 };
-use petstore_client::{Bytes, Client, ClientBuilder, ErrorKind, NewPet, StatusCode, TimeoutKind};
+use petstore_client::{Client, ClientBuilder, ErrorKind, NewPet, RequestOptions, TimeoutKind};
 use tokio::time::Instant;
 
-use crate::client::kit::{REX, builder, secs};
+use crate::client::kit::{REX, builder, list_meta, secs};
 
 type Request = http::Request<Bytes>;
 type Result = std::result::Result<http::Response<Bytes>, TransportError>;
@@ -51,10 +53,11 @@ async fn gets_the_whole_request_and_the_limit_of_the_response() {
     let rex = client
         .pets()
         .create(&NewPet::new("Rex", 7))
-        .max_response_bytes(1_000)
+        .options(&RequestOptions::new().max_response_bytes(1_000))
+        .with_meta()
         .await
         .unwrap();
-    assert_eq!((rex.id, rex.meta().status().as_u16()), (1, 201));
+    assert_eq!((rex.value.id, rex.meta.status().as_u16()), (1, 201));
 }
 
 #[tokio::test]
@@ -125,19 +128,10 @@ async fn a_lost_get_is_sent_again_and_a_large_response_is_refused() {
         1 => Err(TransportError::interrupted("reset by peer")),
         _ => answer(200, "[]"),
     });
-    assert_eq!(
-        flaky
-            .build()
-            .unwrap()
-            .pets()
-            .list()
-            .await
-            .unwrap()
-            .meta()
-            .attempts(),
-        2
-    );
-    let large = client(|_, _| answer(200, "[                 ]")).max_response_bytes(5);
+    let flaky = flaky.build().unwrap();
+    assert_eq!(list_meta(&flaky).await.attempts(), 2);
+    let small = RequestOptions::new().max_response_bytes(5);
+    let large = client(|_, _| answer(200, "[                 ]")).options(&small);
     let error = large.build().unwrap().pets().list().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BodyTooLarge, "{error}");
 }
@@ -153,7 +147,8 @@ impl Transport for Hanging {
 #[tokio::test(start_paused = true)]
 async fn a_time_limit_ends_it_and_its_request_may_have_been_sent() {
     let client = builder("https://petstore.test/v1").transport(Arc::new(Hanging));
-    let client = client.attempt_timeout(secs(3)).build().unwrap();
+    let options = RequestOptions::new().attempt_timeout(secs(3));
+    let client = client.options(&options).build().unwrap();
     let start = Instant::now();
     let error = client
         .pets()
@@ -162,7 +157,7 @@ async fn a_time_limit_ends_it_and_its_request_may_have_been_sent() {
         .unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 3);
     assert_eq!(
-        (error.timeout(), error.may_have_been_processed()),
+        (error.timeout_kind(), error.may_have_been_processed()),
         (Some(TimeoutKind::Attempt), true)
     );
 }
@@ -172,16 +167,25 @@ fn what_is_set_of_the_built_in_one_besides_is_refused() {
     type Set = fn(ClientBuilder) -> ClientBuilder;
     let settings: [(Set, &str); 5] = [
         (
-            |builder| builder.connect_timeout(secs(1)),
+            |builder| builder.connection(Connection::new().connect_timeout(secs(1))),
             "time limit for connecting",
         ),
         (
-            |builder| builder.pool_idle_timeout(secs(1)),
+            |builder| builder.connection(Connection::new().idle_timeout(secs(1))),
             "idle time of connections",
         ),
-        (|builder| builder.proxy(Proxy::none()), "proxy"),
-        (|builder| builder.tls(Tls::new()), "TLS setting"),
-        (|builder| builder.root_certificates("x"), "TLS setting"),
+        (
+            |builder| builder.connection(Connection::new().proxy(Proxy::none())),
+            "proxy",
+        ),
+        (
+            |builder| builder.connection(Connection::new().tls(Tls::new())),
+            "TLS setting",
+        ),
+        (
+            |builder| builder.connection(Connection::new().roots("x")),
+            "TLS setting",
+        ),
     ];
     for (set, name) in settings {
         let builder = Client::builder("https://petstore.test")

@@ -4,16 +4,19 @@ use std::fmt::Debug;
 
 use futures_util::{Stream, StreamExt as _};
 use petstore_client::auth::{BoxProvider, CachingProvider};
-use petstore_client::operations::{Call, CallFuture, ListPets, Pets, RawRequest, Store};
-use petstore_client::rate_limit::{
-    Blocked, FileStore, Plan, QuotaWindow, RateLimits, RedisStore, StoreError,
+use petstore_client::bytes::Bytes;
+use petstore_client::limits::{
+    Blocked, FileStore, Limits, Plan, QuotaWindow, RateLimits, RedisStore, StoreError,
 };
-use petstore_client::retry::{Backoff, RetryBudget};
+use petstore_client::operations::{
+    Call, CallFuture, Items, KeyLimits, ListPets, Pages, Pets, RawRequest, ResponseFuture, Store,
+};
+use petstore_client::retry::{Backoff, RetryBudget, RetryPolicy};
 use petstore_client::test_util::{ErrorBuilder, FakeService};
-use petstore_client::transport::{BoxTransport, Proxy, Tls, TransportError};
+use petstore_client::transport::{BoxTransport, Connection, Proxy, Tls, TransportError};
 use petstore_client::{
-    ApiKey, Bytes, Client, ClientBuilder, Deprecation, Error, ErrorKind, Items, NewPet, Page,
-    Pages, Pet, RequestOptions, Response, ResponseMeta,
+    ApiKey, Client, ClientBuilder, Deprecation, Error, ErrorKind, Meta, NewPet, Page, Pet,
+    RequestOptions, Response,
 };
 
 use crate::client::kit::{REX, answer, client, no_pets, secs, serve};
@@ -102,7 +105,7 @@ fn every_type_may_cross_threads_and_none_borrows() {
     shared::<ListPets>();
     shared::<RawRequest>();
     shared::<Response<Pet>>();
-    shared::<ResponseMeta>();
+    shared::<Meta>();
     shared::<Page<Pet>>();
     shared::<RateLimits>();
     shared::<RequestOptions>();
@@ -127,9 +130,10 @@ fn every_type_may_cross_threads_and_none_borrows() {
     )>();
     shared::<CallFuture<Pet>>();
     shared::<CallFuture<Page<Pet>>>();
-    shared::<Pages<Page<Pet>>>();
-    shared::<Pages<Bytes>>();
-    shared::<Items<Pet>>();
+    shared::<ResponseFuture<Bytes>>();
+    shared::<Pages>();
+    shared::<Items>();
+    shared::<(KeyLimits, Limits, RetryPolicy, Connection)>();
     cloned::<(
         Client,
         Pets,
@@ -148,9 +152,9 @@ fn every_type_may_cross_threads_and_none_borrows() {
         ErrorBuilder,
     )>();
     cloned::<FakeService<NotClone>>();
-    future::<CallFuture<Bytes>>();
-    stream::<Pages<Bytes>>();
-    stream::<Items<Pet>>();
+    future::<ResponseFuture<Bytes>>();
+    stream::<Pages>();
+    stream::<Items>();
 }
 
 /// An error is one word, so that a `Result` is as large as its value.

@@ -5,14 +5,15 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use petstore_client::rate_limit::{FileStore, RedisStore};
+use petstore_client::http::StatusCode;
+use petstore_client::limits::{FileStore, Limits, RedisStore};
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use crate::client::kit::{answer, builder, http, key, millis, no_pets, secs};
+use crate::client::kit::{answer, builder, http, key, millis, no_pets, once, secs};
 use crate::client::service::{get, poll_once};
 use crate::client::wire::{Act, Wire};
 
@@ -121,7 +122,7 @@ fn a_runtime_without_drivers_is_an_error_and_no_panic() {
     let wrapped = builder(&server.base).wrap_transport(|builtin| builtin);
     let wrapped = wrapped.build().unwrap();
     let fake = petstore_client::test_util::client(|_| {
-        petstore_client::test_util::json(petstore_client::StatusCode::OK, &[0; 0])
+        petstore_client::test_util::json(StatusCode::OK, &[0; 0])
     });
     let (neither, only_io, only_time) = (
         Builder::new_current_thread().build().unwrap(),
@@ -204,7 +205,7 @@ fn a_blocked_runtime_at_the_head_delays_others_for_its_lease() {
         // This client gets the 429 for which all others wait, and keeps its block alive.
         let told = client(&server.base, &key());
         runtime().block_on(async {
-            told.pets().list().max_attempts(1).await.unwrap_err();
+            told.pets().list().options(&once()).await.unwrap_err();
         });
         let length = wait + LEASE + 3 * SLACK;
         let blocked = block_with_a_call(&server.base, &key(), length);
@@ -233,12 +234,12 @@ fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
         let mut call = client
             .pets()
             .create(&NewPet::new("Rex", 7))
-            .attempt_timeout(LEASE)
+            .options(&RequestOptions::new().attempt_timeout(LEASE))
             .send();
         let ended = runtime();
         ended.block_on(async {
             assert!(!poll_once(&mut call).await);
-            let is_refused = || client.rate_limits().blocked.is_some();
+            let is_refused = || client.limits().snapshot().blocked.is_some();
             while !has_arrived.load(Ordering::Relaxed) || is_refused() == in_flight {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -261,7 +262,7 @@ fn a_runtime_that_ends_does_not_delay_updates() {
     let shared = || {
         let client = builder(&server.base).api_key("shared");
         client
-            .shared_limits(FileStore::new(folder.path()))
+            .limits(Limits::new().store(FileStore::new(folder.path())))
             .build()
             .unwrap()
     };
@@ -273,8 +274,8 @@ fn a_runtime_that_ends_does_not_delay_updates() {
             }
             client.pets().list().await.unwrap();
         });
-        let next = runtime().block_on(async { shared().pets().list().await.unwrap() });
-        next.meta().waited()
+        let next = runtime().block_on(async { shared().pets().list().with_meta().await.unwrap() });
+        next.meta.waited()
     });
     let waits: Vec<_> = waits.collect();
     assert!(
@@ -294,7 +295,7 @@ fn a_question_to_the_store_holds_up_no_other_runtime() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let store = format!("redis://{}", silent.local_addr().unwrap());
         let client = builder(&server.base)
-            .shared_limits(RedisStore::new(&store).unwrap())
+            .limits(Limits::new().store(RedisStore::new(&store).unwrap()))
             .build()
             .unwrap();
         let other = runtime();
@@ -306,8 +307,8 @@ fn a_question_to_the_store_holds_up_no_other_runtime() {
         // Without this, the runtime is blocked in the middle of the question.
         let _other = Some(other).filter(|_| !ends);
         let list = client.pets().list().timeout(secs(20));
-        let page = runtime().block_on(async { list.await.unwrap() });
-        let took = page.meta().waited();
+        let page = runtime().block_on(list.with_meta()).unwrap();
+        let took = page.meta.waited();
         assert!(took < STORE_TIMEOUT + 3 * SLACK, "ends: {ends}: {took:?}");
     }
 }

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::time::{Duration, SystemTime};
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
 use petstore_client::{NewPet, Pet, PetStatus};
@@ -16,16 +15,17 @@ use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use serde_json::json;
 use toml_edit::DocumentMut;
 
-use super::input::Input;
-use super::journal::{HEADER, Record, RowState, Run, State, line, parse};
-use super::rows::{Place, Row};
+use super::rows::{Place, Rows};
 use crate::error::{CliError, Kind, Result};
 use crate::settings::Values;
 use crate::settings::config_file::{ConfigFile, profile_table, put};
 
 /// Tries 2,000 cases. They are the same in each run, unless `PROPTEST_RNG_SEED` names another seed.
-fn check<S: Strategy>(strategy: S, seed: u64, test: impl Fn(S::Value) -> Result<(), TestCaseError>)
-where
+pub(super) fn check<S: Strategy>(
+    strategy: S,
+    seed: u64,
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) where
     S::Value: Debug,
 {
     let default = Config::default();
@@ -77,24 +77,34 @@ fn random_pets_have_all_fields_that_can_be_sent() {
     assert_eq!(seen.into_inner(), fields);
 }
 
-fn read(bytes: impl Into<Vec<u8>>) -> Result<Input> {
-    Input::read("rows".to_owned(), bytes.into())
+fn read(bytes: impl Into<Vec<u8>>) -> Result<Rows> {
+    let rows = Rows::read("rows", bytes.into(), None)?;
+    rows.check()?;
+    Ok(rows)
 }
 
 /// Checks that an input has these rows, and that selected rows can be written and read again.
 fn check_rows(text: &str, pets: &[NewPet], lines: &[usize]) -> Result<(), TestCaseError> {
     let input = read(text).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
-    let rows = pets.iter().zip(lines);
-    let rows = rows.map(|(pet, line)| Row::new(Place::Line(*line), pet.clone()));
-    prop_assert_eq!(input.rows(), rows.collect::<Vec<_>>());
+    let rows: Vec<_> = input
+        .all()
+        .iter()
+        .map(|row| (row.place(), row.pet()))
+        .collect();
+    let expected = pets.iter().zip(lines);
+    let expected = expected.map(|(pet, line)| (Place::Line(*line), Some(pet)));
+    prop_assert_eq!(rows, expected.collect::<Vec<_>>());
     let reasons: BTreeMap<_, _> = (0..pets.len())
         .step_by(2)
         .map(|row| (row, json!("no, \"x\"\n")))
         .collect();
     let written = input.with_column("reason", &reasons).unwrap();
     let again = read(written).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
-    let again = again.rows().iter().map(|row| row.pet().clone());
-    let again = again.collect::<Vec<_>>();
+    let again: Vec<_> = again
+        .all()
+        .iter()
+        .filter_map(|row| row.pet().cloned())
+        .collect();
     prop_assert_eq!(again, pets.iter().step_by(2).cloned().collect::<Vec<_>>());
     Ok(())
 }
@@ -201,7 +211,11 @@ fn a_damaged_input_is_refused_or_its_rows_are_written_again() {
             }
             match read(bytes) {
                 Ok(input) => {
-                    let pets: Vec<_> = input.rows().iter().map(|row| row.pet().clone()).collect();
+                    let pets: Vec<_> = input
+                        .all()
+                        .iter()
+                        .filter_map(|row| row.pet().cloned())
+                        .collect();
                     let (text, lines) = json_text(&pets, (false, false, false));
                     prop_assume!(!pets.is_empty());
                     check_rows(&text, &pets, &lines)
@@ -209,94 +223,6 @@ fn a_damaged_input_is_refused_or_its_rows_are_written_again() {
                 Err(CliError::Failure(failure)) if failure.kind == Kind::Input => Ok(()),
                 Err(other) => Err(TestCaseError::fail(format!("{other:?}"))),
             }
-        },
-    );
-}
-
-fn record() -> impl Strategy<Value = Record> {
-    let run = || {
-        (any::<u32>(), 0..u32::MAX, any::<String>(), 0..9_usize).prop_map(
-            |(pid, started, base_url, rows)| {
-                let started = SystemTime::UNIX_EPOCH + Duration::from_secs(started.into());
-                let boot = Some("boot".to_owned());
-                let (files, damaged) = (vec!["rejects".into()], Vec::new());
-                Record::Run(Run {
-                    pid,
-                    started,
-                    boot,
-                    base_url,
-                    limit: Duration::from_secs(30),
-                    rows,
-                    files,
-                    damaged,
-                })
-            },
-        )
-    };
-    let state = prop_oneof![
-        Just(RowState::Unknown),
-        Just(RowState::Announced),
-        any::<i64>().prop_map(RowState::Created),
-        any::<String>().prop_map(RowState::Rejected),
-    ];
-    prop_oneof![
-        1 => run(),
-        3 => (0..30_usize, vec(any::<u32>(), 0..9))
-            .prop_map(|(from, digests)| Record::Block { from, digests }),
-        6 => (state, vec(0..40_usize, 0..5)).prop_map(|(state, rows)| Record::Rows(state, rows)),
-        1 => Just(Record::End),
-    ]
-}
-
-#[test]
-fn a_journal_says_what_was_written_and_notices_every_damage() {
-    let flip = (any::<Index>(), 1..=255_u8);
-    check(
-        (vec(record(), 1..12), any::<Index>(), flip),
-        44,
-        |(records, cut, (at, by))| {
-            let mut outcomes = BTreeMap::new();
-            let mut bytes = HEADER.to_vec();
-            for record in &records {
-                let line = line(record).unwrap();
-                let read = parse(line.trim_end_matches('\n').as_bytes());
-                prop_assert_eq!(read.as_ref(), Some(record));
-                bytes.extend_from_slice(line.as_bytes());
-                if let Record::Rows(state, rows) = record {
-                    rows.iter()
-                        .for_each(|row| drop(outcomes.insert(*row, state.clone())));
-                }
-            }
-            let whole = State::read(&bytes, Some("boot")).unwrap();
-            prop_assert!(whole.damaged().is_empty() && !whole.is_cut());
-            for (row, outcome) in outcomes
-                .iter()
-                .filter(|(_, state)| **state != RowState::Announced)
-            {
-                prop_assert_eq!(&whole.rows()[*row], outcome, "{}", row);
-            }
-
-            let cut = cut.index(bytes.len() + 1);
-            let ended = bytes[..cut]
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |end| end + 1);
-            let (read, before) = (&bytes[..cut], &bytes[..ended]);
-            let (read, before) = (
-                State::read(read, Some("boot")).unwrap(),
-                State::read(before, Some("boot")).unwrap(),
-            );
-            prop_assert_eq!((read.rows(), read.is_cut()), (before.rows(), cut != ended));
-
-            let at = HEADER.len() + at.index(bytes.len() - HEADER.len());
-            bytes[at] ^= by;
-            let damaged = State::read(&bytes, Some("boot")).unwrap();
-            prop_assert!(
-                !damaged.damaged().is_empty() || damaged.is_cut(),
-                "byte {}",
-                at
-            );
-            Ok(())
         },
     );
 }

@@ -5,24 +5,20 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::input::Input;
 use super::journal::{RowState, State};
+use super::rows::Rows;
 use crate::env::System;
 use crate::error::{CliError, Result};
 use crate::files;
 
 /// The files of rows.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct RowFiles {
-    /// write rejected rows, with reasons
+    /// write rejected and invalid rows, with reasons
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     rejects: Option<PathBuf>,
-
-    /// write rows that may have been created
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    unknown_file: Option<PathBuf>,
 
     /// write created rows, with the ids of their pets
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -34,20 +30,12 @@ impl RowFiles {
         self.rejects.as_deref()
     }
 
-    pub(super) fn unknown(&self) -> Option<&Path> {
-        self.unknown_file.as_deref()
-    }
-
     pub(super) fn created(&self) -> Option<&Path> {
         self.created.as_deref()
     }
 
     fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let files = [
-            ("--rejects", &self.rejects),
-            ("--unknown-file", &self.unknown_file),
-            ("--created", &self.created),
-        ];
+        let files = [("--rejects", &self.rejects), ("--created", &self.created)];
         files.into_iter().filter_map(|(option, path)| {
             let path = path.as_deref()?;
             Some((option, path))
@@ -56,7 +44,7 @@ impl RowFiles {
 
     /// Returns the paths for the journal. They are absolute, because a later run may be started in
     /// another folder.
-    pub(super) fn paths(&self) -> Result<Vec<PathBuf>> {
+    pub(super) fn paths(&self) -> Result<Vec<String>> {
         self.named().map(|(_, path)| absolute(path)).collect()
     }
 
@@ -128,23 +116,26 @@ impl RowFiles {
     }
 
     /// Writes the files. Returns the errors of those that cannot be written.
-    pub(super) fn write(&self, input: &Input, state: &State, system: &System) -> Vec<CliError> {
-        let files: [(&Option<PathBuf>, &str, RowValue); 3] = [
+    pub(super) fn write(&self, rows: &Rows, state: &State, system: &System) -> Vec<CliError> {
+        let mut rejected = rows.reasons();
+        let mut created = BTreeMap::new();
+        for (row, state) in state.rows().iter().enumerate() {
+            if let RowState::Rejected(why) = state {
+                rejected.insert(row, json!(why));
+            }
+            if let Some(id) = state.pet() {
+                created.insert(row, json!(id));
+            }
+        }
+        let files = [
             (&self.rejects, "reason", rejected),
-            (&self.unknown_file, "reason", unknown),
             (&self.created, "petId", created),
         ];
         let mut errors = Vec::new();
-        for (path, column, value) in files {
+        for (path, column, values) in files {
             let Some(path) = path else { continue };
-            let mut values = BTreeMap::new();
-            for (row, state) in state.rows().iter().enumerate() {
-                if let Some(value) = value(state) {
-                    values.insert(row, value);
-                }
-            }
-            let rows = input.with_column(column, &values);
-            let written = rows.and_then(|rows| files::write(path, rows, system));
+            let text = rows.with_column(column, &values);
+            let written = text.and_then(|text| files::write(path, text, system));
             errors.extend(written.err());
         }
         errors
@@ -158,8 +149,9 @@ pub(super) struct Reserved {
     _files: Vec<File>,
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(CliError::internal)
+fn absolute(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path).map_err(CliError::internal)?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 /// Returns the path without links, also if the file does not exist yet.
@@ -175,33 +167,5 @@ fn is_used(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(file) => file.is_file() && file.len() > 0,
         Err(_) => false,
-    }
-}
-
-/// Returns the value of the additional column; `None` if the row does not belong in the file.
-type RowValue = fn(&RowState) -> Option<Value>;
-
-fn rejected(state: &RowState) -> Option<Value> {
-    match state {
-        RowState::Rejected(reason) => Some(json!(reason)),
-        _ => None,
-    }
-}
-
-fn unknown(state: &RowState) -> Option<Value> {
-    match state {
-        RowState::Unknown => Some(json!("may have been created")),
-        RowState::Uncertain(pets) => {
-            let pets: Vec<_> = pets.iter().map(ToString::to_string).collect();
-            Some(json!(format!("may be pet {}", pets.join(" or "))))
-        }
-        _ => None,
-    }
-}
-
-fn created(state: &RowState) -> Option<Value> {
-    match state {
-        RowState::Created(id) => Some(json!(id)),
-        _ => None,
     }
 }

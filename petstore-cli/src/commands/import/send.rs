@@ -1,91 +1,73 @@
-//! Sends several rows at a time, and records them in the journal before and after.
+//! Sends several rows at a time. Each is recorded in the journal, and the journal is synced, before
+//! the row is sent.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use petstore_client::rate_limit::{Priority, RateLimits};
-use petstore_client::{Client, Error, Pet, Response};
-use tokio::time::{Instant, sleep, sleep_until};
+use petstore_client::limits::{Priority, RateLimits};
+use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
+use tokio::time::{Instant, sleep_until};
 
-use super::forecast::Quotas;
-use super::input::Input;
-use super::journal::{BLOCK, Journal, Record, RowState};
-use super::pace::{Pace, is_hopeless};
-use super::rows::Row;
+use super::journal::{Journal, Record, RowState};
+use super::outage::{Next, Outage};
+use super::rows::{Digest, Row};
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::session::report_wait;
 use crate::status::Progress;
-use crate::time::{count, duration, plural};
+use crate::time::{count, duration, instant, plural};
 
 /// The speed is shown after it has been measured for this long.
 const MEASURED: Duration = Duration::from_secs(2);
 
-/// A row and its outcome.
-type Outcome = (usize, Result<Response<Pet>, Error>);
-type Request = Pin<Box<dyn Future<Output = Outcome>>>;
-
-/// Returns the state of a row whose request failed.
-fn state_after(error: &Error) -> RowState {
-    let status = error.status().map_or(0, |status| status.as_u16());
-    match status {
-        _ if error.may_have_been_processed() => RowState::Unknown,
-        400..500 if !is_hopeless(error) => RowState::Rejected(reason(status, error)),
-        _ => RowState::Announced,
-    }
+/// Something that a task has come to.
+enum Event {
+    /// The announced rows are on the disk.
+    Synced(io::Result<()>),
+    /// The outcome of a row: the id of its pet, or an error.
+    Row(usize, Result<i64, Error>),
+    /// The answer to the request that asks whether the service works again.
+    Answer(Result<(), Error>),
 }
 
-/// Returns why the service refused a row.
-fn reason(status: u16, error: &Error) -> String {
-    let mut reason = status.to_string();
-    if let Some(code) = error.code() {
-        reason += &format!(" {code}");
-    }
-    if let Some(message) = error.message() {
-        reason += &format!(": {message}");
-    }
-    reason
-}
+type Pending = Pin<Box<dyn Future<Output = Event>>>;
 
-/// Returns how many more rows may be sent. Rows wait here and not in the client: after a kill, a
-/// row that waits here is certainly unsent, and one that waits in the client would be unknown. Few
-/// rows wait in the client: their number is what it asks for if other processes share the key.
-fn room(limits: &RateLimits, in_flight: usize, concurrency: usize) -> usize {
-    let free = concurrency.saturating_sub(in_flight);
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let left = limits.windows.iter().map(|window| window.remaining).min();
-    // Requests that wait in the client do not count as used yet.
-    let queued = in_flight.saturating_sub(size(limits.in_flight.into()));
-    let room = match (limits.wait_reason, left) {
-        (Some(_), _) => 0,
-        (None, Some(left)) => size(left).saturating_sub(queued),
-        (None, None) => free,
-    };
-    // If nothing is in flight, allow one request: its error says why no more can be sent.
-    room.max(usize::from(in_flight == 0)).min(free)
+/// A row to send.
+#[derive(Clone, Copy)]
+struct Sendable<'a> {
+    row: usize,
+    pet: &'a NewPet,
+    digest: Digest,
 }
 
 /// Sends the rows of an import.
 pub(super) struct Sender<'a> {
     context: &'a Context,
     client: &'a Client,
-    input: &'a Input,
     journal: &'a mut Journal,
-    pace: Pace,
-    todo: VecDeque<usize>,
-    requests: FuturesUnordered<Request>,
+    concurrency: usize,
+    /// The most rows in flight at the moment.
+    most: usize,
+    outage: Outage,
+    todo: VecDeque<Sendable<'a>>,
+    /// The rows that are being announced in the journal.
+    announced: Vec<Sendable<'a>>,
     in_flight: BTreeSet<usize>,
-    /// The first row that is not announced in the journal.
-    announced: usize,
+    is_asking: bool,
     /// The largest number of known quotas.
     quotas: usize,
+    tasks: FuturesUnordered<Pending>,
+    rows: &'a [Row],
     /// The number of rows to send in this run.
     total: usize,
     started: Instant,
+    /// Why the run ends before all rows are sent.
+    stop: Option<CliError>,
     /// After a signal: when the rows in flight are given up.
     deadline: Option<Instant>,
 }
@@ -94,24 +76,34 @@ impl<'a> Sender<'a> {
     pub(super) fn new(
         context: &'a Context,
         client: &'a Client,
-        input: &'a Input,
+        rows: &'a [Row],
         journal: &'a mut Journal,
-        pace: Pace,
+        concurrency: usize,
+        retry_for: Duration,
     ) -> Self {
-        let todo: VecDeque<_> = journal.state().rows_where(RowState::is_left).into();
+        let mut todo = VecDeque::new();
+        for row in journal.state().rows_where(|row| *row == RowState::Unsent) {
+            if let (Some(pet), Some(digest)) = (rows[row].pet(), rows[row].digest()) {
+                todo.push_back(Sendable { row, pet, digest });
+            }
+        }
         Self {
             context,
             client,
-            input,
             journal,
-            pace,
+            concurrency,
+            most: concurrency,
+            outage: Outage::new(retry_for),
             total: todo.len(),
             todo,
-            requests: FuturesUnordered::new(),
+            announced: Vec::new(),
             in_flight: BTreeSet::new(),
-            announced: 0,
+            is_asking: false,
             quotas: 0,
+            tasks: FuturesUnordered::new(),
+            rows,
             started: Instant::now(),
+            stop: None,
             deadline: None,
         }
     }
@@ -119,42 +111,25 @@ impl<'a> Sender<'a> {
     /// Sends rows until none is left, all further rows would fail, or a signal arrives. Then waits
     /// for the rows in flight.
     pub(super) async fn run(mut self, signals: &mut Signals) -> Result<()> {
-        let connector = self.context.connector();
-        connector.before_sending(self.journal.touch());
         loop {
-            let limits = self.client.rate_limits();
-            if self.context.ui().is_live()
-                || limits.blocked.is_some()
-                || self.pace.pause().is_some()
-            {
-                self.draw(&limits);
-            }
-            let has_more = !self.todo.is_empty() && !self.pace.has_stopped();
-            if !has_more && self.in_flight.is_empty() {
+            self.draw();
+            let wait = self.fill();
+            let is_idle = self.in_flight.is_empty() && self.announced.is_empty();
+            if is_idle && (self.todo.is_empty() || self.stop.is_some()) {
                 break;
-            }
-            let mut wait = None;
-            if has_more {
-                wait = self.wait(&limits);
-                if wait.is_none()
-                    && let Err(error) = self.fill(&limits).await
-                {
-                    // The outcomes of the rows in flight still count.
-                    self.pace.stop(error);
-                    continue;
-                }
             }
             tokio::select! {
                 biased;
                 Some(signal) = signals.next() => {
-                    self.pace.stop(signal.into());
-                    if self.deadline.is_some() {
+                    let is_second = self.deadline.is_some();
+                    self.stop.get_or_insert(signal.into());
+                    if is_second {
                         break;
                     }
                     self.report_stop();
                 }
-                Some(first) = self.requests.next() => self.take(first),
-                () = sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+                Some(event) = self.tasks.next() => self.take(event),
+                () = sleep_until(wait.unwrap_or(self.started)), if wait.is_some() => {}
                 () = sleep_until(self.deadline.unwrap_or(self.started)), if self.deadline.is_some() => {
                     break;
                 }
@@ -163,90 +138,217 @@ impl<'a> Sender<'a> {
         self.finish()
     }
 
-    /// Ends the run. The responses to rows that are still in flight are lost.
+    /// Ends the run. Rows that are still in flight stay unknown.
     fn finish(self) -> Result<()> {
         self.context.ui().set_activity(None);
-        if !self.in_flight.is_empty() {
-            let rows = self.in_flight.iter().copied().collect();
-            let at = self.journal.now();
-            self.journal.record(vec![Record::Lost { at, rows }])?;
+        let mut ended = Ok(());
+        if self.in_flight.is_empty() {
+            let now = self.context.connector().clock().now();
+            ended = self.journal.end(instant(now));
         }
-        let ended = self.journal.end();
-        if let Some(length) = self.pace.gave_up_after() {
-            let length = duration(length);
-            let text = format!("gave up after {length} without success (`--retry-for`)");
-            self.context.ui().note(&text);
-        }
-        self.pace.finish().and(ended)
+        self.stop.map_or(Ok(()), Err).and(ended)
     }
 
-    /// Sends as many rows as may be sent.
-    async fn fill(&mut self, limits: &RateLimits) -> Result<()> {
-        if let Some(&next) = self.todo.front()
-            && next >= self.announced
-        {
-            self.announce(next).await?;
-        }
-        // The first row goes alone, because its response shows the limits. So does the first row of
-        // a new window, because its response shows what is left.
-        self.quotas = self.quotas.max(limits.windows.len());
-        let done = self.total - self.todo.len() - self.in_flight.len();
-        let is_first = done == 0 || limits.windows.len() < self.quotas;
-        let concurrency = match self.pace.concurrency() {
-            concurrency if is_first => concurrency.min(1),
-            concurrency => concurrency,
-        };
-        let room = room(limits, self.in_flight.len(), concurrency);
-        let may_go = |row: &&usize| **row < self.announced;
-        let batch = self.todo.iter().take(room).take_while(may_go).count();
-        let batch: Vec<_> = self.todo.drain(..batch).collect();
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let sent = Record::Sent {
-            at: self.journal.now(),
-            rows: batch.clone(),
-        };
-        self.journal.write(vec![sent])?;
-        for row in batch {
-            self.in_flight.insert(row);
-            self.requests.push(self.request(row));
-        }
-        Ok(())
-    }
-
-    /// Announces the next rows in the journal.
-    async fn announce(&mut self, from: usize) -> Result<()> {
-        let rows = self.input.rows();
-        let until = rows.len().min(from + BLOCK);
-        let digests = rows[from..until].iter().map(Row::digest).collect();
-        self.journal.announce(from, digests).await?;
-        self.announced = until;
-        Ok(())
-    }
-
-    /// Returns how long no row may be sent. If a limit lasts longer than `--max-wait`, there is no
-    /// wait: the next request fails, with the reason.
-    fn wait(&self, limits: &RateLimits) -> Option<Duration> {
-        if let Some((rest, reason)) = self.pace.pause() {
-            let until = self.context.connector().clock().now() + rest;
-            let text = format!("{}; continues", reason.text);
-            self.context.ui().waits(&text, &reason.short, rest, until);
-            return Some(rest);
-        }
-        if self.pace.outage().is_some() {
-            self.context.ui().set_activity(None);
-        }
-        let blocked = limits.blocked.as_ref()?;
-        let is_over = blocked.remaining.is_zero();
-        if !self.in_flight.is_empty()
-            || is_over
-            || blocked.remaining > self.context.settings().values().max_wait()
-        {
+    /// Starts what may be started. Returns when to look again, if nothing may be sent until then.
+    fn fill(&mut self) -> Option<Instant> {
+        if self.stop.is_some() || self.todo.is_empty() || !self.announced.is_empty() {
             return None;
         }
-        report_wait(self.context.ui(), blocked);
-        Some(blocked.remaining)
+        let most = match self.outage.next() {
+            Next::Wait(until) => return Some(until),
+            Next::Ask => {
+                self.ask();
+                return None;
+            }
+            Next::SendOne => 1,
+            Next::Send => self.most,
+        };
+        self.context.ui().set_activity(None);
+        let limits = self.client.limits().snapshot();
+        // The first row goes alone, because its response shows the limits. So does the first row of a
+        // new window.
+        self.quotas = self.quotas.max(limits.windows.len());
+        let is_first = self.todo.len() + self.in_flight.len() == self.total;
+        let is_new_window = limits.windows.len() < self.quotas;
+        let mut most = if is_first || is_new_window { 1 } else { most };
+        if let Some(blocked) = &limits.blocked
+            && !blocked.remaining.is_zero()
+        {
+            if !self.in_flight.is_empty() {
+                return None;
+            }
+            if blocked.remaining <= self.context.settings().values().max_wait() {
+                report_wait(self.context.ui(), blocked);
+                return Some(Instant::now() + blocked.remaining);
+            }
+            // One row is refused, and its error says why.
+            most = 1;
+        }
+        let room = room(&limits, self.in_flight.len(), most);
+        if room > 0 {
+            self.announce(room);
+        }
+        None
+    }
+
+    /// Records the next rows. They are sent as soon as the record is on the disk.
+    fn announce(&mut self, room: usize) {
+        let end = room.min(self.todo.len());
+        self.announced = self.todo.drain(..end).collect();
+        let rows = self.announced.iter().map(|it| (it.row, it.digest));
+        match self.journal.announce(rows.collect()) {
+            Ok(synced) => {
+                let synced = synced.map(Event::Synced);
+                self.tasks.push(Box::pin(synced));
+            }
+            Err(error) => {
+                self.announced.clear();
+                self.stop.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Asks whether the service works again.
+    fn ask(&mut self) {
+        if self.is_asking {
+            return;
+        }
+        self.is_asking = true;
+        let once = RequestOptions::new().max_attempts(1);
+        let answer = self.client.pets().list().limit(1).options(&once).send();
+        self.tasks
+            .push(Box::pin(async { Event::Answer(answer.await.map(drop)) }));
+    }
+
+    fn send(&mut self, row: Sendable<'_>) {
+        self.in_flight.insert(row.row);
+        // The import itself waits and tries again. Other commands with the same key go first.
+        let once = RequestOptions::new()
+            .max_attempts(1)
+            .priority(Priority::Low);
+        let created = self.client.pets().create(row.pet).options(&once).send();
+        let row = row.row;
+        self.tasks.push(Box::pin(async move {
+            let id = created.await.map(|pet| pet.id);
+            Event::Row(row, id)
+        }));
+    }
+
+    /// Takes an event and all others that have happened, and writes the outcomes to the journal.
+    fn take(&mut self, first: Event) {
+        let mut records = Vec::new();
+        let mut next = Some(first);
+        while let Some(event) = next {
+            match event {
+                Event::Synced(synced) => self.synced(synced, &mut records),
+                Event::Row(row, outcome) => {
+                    self.in_flight.remove(&row);
+                    records.push(self.outcome(row, outcome));
+                }
+                Event::Answer(answer) => self.answered(answer),
+            }
+            next = self.tasks.next().now_or_never().flatten();
+        }
+        if records.is_empty() {
+            return;
+        }
+        if let Err(error) = self.journal.record(&records) {
+            self.stop.get_or_insert(error);
+        }
+    }
+
+    /// Sends the announced rows, unless the run has ended in the meantime.
+    fn synced(&mut self, synced: io::Result<()>, records: &mut Vec<Record>) {
+        if let Err(error) = self.journal.checked(synced) {
+            self.stop.get_or_insert(error);
+        }
+        let rows = std::mem::take(&mut self.announced);
+        if self.stop.is_some() {
+            records.push(Record::Unsent(rows.iter().map(|it| it.row).collect()));
+            return;
+        }
+        for row in rows {
+            self.send(row);
+        }
+    }
+
+    fn answered(&mut self, answer: Result<(), Error>) {
+        self.is_asking = false;
+        match answer {
+            Err(error) if is_failure(&error) => self.failed(error),
+            _ => self.outage.answered(),
+        }
+    }
+
+    /// Returns the record of an outcome.
+    fn outcome(&mut self, row: usize, outcome: Result<i64, Error>) -> Record {
+        let error = match outcome {
+            Ok(id) => {
+                self.outage.succeeded();
+                self.most = self.concurrency.min(self.most + 1);
+                return Record::Created(row, id);
+            }
+            Err(error) => error,
+        };
+        let status = error.status().map(|status| status.as_u16());
+        let record = match status {
+            _ if error.may_have_been_processed() => Record::Unknown(row, why(&error)),
+            Some(400..500) if !ends_run(&error) && !error.is_rate_limited() => {
+                self.outage.succeeded();
+                return Record::Rejected(row, why(&error));
+            }
+            _ => {
+                if let (Some(pet), Some(digest)) = (self.rows[row].pet(), self.rows[row].digest()) {
+                    self.todo.push_front(Sendable { row, pet, digest });
+                }
+                Record::Unsent(vec![row])
+            }
+        };
+        // Until a row succeeds, none is sent in place of this one: a service that is away makes no
+        // more rows unknown than are in flight.
+        self.most = self.in_flight.len().max(1);
+        if !self.must_only_wait(&error) {
+            self.failed(error);
+        }
+        record
+    }
+
+    fn failed(&mut self, error: Error) {
+        if ends_run(&error) {
+            self.stop.get_or_insert(error.into());
+            return;
+        }
+        let told = match error.is_rate_limited() {
+            true => None,
+            false => error.retry_after(),
+        };
+        if let Some(length) = self.outage.failed(told) {
+            if !length.is_zero() && self.stop.is_none() {
+                let length = duration(length);
+                let text = format!("gave up after {length} without success (`--retry-for`)");
+                self.context.ui().note(&text);
+            }
+            self.stop.get_or_insert(error.into());
+        } else if let Next::Wait(until) = self.outage.next() {
+            let rest = until.saturating_duration_since(Instant::now());
+            let at = self.context.connector().clock().now() + rest;
+            let (text, short) = reason(&error);
+            let text = format!("{text}; continues");
+            let short = format!("{short}, paused");
+            self.context.ui().waits(&text, &short, rest, at);
+        }
+    }
+
+    /// Returns whether the client refused a row only because others go before it, or until a limit
+    /// resets. A service that refuses row after row fails.
+    fn must_only_wait(&self, error: &Error) -> bool {
+        if !error.is_rate_limited() || error.status().is_some() {
+            return false;
+        }
+        match error.blocked() {
+            Some(blocked) => blocked.remaining <= self.context.settings().values().max_wait(),
+            None => !self.in_flight.is_empty(),
+        }
     }
 
     fn report_stop(&mut self) {
@@ -261,92 +363,79 @@ impl<'a> Sender<'a> {
         self.context.ui().note_now(&text);
     }
 
-    /// Takes `first` and all other finished outcomes, and writes them to the journal.
-    fn take(&mut self, first: Outcome) {
-        let mut outcomes = vec![first];
-        while let Some(Some(outcome)) = self.requests.next().now_or_never() {
-            outcomes.push(outcome);
-        }
-        let at = self.journal.now();
-        let mut records = Vec::with_capacity(outcomes.len());
-        for (row, outcome) in outcomes {
-            self.in_flight.remove(&row);
-            records.push(self.outcome(at, row, outcome));
-        }
-        if let Err(error) = self.journal.record(records) {
-            self.pace.stop(error);
-        }
-    }
-
-    /// Returns the record of an outcome.
-    fn outcome(&mut self, at: u64, row: usize, outcome: Result<Response<Pet>, Error>) -> Record {
-        let error = match outcome {
-            Ok(pet) => {
-                self.pace.succeeded();
-                return Record::Rows(RowState::Created(pet.id), vec![row]);
-            }
-            Err(error) => error,
-        };
-        let rows = vec![row];
-        let record = match state_after(&error) {
-            RowState::Unknown => Record::Lost { at, rows },
-            state @ RowState::Rejected(_) => {
-                self.pace.succeeded();
-                return Record::Rows(state, rows);
-            }
-            state => {
-                // The request was not processed, so the row is sent later.
-                self.todo.push_front(row);
-                Record::Rows(state, rows)
-            }
-        };
-        if self.has_waited_in_line(&error) {
-            self.pace.limit(self.in_flight.len());
-        } else {
-            self.pace.failed(error);
-        }
-        record
-    }
-
-    /// Returns whether a row may go later: others were before it for as long as `--max-wait`. A
-    /// limit that lasts longer than that, or the requests of other processes, would hold up the
-    /// next row, too.
-    fn has_waited_in_line(&self, error: &Error) -> bool {
-        if !error.is_rate_limited() || error.status().is_some() {
-            return false;
-        }
-        match error.blocked() {
-            Some(blocked) => blocked.remaining <= self.context.settings().values().max_wait(),
-            None => !self.in_flight.is_empty(),
-        }
-    }
-
-    fn request(&self, row: usize) -> Request {
-        let pets = self.client.pets();
-        // Other commands with the same key go first.
-        let call = pets.create(self.input.rows()[row].pet());
-        let response = call.priority(Priority::Low).send();
-        Box::pin(async move { (row, response.await) })
-    }
-
-    fn draw(&self, limits: &RateLimits) {
-        let left = self.todo.len() + self.in_flight.len();
-        let clock = self.context.connector().clock();
-        let max_wait = self.context.settings().values().max_wait();
-        let now = limits.service_time.unwrap_or_else(|| clock.now());
-        let forecast = Quotas::new(limits, now).forecast(left);
-        let forecast = forecast.map(|forecast| forecast.short(clock, max_wait));
-        let forecast = match forecast {
-            Some(forecast) if !forecast.is_empty() => forecast,
-            _ => speed(self.total - left, left, self.started.elapsed()),
-        };
-        let all = self.input.rows().len();
+    fn draw(&self) {
+        let left = self.todo.len() + self.announced.len() + self.in_flight.len();
+        let all = self.rows.len();
         self.context.ui().set_progress(Some(Progress::Bar {
             done: all - left,
             all,
-            forecast,
+            forecast: speed(self.total - left, left, self.started.elapsed()),
         }));
     }
+}
+
+/// Returns how many more rows may be announced. Rows beyond a known quota wait here: after a kill,
+/// those that wait in the client would be unknown.
+fn room(limits: &RateLimits, in_flight: usize, most: usize) -> usize {
+    let free = most.saturating_sub(in_flight);
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let left = limits.windows.iter().map(|window| window.remaining).min();
+    // Requests that wait in the client do not count as used yet.
+    let queued = in_flight.saturating_sub(size(limits.in_flight.into()));
+    let room = left.map_or(free, |left| size(left).saturating_sub(queued));
+    // If nothing is in flight, one row goes: its error says why no more can be sent.
+    room.max(usize::from(in_flight == 0)).min(free)
+}
+
+/// Returns whether an error shows that the service fails.
+fn is_failure(error: &Error) -> bool {
+    match error.status() {
+        Some(status) => status.is_server_error(),
+        None => !error.is_rate_limited(),
+    }
+}
+
+/// Returns whether all further rows would fail too: because of the key, the URL or a limit.
+fn ends_run(error: &Error) -> bool {
+    let status = error.status().map_or(0, |status| status.as_u16());
+    let is_kind = matches!(
+        error.kind(),
+        ErrorKind::Config | ErrorKind::Credentials | ErrorKind::InvalidRequest | ErrorKind::Tls
+    );
+    is_kind || error.blocked().is_some() || matches!(status, 401 | 403 | 404 | 405 | 410)
+}
+
+/// Returns why a row was rejected, or why it is unknown whether it was created.
+fn why(error: &Error) -> String {
+    let Some(status) = error.status() else {
+        return reason(error).0;
+    };
+    let mut why = status.as_u16().to_string();
+    if let Some(code) = error.code() {
+        why += &format!(" {code}");
+    }
+    if let Some(message) = error.message() {
+        why += &format!(": {message}");
+    }
+    why
+}
+
+/// Describes a failure that may pass: as a sentence, and in a few words.
+fn reason(error: &Error) -> (String, String) {
+    if let Some(status) = error.status() {
+        let status = status.as_u16();
+        return (format!("the service fails ({status})"), status.to_string());
+    }
+    let (text, short) = match error {
+        _ if error.is_rate_limited() => {
+            let text = "other requests with this key are in flight";
+            (text, "other requests")
+        }
+        _ if error.is_connect() => ("cannot connect to the service", "no connection"),
+        _ if error.is_timeout() => ("no response in time", "no response"),
+        _ => ("the connection was lost", "connection lost"),
+    };
+    (text.to_owned(), short.to_owned())
 }
 
 /// Describes the speed so far, and how long the remaining rows take.
@@ -357,21 +446,17 @@ fn speed(done: usize, left: usize, elapsed: Duration) -> String {
     if elapsed < MEASURED {
         return String::new();
     }
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let done = done as f64;
-    let left = left as f64;
-    let each = elapsed.as_secs_f64() / done;
-    let rest = duration(Duration::from_secs_f64((left * each).min(1e9)));
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an estimate, which is positive"
-    )]
-    let amount = |seconds: f64| count((seconds / each).round() as u64);
-    if each <= 1.0 {
-        format!("{} a second, {rest} left", amount(1.0))
-    } else {
-        format!("{} a minute, {rest} left", amount(60.0))
+    let rest = elapsed.as_millis() * (left as u128) / (done as u128);
+    let rest = duration(Duration::from_millis(
+        u64::try_from(rest).unwrap_or(u64::MAX),
+    ));
+    let in_time = |seconds: u128| {
+        let rows = 1_000 * seconds * (done as u128) / elapsed.as_millis();
+        u64::try_from(rows).unwrap_or(u64::MAX)
+    };
+    match in_time(1) {
+        0 => format!("{} a minute, {rest} left", count(in_time(60))),
+        rows => format!("{} a second, {rest} left", count(rows)),
     }
 }
 
@@ -379,7 +464,7 @@ fn speed(done: usize, left: usize, elapsed: Duration) -> String {
 mod tests {
     use std::time::SystemTime;
 
-    use petstore_client::rate_limit::{Quota, QuotaWindow, WaitReason};
+    use petstore_client::limits::{Quota, QuotaWindow};
 
     use super::*;
 
@@ -415,13 +500,6 @@ mod tests {
         // Requests of other calls of this client take no row's room.
         assert_eq!(room(&limits(10, 9), 5, 16), 10);
         assert_eq!(room(&limits(0, 0), 0, 16), 1, "its error says why");
-    }
-
-    #[test]
-    fn no_row_goes_while_the_client_waits_unless_none_is_in_flight() {
-        let mut limits = limits(10, 1);
-        limits.wait_reason = Some(WaitReason::Members);
-        assert_eq!([room(&limits, 1, 16), room(&limits, 0, 16)], [0, 1]);
     }
 
     #[test]

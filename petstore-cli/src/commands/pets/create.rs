@@ -6,8 +6,8 @@ use petstore_client::{NewPet, PetStatus};
 
 use super::{PETS, status};
 use crate::commands::dry_run;
-use crate::commands::import::Input;
-use crate::error::{CliError, Kind, Result};
+use crate::commands::import::Rows;
+use crate::error::{CliError, Result};
 use crate::input::{MAX_BODY, Reader, input_name};
 use crate::output::{ANY, Printer};
 use crate::session::{Connector, Purpose};
@@ -59,17 +59,13 @@ impl Create {
                 .build()?;
             return dry_run::show(&request, output, connector, printer, ui);
         }
+        printer.start(PETS)?.check(&pet.clone().into_pet(0))?;
         let client = connector.connect(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
         ui.done("created");
-        output.document(&*created).map_err(|error| match error {
-            CliError::Failure(mut failure) => {
-                failure.kind = Kind::Partial;
-                failure.message += &format!("; pet {} was created", created.id);
-                CliError::Failure(failure)
-            }
-            other => other,
-        })
+        let written = output.document(&created);
+        let written = written.and_then(|()| printer.flush());
+        written.map_err(|error| error.after(format!("pet {} was created", created.id)))
     }
 
     fn pet_of_args(self) -> Result<NewPet> {
@@ -94,7 +90,7 @@ async fn pet_of_file(file: &Path, reader: &mut Reader) -> Result<NewPet> {
     let name = input_name(file);
     if bytes.trim_ascii_start().starts_with(b"{") {
         // The input is read like that of an import, whose errors name each mistake.
-        Input::read(name.clone(), bytes)?;
+        Rows::read(&name, bytes, None)?.check()?;
     }
     let problem = format!("{name} is not a JSON object");
     let hint = r#"a pet looks like {"name":"Rex","categoryId":7,"status":"available"}"#;

@@ -1,11 +1,13 @@
 //! `petstore pets export`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ValueEnum as _, ValueHint};
 use futures_util::StreamExt as _;
-use petstore_client::{Client, ErrorKind, More, PetStatus, Url};
+use petstore_client::url::Url;
+use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
 
 use super::part_file::{Mark, PartFile, Selection};
@@ -39,6 +41,10 @@ struct ExportJob<'a> {
     /// The next page, unless it is the first one.
     next: Option<Url>,
     pets: usize,
+    /// The pets of this run.
+    seen: HashSet<i64>,
+    /// A pet that the service has listed twice.
+    repeated: Option<i64>,
     pages: usize,
     /// The number of pages from an earlier run.
     resumed: usize,
@@ -107,6 +113,8 @@ impl<'a> ExportJob<'a> {
             file: None,
             next: None,
             pets: 0,
+            seen: HashSet::new(),
+            repeated: None,
             pages: 0,
             resumed: 0,
             marked: Instant::now(),
@@ -154,13 +162,14 @@ impl<'a> ExportJob<'a> {
             Some(next) => list.from_page(next).pages(),
             None => list.pages(),
         };
-        let mut more = More::No;
+        let mut has_more = Some(false);
         while let Some(page) = pages.try_next().await? {
-            more = page.more();
-            self.output.rows(&page)?;
-            self.pets += page.len();
+            has_more = page.has_more();
+            let new: Vec<&Pet> = page.iter().filter(|pet| self.is_new(pet)).collect();
+            self.output.rows(&new)?;
+            self.pets += new.len();
             self.pages += 1;
-            self.next = page.next_url().cloned();
+            self.next = page.next_url;
             if self.marked.elapsed() >= MARK_INTERVAL {
                 self.save()?;
             }
@@ -170,14 +179,29 @@ impl<'a> ExportJob<'a> {
             }));
         }
         self.context.ui().set_progress(None);
+        if let Some(id) = self.repeated {
+            let problem =
+                format!("pet {id} came twice: the pages overlap, and pets may be missing");
+            return Err(CliError::new(Kind::Partial, problem));
+        }
         // The last page is full, and has no link to a next page. It is the end of the list only if
         // the service sends such links at all. It did if there were earlier pages. Otherwise a page
         // of one pet shows it.
-        if more == More::No || self.pages > 1 || first.send().await?.more() == More::Yes {
+        if has_more == Some(false) || self.pages > 1 || first.send().await?.has_more() == Some(true)
+        {
             return Ok(());
         }
         let problem = "there may be more pets: the last page is full";
         Err(CliError::new(Kind::Partial, problem))
+    }
+
+    /// Returns whether a pet was not listed before.
+    fn is_new(&mut self, pet: &Pet) -> bool {
+        let is_new = self.seen.insert(pet.id);
+        if !is_new {
+            self.repeated.get_or_insert(pet.id);
+        }
+        is_new
     }
 
     /// Records where to continue.
@@ -237,7 +261,9 @@ impl<'a> ExportJob<'a> {
         }
         let pets = plural(self.pets, "pet", "pets");
         failure.message = match failure.kind {
-            Kind::Interrupted | Kind::Terminated => format!("{} after {pets}", failure.message),
+            Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
+                format!("{} after {pets}", failure.message)
+            }
             _ => format!("stopped after {pets}: {}", failure.message),
         };
         let is_saved = self.save().is_ok();

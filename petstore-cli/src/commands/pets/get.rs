@@ -20,6 +20,6 @@ impl Get {
         let client = connector.connect(Purpose::GetPet(self.id)).await?;
         #[expect(deprecated, reason = "available until the service removes it")]
         let pet = client.pets().get(self.id).await?;
-        output.document(&*pet)
+        output.document(&pet)
     }
 }

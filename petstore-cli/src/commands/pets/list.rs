@@ -1,7 +1,5 @@
 //! `petstore pets list`.
 
-use petstore_client::More;
-
 use super::search;
 use super::{MAX_PAGE, PETS, StatusFilter, select};
 use crate::error::{CliError, Invalid, Kind, Result};
@@ -50,15 +48,15 @@ impl List {
         let mut pages = select(&client, page_size, status).pages();
         let max = self.max.unwrap_or(usize::MAX);
         let is_one_page = !self.all && self.max.is_none();
-        let mut more = More::No;
+        let mut has_more = Some(false);
         let mut count = 0;
         let mut has_offered_pages = false;
         while let Some(page) = pages.try_next().await? {
-            has_offered_pages |= more == More::Yes;
-            more = page.more();
+            has_offered_pages |= has_more == Some(true);
+            has_more = page.has_more();
             let wanted = page.len().min(max - count);
             if wanted < page.len() {
-                more = More::Yes;
+                has_more = Some(true);
             }
             output.rows(page.get(..wanted).unwrap_or_default())?;
             count += wanted;
@@ -67,10 +65,10 @@ impl List {
             }
         }
         ui.late_field(output.finish()?);
-        let missing = match more {
-            More::Yes => "there are more pets; `--max N` or `--all` lists them",
+        let missing = match has_more {
+            Some(true) => "there are more pets; `--max N` or `--all` lists them",
             // If earlier pages had links, a full page without a link is the last one.
-            More::Maybe if !has_offered_pages => "there may be more pets",
+            None if !has_offered_pages => "there may be more pets",
             _ => return Ok(()),
         };
         if self.fail_if_truncated {

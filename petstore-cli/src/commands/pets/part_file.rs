@@ -5,7 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use petstore_client::{PetStatus, Url};
+use petstore_client::PetStatus;
+use petstore_client::url::Url;
 use serde::{Deserialize, Serialize};
 
 use crate::env::System;
@@ -70,6 +71,14 @@ impl PartFile {
             Ok(target) => target,
             Err(_) => target.to_owned(),
         };
+        if let Some(folder) = target.parent()
+            && !folder.as_os_str().is_empty()
+            && !folder.is_dir()
+        {
+            let (file, folder) = (system.shown(&target), system.shown(folder));
+            let problem = format!("cannot write {file}: there is no folder {folder}");
+            return Err(CliError::new(Kind::Usage, problem));
+        }
         let part = beside(&target, "part");
         let failed = |problem| unwritable(&part, system, &problem);
         loop {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use petstore_client::{More, Pet, PetStatus};
+use petstore_client::{Pet, PetStatus};
 
 use super::{MAX_PAGE, PETS, select};
 use crate::error::{CliError, Kind, Result};
@@ -24,20 +24,25 @@ pub(super) async fn run(
     let mut output = printer.start(PETS)?;
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
     let client = connector.connect(Purpose::Read).await?;
-    let mut pages = select(&client, Some(MAX_PAGE), status).pages();
-    let mut more = More::No;
+    // The pets of all statuses are listed, to tell a missing pet from one with another status.
+    let mut pages = select(&client, Some(MAX_PAGE), None).pages();
+    let mut others = Vec::new();
+    let mut has_more = Some(false);
     let mut searched = 0;
     let mut has_offered_pages = false;
     while let Some(page) = pages.try_next().await? {
-        has_offered_pages |= more == More::Yes;
-        more = page.more();
-        let found: Vec<&Pet> = page.iter().filter(|pet| missing.remove(&pet.id)).collect();
+        has_offered_pages |= has_more == Some(true);
+        has_more = page.has_more();
+        let found = page.iter().filter(|pet| missing.remove(&pet.id));
+        let is_wanted = |pet: &&Pet| status.is_none() || pet.status == status;
+        let (found, other): (Vec<&Pet>, Vec<&Pet>) = found.partition(is_wanted);
         output.rows(&found)?;
+        others.extend(other.into_iter().map(another_status));
         searched += page.len();
         if missing.is_empty() {
             break;
         }
-        if searched == page.len() && more == More::Yes {
+        if searched == page.len() && has_more == Some(true) {
             let pets = named(&missing);
             ui.note_now(&format!("searching all pages of pets for {pets}"));
         }
@@ -48,18 +53,29 @@ pub(super) async fn run(
     }
     ui.set_progress(None);
     ui.late_field(output.finish()?);
-    if missing.is_empty() {
+    if missing.is_empty() && others.is_empty() {
         return Ok(());
+    }
+    if missing.is_empty() {
+        return Err(CliError::new(Kind::NotFound, others.join("; ")));
     }
     let pets = named(&missing);
     let searched = count(searched);
-    if more == More::Maybe && !has_offered_pages {
+    if has_more.is_none() && !has_offered_pages {
         let problem = format!("no {pets} among the {searched} pets that the service lists");
         let hint = "there may be more; the service does not say how to list them";
         return Err(CliError::new(Kind::Partial, problem).hint(hint));
     }
     let problem = format!("no {pets}; searched all {searched} pets");
-    Err(CliError::new(Kind::NotFound, problem))
+    Err(CliError::new(Kind::NotFound, problem).list(others))
+}
+
+/// Says which status a pet has: `pet 7 is sold`.
+fn another_status(pet: &Pet) -> String {
+    match &pet.status {
+        Some(status) => format!("pet {} is {status}", pet.id),
+        None => format!("pet {} has no status", pet.id),
+    }
 }
 
 /// Returns the missing pets: `pet 7`.

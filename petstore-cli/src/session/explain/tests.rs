@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{Response, StatusCode};
-use petstore_client::rate_limit::Quota;
+use petstore_client::RequestOptions;
+use petstore_client::bytes::Bytes;
+use petstore_client::limits::Quota;
 use petstore_client::test_util::{self, ErrorBuilder};
 use petstore_client::transport::TransportError;
-use petstore_client::{Bytes, RequestOptions, Url};
+use petstore_client::url::Url;
 
 use super::*;
 use crate::env::{Dirs, System};
@@ -253,11 +255,11 @@ async fn a_response_that_makes_no_sense_shows_where() {
         ),
         (
             "{\"pets\":[]}",
-            "the response is not the expected JSON: it begins with `{\"pets\":[]}`",
+            "the response 200 could not be read: at `.`: invalid type: map, expected a sequence at line 1 column 0",
         ),
         (
             "[{\"id\":\"x\",\"name\":\"a\",\"categoryId\":1}]",
-            "the response is invalid at `[0].id`",
+            "the response 200 could not be read: at `[0].id`: invalid type: string \"x\", expected i64 at line 1 column 10",
         ),
     ] {
         let error = error_of_body(body).await;

@@ -11,11 +11,12 @@ use super::super::record::CallRecord;
 use super::*;
 use crate::auth::{ApiKey, provider_fn};
 use crate::backoff::Backoff;
+use crate::client::closing::Closing;
 use crate::error::{ErrorResponse, TimeoutKind};
 use crate::events::Events;
 use crate::options::RequestOptions;
-use crate::rate_limit::Policy;
-use crate::retry::{Classifier, Retries, RetryAdvice, RetryBudget};
+use crate::rate_limit::Limits;
+use crate::retry::{FailedAttempt, Retries, RetryAdvice, RetryBudget, RetryPolicy};
 
 /// What the service does with one attempt.
 #[derive(Clone, Copy)]
@@ -45,7 +46,7 @@ impl Sender for Script {
     ) -> Result<StatusCode, Error> {
         let key = credential.authorization.to_str().unwrap();
         self.keys.push(key.replace("Bearer ", ""));
-        observer.sending(None);
+        observer.sending(&HeaderMap::new());
         let response = |status: u16, headers: HeaderMap| {
             let mut response = http::Response::new(Bytes::new());
             *response.status_mut() = StatusCode::from_u16(status).unwrap();
@@ -71,7 +72,7 @@ impl Sender for Script {
                 true,
             )),
         };
-        let response = observer.finished(None, result, |_| Bytes::new())?;
+        let response = observer.finished(result, |_| Bytes::new())?;
         if response.status().is_success() {
             return Ok(response.status());
         }
@@ -89,7 +90,7 @@ struct Scene {
     request: Request,
     options: RequestOptions,
     budget: RetryBudget,
-    classifier: Option<Classifier>,
+    classifier: Option<fn(&FailedAttempt<'_>) -> RetryAdvice>,
     credentials: Credentials,
 }
 
@@ -116,18 +117,23 @@ impl Scene {
     async fn run(self, acts: &[Act]) -> Outcome {
         let seconds = Duration::from_secs;
         let backoff = Backoff::new().initial(seconds(1)).max(seconds(1));
-        let retries = Retries::new(backoff, self.classifier, self.budget);
+        let mut policy = RetryPolicy::new().backoff(backoff).budget(self.budget);
+        if let Some(classifier) = self.classifier {
+            policy = policy.classifier(classifier);
+        }
+        let retries = Retries::new(policy);
         let _in_flight = retries.begin_call();
-        let limits = CallLimits::new(&self.options);
+        let limits = CallLimits::new(&self.options, retries.max_attempts());
         let base = "http://127.0.0.1/v1".parse().unwrap();
         // A limiter without quotas: every request is permitted unless a 429 blocks.
-        let mut policy = Policy::default();
-        policy.terms_mut().set_limited(false);
-        let limiters = ClientLimiters::new(base, None, policy).isolated(None);
+        let limits_off = Limits::new().enabled(false);
+        let limiters = ClientLimiters::new(base, limits_off).isolated(None);
+        let closing = Closing::default();
         let rules = Rules {
             request: &self.request,
             limits: &limits,
             retries: &retries,
+            closing: &closing,
         };
         let events = Events::default();
         let record = CallRecord::new("test".into(), self.request.idempotent);
@@ -207,7 +213,7 @@ async fn attempts_budget_and_time_limit_the_retries() {
         "three retries for each call in flight"
     );
     let mut scene = Scene::new(Method::GET);
-    scene.classifier = Some(Box::new(|_| RetryAdvice::Stop));
+    scene.classifier = Some(|_| RetryAdvice::Stop);
     assert_eq!(sent(scene).await, 1);
 }
 

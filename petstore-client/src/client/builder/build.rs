@@ -5,13 +5,13 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, header};
 
 use super::ClientBuilder;
+use crate::client::closing::Closing;
 use crate::client::{Client, Core};
 use crate::error::Error;
-use crate::http::base_url::BaseUrl;
-use crate::http::extra_headers::additional_header;
 use crate::rate_limit::ClientLimiters;
 use crate::retry::Retries;
 use crate::transport::{Network, Route};
+use crate::wire::base_url::BaseUrl;
 
 const USER_AGENT: &str = concat!("petstore-client/", env!("CARGO_PKG_VERSION"));
 
@@ -23,7 +23,7 @@ impl ClientBuilder {
     /// Fails if the base URL, the key or another setting is invalid. The message says which
     /// setting, and why.
     pub fn build(mut self) -> Result<Client, Error> {
-        let base = BaseUrl::parse(&self.base_url, self.insecure)
+        let base = BaseUrl::parse(&self.base_url, self.connection.allows_insecure_http())
             .map_err(|problem| Error::config("base URL", problem))?;
         let credentials = self.credentials.take().unwrap_or_else(|| {
             Err(Error::config(
@@ -38,7 +38,7 @@ impl ClientBuilder {
             (None, Some(wrap)) => Route::Wrapped(wrap(self.connection.build(&base)?)),
             (None, None) => Route::Builtin(self.connection.build(&base)?),
         };
-        let limiters = ClientLimiters::new(base.as_url().clone(), self.store, self.policy);
+        let limiters = ClientLimiters::new(base.as_url().clone(), self.limits);
         #[cfg(feature = "test-util")]
         let limiters = if self.isolated {
             limiters.isolated(self.test_clock)
@@ -51,8 +51,9 @@ impl ClientBuilder {
             credentials,
             limiters,
             headers,
-            retries: Arc::new(Retries::new(self.backoff, self.classifier, self.budget)),
+            retries: Arc::new(Retries::new(self.retry)),
             events: self.events,
+            closing: Closing::default(),
         };
         Ok(Client {
             core: Arc::new(core),
@@ -62,25 +63,15 @@ impl ClientBuilder {
 
     fn check(&self) -> Result<(), Error> {
         let fail = |setting, problem: &str| Err(Error::config(setting, problem));
-        let (share, plan) = (self.policy.terms().share(), self.policy.terms().plan());
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
         }
-        if !(share > 0.0 && share <= 1.0) {
-            let problem = format!("it is {share}, and must be above 0 and at most 1");
-            return fail("quota share", &problem);
-        }
-        if self.policy.max_in_flight() == Some(0) {
-            return fail("number of requests in flight", "it must be at least 1");
-        }
-        if plan.is_some_and(|plan| plan.minute_limit() == Some(0) || plan.day_limit() == Some(0)) {
-            return fail("plan", "a quota of 0 would block every call");
-        }
-        if let Some(problem) = self.budget.problem() {
-            return fail("retry budget", &problem);
+        let problem = self.limits.problem().or_else(|| self.retry.problem());
+        if let Some((setting, problem)) = problem {
+            return fail(setting, &problem);
         }
         #[cfg(feature = "test-util")]
-        if self.test_clock.is_some() && self.store.is_some() {
+        if self.test_clock.is_some() && self.limits.has_store() {
             return fail("service clock", "shared limits do not work with it");
         }
         if self.transport.is_some() && self.wrapper.is_some() {
@@ -89,7 +80,7 @@ impl ClientBuilder {
                 "`transport` replaces the built-in one that `wrap_transport` wraps; use one of them",
             );
         }
-        match self.connection.any() {
+        match self.connection.of_builtin() {
             Some(setting) if self.transport.is_some() => fail(
                 setting,
                 "it is for the built-in transport, which `transport` replaces",
@@ -109,9 +100,10 @@ impl ClientBuilder {
         let agent = HeaderValue::try_from(agent)
             .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
         headers.insert(header::USER_AGENT, agent);
-        for (name, value) in &self.headers {
-            let (name, value) = additional_header(name, value.as_str())
-                .map_err(|problem| Error::config("default header", problem))?;
+        for header in &self.headers {
+            let (name, value) = header
+                .clone()
+                .map_err(|problem| Error::config("header", problem))?;
             headers.insert(name, value);
         }
         Ok(headers)

@@ -14,8 +14,8 @@ use super::Limiter;
 use super::queue::{Place, Rank};
 use super::state::{HEARTBEAT, Wait};
 use crate::clock;
+use crate::rate_limit::quota::instant::{LedgerTime, duration, micros};
 use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::quota::time::{LedgerTime, duration, micros};
 use crate::rate_limit::view::{Blocked, Priority, WaitReason};
 
 /// How soon a call that may hardly wait looks again, while the store has not answered.

@@ -3,7 +3,7 @@
 use tokio::sync::Notify;
 
 use super::state::{Mutex, lock};
-use crate::rate_limit::quota::time::{LedgerTime, SECOND};
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 
 /// If the driver is this late, nobody runs its runtime, and another one is started.
 const OVERDUE: i64 = SECOND;

@@ -1,7 +1,7 @@
 //! A process that cannot reach its store. It goes on with the last ledger that it saw, and assumes that
 //! others use the key.
 
-use crate::rate_limit::quota::time::{LedgerTime, SECOND};
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
 /// How often the store is tried again.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Limiter;
 use super::state::{State, lock};
 use crate::rate_limit::quota::Report;
-use crate::rate_limit::quota::time::micros;
+use crate::rate_limit::quota::instant::micros;
 use crate::rate_limit::store::StoreError;
-use crate::rate_limit::view::{Blocked, RateLimits, SharedStatus, WaitReason};
+use crate::rate_limit::view::{Blocked, RateLimits, Shared, WaitReason};
 
 impl Limiter {
     /// Returns a snapshot of what is known, for display. Reads a shared file that was not read yet.
@@ -24,7 +24,7 @@ impl Limiter {
         let last_seen = state.last_seen_alone(now);
         let (ledger, store_now) = last_seen.unwrap_or_else(|| self.store.last_seen());
         let report = state.pending(now);
-        let members = ledger.holder_count();
+        let holders = ledger.holder_count();
         let mut limits = ledger.snapshot(&report, store_now);
         if limits.blocked.is_none() && state.is_full() {
             limits.wait_reason = Some(WaitReason::Concurrency);
@@ -32,21 +32,21 @@ impl Limiter {
         RateLimits {
             in_flight: u32::try_from(state.permits.count()).unwrap_or(u32::MAX),
             waiting: state.queue.len(),
-            shared: self.status(&state, members),
+            shared: self.status(&state, holders),
             ..limits
         }
     }
 
-    fn status(&self, state: &State, members: u32) -> Option<SharedStatus> {
-        Some(SharedStatus {
+    fn status(&self, state: &State, holders: u32) -> Option<Shared> {
+        Some(Shared {
             location: self.store.location()?,
-            members,
+            holders,
             problem: state.problem(),
         })
     }
 
     /// Returns the store's status if it has changed since `seen`, and updates `seen`.
-    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<SharedStatus> {
+    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<Shared> {
         let state = self.state();
         let changes = state.store_changes();
         if seen.swap(changes, Ordering::Relaxed) == changes {

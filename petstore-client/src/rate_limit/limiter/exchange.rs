@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Limiter;
 use super::state::STORE_TIMEOUT;
-use crate::rate_limit::quota::time::{LedgerTime, SECOND, duration};
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND, duration};
 use crate::rate_limit::quota::{Answer, Report};
 use crate::rate_limit::store::StoreError;
 

@@ -24,15 +24,15 @@ pub(crate) use self::acquire::{Acquire, Permit, Refused};
 use self::alarm::Alarm;
 pub(crate) use self::state::Wait;
 use self::state::{Mutex, MutexGuard, State, lock};
+use super::limiter_clock::LimiterClock;
 use super::logged::LoggedBlocks;
 use super::policy::Policy;
 use super::quota::Report;
 use super::store::KeyStore;
-use super::time::Clock;
 
 /// The limiter of one key at one origin.
 pub(crate) struct Limiter {
-    clock: Arc<Clock>,
+    clock: Arc<LimiterClock>,
     store: Arc<KeyStore>,
     state: Mutex<State>,
     alarm: Alarm,
@@ -42,7 +42,7 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    pub(crate) fn new(clock: Arc<Clock>, store: Arc<KeyStore>, policy: Policy) -> Arc<Self> {
+    pub(crate) fn new(clock: Arc<LimiterClock>, store: Arc<KeyStore>, policy: Policy) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State::new(policy, store.is_local())),
             clock,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
-use crate::rate_limit::quota::time::{LedgerTime, SECOND};
 
 /// A call that does not take its permit in this time loses it. Its task may not be polled.
 const TAKEN_WITHIN: i64 = SECOND;

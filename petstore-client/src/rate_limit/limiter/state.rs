@@ -15,8 +15,8 @@ use super::permits::{EndedRequest, Permits};
 use super::queue::Queue;
 use crate::clock;
 use crate::rate_limit::policy::Policy;
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::time::{LedgerTime, SECOND};
 use crate::rate_limit::quota::{Answer, Ledger, Pause, Report};
 use crate::rate_limit::view::{Blocked, WaitReason};
 
@@ -228,17 +228,17 @@ impl State {
 
     /// Returns whether as many requests are in flight as `max_in_flight` allows.
     pub(super) fn is_full(&self) -> bool {
-        let limit = self.policy.max_in_flight();
-        limit.is_some_and(|limit| self.permits.count() >= limit.into())
+        self.room() == 0
     }
 
     /// Returns how many waiting calls `max_in_flight` lets go.
     pub(super) fn wanted(&self) -> u64 {
-        let waiting = self.queue.len() as u64;
-        match self.policy.max_in_flight() {
-            Some(limit) => waiting.min(u64::from(limit).saturating_sub(self.permits.count())),
-            None => waiting,
-        }
+        self.room().min(self.queue.len() as u64)
+    }
+
+    fn room(&self) -> u64 {
+        let most = u64::from(self.policy.max_in_flight());
+        most.saturating_sub(self.permits.count())
     }
 
     /// Returns a report of the outcomes from a number on.
@@ -420,7 +420,7 @@ impl State {
         }
         let reason = match pause.reason() {
             // They are other clients of this process, with settings of their own.
-            WaitReason::Members if self.is_local => WaitReason::Reserved,
+            WaitReason::OtherProcesses if self.is_local => WaitReason::Reserved,
             reason => reason,
         };
         Some(Wait {

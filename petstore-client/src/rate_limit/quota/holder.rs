@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::time::{LedgerTime, SECOND};
+use super::instant::{LedgerTime, SECOND};
 
 /// A holder competes for this long after it has waited.
 pub(crate) const COMPETES: i64 = 2 * SECOND;

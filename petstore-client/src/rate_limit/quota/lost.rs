@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::time::{LedgerTime, SECOND};
+use super::instant::{LedgerTime, SECOND};
 
 /// How long a request may take to reach the service.
 const MAX_TRANSIT: i64 = SECOND;

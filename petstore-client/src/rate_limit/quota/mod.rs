@@ -1,12 +1,12 @@
 //! What is known of a key's quotas, and how many requests may be sent. These rules are pure: they use no
 //! clock, lock or socket. Read `reading`, `window`, `ledger` and `ledger/grant` in this order.
 
-pub(crate) mod clock;
 pub(crate) mod holder;
+pub(crate) mod instant;
 pub(crate) mod lost;
 pub(crate) mod reading;
+pub(crate) mod service_clock;
 pub(crate) mod terms;
-pub(crate) mod time;
 pub(crate) mod window;
 
 pub(crate) mod ledger;

@@ -5,13 +5,13 @@ use std::time::SystemTime;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::time::{DAY, MINUTE, SECOND, ServiceTime, duration, micros};
-use crate::http::headers;
+use super::instant::{DAY, MINUTE, SECOND, ServiceTime, duration, micros};
 use crate::rate_limit::view::{BlockReason, Blocked, Quota, QuotaWindow};
+use crate::wire::headers;
 
 /// A later reset is implausible: quotas are per minute and day, or at most per month.
 const MAX_WINDOW: i64 = 32 * DAY;
-/// The longest wait that is believed: a day's quota and an hour of slack. Then a probe is sent.
+/// The longest wait that is believed ([`headers::MAX_WAIT`]). Then a probe is sent.
 pub(crate) const MAX_BLOCK: i64 = DAY + 60 * MINUTE;
 
 /// The quota that a response describes.
@@ -89,7 +89,7 @@ impl ResponseHead {
     /// Returns whether the service has certainly looked up the request's key. Before that, it may answer
     /// with the quota of requests without a key.
     pub(crate) fn is_after_lookup(&self) -> bool {
-        self.status < 500 && !matches!(self.status, 401 | 408 | 414 | 431)
+        self.status < 500 && !matches!(self.status, 401 | 408 | 414 | 425 | 431)
     }
 
     /// Returns how long a 429 blocks the key, and why. `used_up` is the used-up quota that it describes, if any.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::instant::{LedgerTime, SECOND, ServiceTime};
 use super::reading::Reading;
-use super::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::view::Quota;
 
 /// Resets this close together belong to the same window, because servers round them.

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 
 use super::rng::Rng;
+use crate::rate_limit::quota::instant::{DAY, MINUTE, SECOND, ServiceTime, micros};
 use crate::rate_limit::quota::reading::{Reading, ResponseHead};
-use crate::rate_limit::quota::time::{DAY, MINUTE, SECOND, ServiceTime, micros};
 
 /// Which quota the headers describe.
 #[derive(Debug, Clone, Copy, PartialEq)]

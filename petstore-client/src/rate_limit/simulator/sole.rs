@@ -3,7 +3,7 @@
 use super::service::{RetryAfter, Shows};
 use super::table::{Promise, Size, check, run};
 use super::world::{Case, Sharing};
-use crate::rate_limit::quota::time::SECOND;
+use crate::rate_limit::quota::instant::SECOND;
 
 fn lone(minute: u64, tasks: usize) -> Case {
     Case {

@@ -11,12 +11,12 @@ use super::rng::Rng;
 use super::service::{Model, Service};
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit};
+use crate::rate_limit::limiter_clock::{LimiterClock, TimeSource};
 use crate::rate_limit::policy::Policy;
-use crate::rate_limit::quota::time::{DAY, MINUTE, SECOND, micros};
+use crate::rate_limit::quota::instant::{DAY, MINUTE, SECOND, micros};
 use crate::rate_limit::store::KeyStore;
 use crate::rate_limit::store::memory::MemoryStore;
 use crate::rate_limit::store::simulated::SharedLedger;
-use crate::rate_limit::time::{Clock, TimeSource};
 use crate::rate_limit::view::Priority;
 
 /// How long a request without a response lasts.
@@ -141,7 +141,7 @@ struct World {
     seed: u64,
     rng: Rng,
     service: Arc<Mutex<Service>>,
-    clock: Arc<Clock>,
+    clock: Arc<LimiterClock>,
     ledger: SharedLedger,
     start: Instant,
     end: Instant,
@@ -184,7 +184,7 @@ impl World {
         let start = Instant::now();
         let length = case.minutes * MINUTE - into - SECOND / 10;
         let time = TimeSource::of_machine(|| Duration::ZERO);
-        let clock = Arc::new(Clock::start(time));
+        let clock = Arc::new(LimiterClock::start(time));
         Self {
             service: Arc::new(Mutex::new(Service::new(case.model.clone(), epoch, seed))),
             ledger: SharedLedger::new(Arc::clone(&clock)),

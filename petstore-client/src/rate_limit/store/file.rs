@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::sealed::IntoSharedStore;
 use super::{FORMAT, LimitsStore, SharedStore, StoreError};
 use crate::clock;
-use crate::rate_limit::quota::time::{LedgerTime, micros};
+use crate::rate_limit::quota::instant::{LedgerTime, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
 /// The start of a file. The number of the boot, the ledger's length and its checksum follow, each with 4
@@ -45,11 +45,12 @@ const SLOW_PAUSE: Duration = Duration::from_secs(10);
 /// damaged or deleted is replaced.
 ///
 /// ```no_run
-/// use petstore_client::{Client, rate_limit::FileStore};
+/// use petstore_client::Client;
+/// use petstore_client::limits::{FileStore, Limits};
 ///
 /// let client = Client::builder("https://petstore.example/v1")
 ///     .api_key("s3cret")
-///     .shared_limits(FileStore::new("/var/lib/kennel/limits"))
+///     .limits(Limits::new().store(FileStore::new("/var/lib/kennel/limits")))
 ///     .build()?;
 /// # let _ = client;
 /// # Ok::<(), petstore_client::Error>(())

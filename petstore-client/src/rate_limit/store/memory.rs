@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::rate_limit::quota::time::LedgerTime;
+use crate::rate_limit::limiter_clock::LimiterClock;
+use crate::rate_limit::quota::instant::LedgerTime;
 use crate::rate_limit::quota::{Answer, Ledger, Report};
-use crate::rate_limit::time::Clock;
 
 /// The ledger of a lone process.
 #[derive(Debug)]
 pub(crate) struct MemoryStore {
     ledger: Mutex<Ledger>,
-    clock: Arc<Clock>,
+    clock: Arc<LimiterClock>,
 }
 
 impl MemoryStore {
-    pub(crate) fn new(clock: Arc<Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<LimiterClock>) -> Self {
         Self {
             ledger: Mutex::default(),
             clock,

@@ -17,7 +17,7 @@ use http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
 use self::memory::MemoryStore;
-use super::quota::time::LedgerTime;
+use super::quota::instant::LedgerTime;
 use super::quota::{Answer, Ledger, Report};
 
 /// The number of the format, in the names of files and streams. All replicas of a stream must apply equal rules to
@@ -26,8 +26,8 @@ use super::quota::{Answer, Ledger, Report};
 #[cfg(any(feature = "file-store", feature = "redis"))]
 const FORMAT: u32 = 1;
 
-/// A store that processes share: [`FileStore`](crate::rate_limit::FileStore) or
-/// [`RedisStore`](crate::rate_limit::RedisStore). Other types cannot implement it.
+/// A store that processes share: [`FileStore`](crate::limits::FileStore) or
+/// [`RedisStore`](crate::limits::RedisStore). Other types cannot implement it.
 #[cfg(any(feature = "file-store", feature = "redis"))]
 pub trait LimitsStore: sealed::IntoSharedStore {}
 

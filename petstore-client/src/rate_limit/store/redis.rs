@@ -25,8 +25,8 @@ use url::Url;
 use super::sealed::IntoSharedStore;
 use super::{FORMAT, LimitsStore, SharedStore, StoreError};
 use crate::clock;
+use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::reading::MAX_BLOCK;
-use crate::rate_limit::quota::time::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
 /// Adds a report with the server's time in microseconds, and returns the entries from one on, or all if that is
@@ -57,11 +57,12 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 /// Clones share the connection, so several clients need only one.
 ///
 /// ```no_run
-/// use petstore_client::{Client, rate_limit::RedisStore};
+/// use petstore_client::Client;
+/// use petstore_client::limits::{Limits, RedisStore};
 ///
 /// let client = Client::builder("https://petstore.example/v1")
 ///     .api_key("s3cret")
-///     .shared_limits(RedisStore::new("redis://cache.internal:6379")?)
+///     .limits(Limits::new().store(RedisStore::new("redis://cache.internal:6379")?))
 ///     .build()?;
 /// # let _ = client;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::StoreError;
-use crate::rate_limit::quota::time::LedgerTime;
+use crate::rate_limit::limiter_clock::LimiterClock;
+use crate::rate_limit::quota::instant::LedgerTime;
 use crate::rate_limit::quota::{Answer, Ledger, Report};
-use crate::rate_limit::time::Clock;
 
 /// The ledger that several processes of a test share.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedLedger {
     ledger: Arc<Mutex<Ledger>>,
-    clock: Arc<Clock>,
+    clock: Arc<LimiterClock>,
     is_down: Arc<AtomicBool>,
     is_deleted: Arc<AtomicBool>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct SimulatedStore {
 }
 
 impl SharedLedger {
-    pub(crate) fn new(clock: Arc<Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<LimiterClock>) -> Self {
         Self {
             ledger: Arc::default(),
             clock,

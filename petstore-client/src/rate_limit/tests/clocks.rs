@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::story::{HOUR, Story, reading, service};
-use crate::properties::check;
+use crate::cases::cases;
+use crate::rate_limit::quota::instant::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
 use crate::rate_limit::quota::terms::Terms;
-use crate::rate_limit::quota::time::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Ledger, Report};
 use crate::rate_limit::view::Plan;
 
@@ -264,11 +264,14 @@ fn report() -> impl Strategy<Value = Report> {
     )
 }
 
-#[test]
-fn no_report_panics_overflows_or_blocks_for_longer_than_a_day() {
-    const LONGEST: i64 = (25 * HOUR + 61) * SECOND;
-    let reports = vec((report(), -2 * DAY..2 * DAY), 1..8);
-    check(reports, (2_000, 39), |reports| {
+proptest! {
+    #![proptest_config(cases(2_000))]
+
+    #[test]
+    fn no_report_panics_overflows_or_blocks_for_longer_than_a_day(
+        reports in vec((report(), -2 * DAY..2 * DAY), 1..8),
+    ) {
+        const LONGEST: i64 = (25 * HOUR + 61) * SECOND;
         let mut ledger = Ledger::default();
         for (report, now) in reports {
             let now = LedgerTime(now);
@@ -279,6 +282,5 @@ fn no_report_panics_overflows_or_blocks_for_longer_than_a_day() {
             let length = answer.pause.length();
             prop_assert!((0..=LONGEST).contains(&length), "{} s", length / SECOND);
         }
-        Ok(())
-    });
+    }
 }

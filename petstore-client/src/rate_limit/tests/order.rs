@@ -11,11 +11,9 @@ use proptest::prelude::*;
 
 use super::hostile_headers::limiter;
 use super::story::{Sent, Story, reading};
+use crate::cases::cases;
 use crate::clock;
-use crate::properties::check;
 use crate::rate_limit::{Acquire, Policy, Priority, RateLimits};
-
-const CASES: (u32, u64) = (200, 3);
 
 fn limited_to(most: u32) -> Policy {
     let mut policy = Policy::default();
@@ -61,12 +59,13 @@ fn record(left: u64, burst: &[Said]) -> RateLimits {
 
 // This does not hold if responses describe two quotas in turn. A response then also counts against the other
 // quota, if that one is already known. So the order matters, but it can only lower what is left.
-#[test]
-fn the_same_answers_in_any_order_leave_the_same_state() {
-    check(burst(), CASES, |(left, one, other)| {
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn the_same_answers_in_any_order_leave_the_same_state((left, one, other) in burst()) {
         prop_assert_eq!(record(left, &one), record(left, &other));
-        Ok(())
-    });
+    }
 }
 
 #[derive(Default)]
@@ -161,9 +160,11 @@ fn stand_in_line(calls: &[(Priority, GivesUp)]) -> Vec<usize> {
     order
 }
 
-#[test]
-fn calls_go_in_their_order_and_low_priority_goes_last() {
-    check(calls(), CASES, |calls| {
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn calls_go_in_their_order_and_low_priority_goes_last(calls in calls()) {
         let calls = &calls[..];
         let stay = |priority| {
             let stays = (priority, GivesUp::Never);
@@ -171,6 +172,5 @@ fn calls_go_in_their_order_and_low_priority_goes_last() {
         };
         let expected: Vec<_> = stay(Priority::Normal).chain(stay(Priority::Low)).collect();
         prop_assert_eq!(stand_in_line(calls), expected);
-        Ok(())
-    });
+    }
 }

@@ -4,8 +4,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::story::{HOUR, Story, reading, service};
 use crate::rate_limit::quota::Report;
+use crate::rate_limit::quota::instant::SECOND;
 use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::quota::time::SECOND;
 use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
 
 const DAY: i64 = 24 * HOUR;

@@ -2,8 +2,8 @@
 
 use super::story::{ME, OTHER, Story, reading};
 use crate::rate_limit::quota::Report;
+use crate::rate_limit::quota::instant::LedgerTime;
 use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::time::LedgerTime;
 use crate::rate_limit::view::WaitReason;
 
 /// Lets each process send one request after another, in turn, until nobody may send any more. Each has this many
@@ -88,7 +88,10 @@ fn all_that_wait_share_the_places_in_flight() {
     for used in 0..50 {
         story.answer(done, reading(1_000, 998 - used, 60));
     }
-    assert_eq!(story.by(OTHER).waits_for(), Some(WaitReason::Members));
+    assert_eq!(
+        story.by(OTHER).waits_for(),
+        Some(WaitReason::OtherProcesses)
+    );
     assert!(story.by(ME).ask(200).granted > 40);
 }
 
@@ -108,7 +111,7 @@ fn a_newcomer_does_not_go_before_one_that_waits() {
         ..story.by(OTHER).report(0)
     };
     story.exchange(&other);
-    assert_eq!(story.by(3).waits_for(), Some(WaitReason::Members));
+    assert_eq!(story.by(3).waits_for(), Some(WaitReason::OtherProcesses));
     assert_eq!(story.by(ME).ask(1).granted, 1);
 }
 

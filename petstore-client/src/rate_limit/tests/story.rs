@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::rate_limit::Policy;
+use crate::rate_limit::quota::instant::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::reading::{Outcome, Reading, ResponseHead};
 use crate::rate_limit::quota::terms::Terms;
-use crate::rate_limit::quota::time::{LedgerTime, SECOND, ServiceTime};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 use crate::rate_limit::view::{BlockReason, RateLimits, WaitReason};
 

@@ -12,11 +12,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
+use crate::rate_limit::limiter_clock::{LimiterClock, TimeSource};
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::store::KeyStore;
 use crate::rate_limit::store::memory::MemoryStore;
 use crate::rate_limit::store::simulated::SharedLedger;
-use crate::rate_limit::time::{Clock, TimeSource};
 use crate::rate_limit::view::{Plan, Priority, Quota, WaitReason};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -56,7 +56,7 @@ fn forced() -> Acquire {
 
 /// Returns the limiter of a lone process.
 pub(crate) fn limiter_with(time: TimeSource, policy: Policy) -> Arc<Limiter> {
-    let clock = Arc::new(Clock::start(time));
+    let clock = Arc::new(LimiterClock::start(time));
     let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     Limiter::new(clock, Arc::new(store), policy)
 }
@@ -208,7 +208,7 @@ async fn max_wait_bounds_the_wait_behind_own_requests() {
 /// The exchange with a store is not counted.
 #[tokio::test(start_paused = true)]
 async fn an_exchange_with_a_far_store_is_not_counted() {
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let shared = SharedLedger::new(Arc::clone(&clock));
     let store = shared.store(Duration::from_millis(500), Arc::default());
     let store = Arc::new(KeyStore::Simulated(store));
@@ -389,7 +389,7 @@ async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
 /// The exchange takes time, and the last answer still says how long to wait.
 #[tokio::test(start_paused = true)]
 async fn a_forced_request_waits_for_the_answer_of_a_far_store() {
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let shared = SharedLedger::new(Arc::clone(&clock));
     let store = shared.store(Duration::from_millis(200), Arc::default());
     let store = Arc::new(KeyStore::Simulated(store));
@@ -432,7 +432,7 @@ async fn requests_in_flight_are_still_counted_after_all_is_forgotten() {
 
 #[tokio::test(start_paused = true)]
 async fn max_in_flight_limits_one_client_and_holds_up_no_other() {
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     let store = Arc::new(store);
     let mut limited = Policy::default();
@@ -452,7 +452,7 @@ async fn max_in_flight_limits_one_client_and_holds_up_no_other() {
 /// Two clients of a process with other settings learn of each other's blocks.
 #[tokio::test(start_paused = true)]
 async fn a_block_holds_back_all_clients_of_a_key() {
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
     let store = Arc::new(store);
     let mut policy = Policy::default();
@@ -508,7 +508,7 @@ async fn a_machine_that_was_suspended_goes_on_within_a_second() {
 /// The store goes away and comes back while calls wait.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_is_reported_and_tried_each_second() {
-    let clock = Arc::new(Clock::start(TimeSource::default()));
+    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let shared = SharedLedger::new(Arc::clone(&clock));
     let store = shared.store(Duration::from_millis(1), Arc::default());
     let limiter = Limiter::new(
@@ -551,7 +551,7 @@ fn a_runtime_that_ends_holds_up_no_other() {
     for millis in [1, 50, 150] {
         let clock = {
             let _entered = runtime().enter();
-            Arc::new(Clock::start(TimeSource::default()))
+            Arc::new(LimiterClock::start(TimeSource::default()))
         };
         let shared = SharedLedger::new(Arc::clone(&clock));
         let store = shared.store(Duration::from_millis(100), Arc::default());

@@ -21,20 +21,10 @@ pub(super) struct FoundRule {
     rule: String,
     #[serde(deserialize_with = "severity")]
     severity: Severity,
-    scope: String,
-    count: u64,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    advice: String,
-    #[serde(default)]
-    evidence: Vec<FoundEvidence>,
-}
-
-#[derive(Debug, Deserialize)]
-struct FoundEvidence {
-    #[serde(default)]
+    key: String,
     text: String,
+    #[serde(default)]
+    remedy: Option<String>,
 }
 
 fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
@@ -44,11 +34,7 @@ fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
 }
 
 /// If a workflow runs this, writes annotations on stderr, and the report into the job's summary.
-pub(super) fn write(
-    findings: &[FoundRule],
-    markdown: &str,
-    io: &mut Io<'_>,
-) -> Result<(), CliError> {
+pub(super) fn write(findings: &[FoundRule], text: &str, io: &mut Io<'_>) -> Result<(), CliError> {
     if (io.variable)("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
@@ -65,7 +51,7 @@ pub(super) fn write(
         .append(true)
         .create(true)
         .open(path)
-        .and_then(|mut file| file.write_all(shortened(markdown).as_bytes()));
+        .and_then(|mut file| file.write_all(summary(text).as_bytes()));
     written.map_err(|error| CliError::file("write the summary", path, &error))
 }
 
@@ -77,20 +63,14 @@ fn annotation(finding: &FoundRule) -> Option<String> {
         Severity::Notice => return None,
     };
     let FoundRule {
-        rule,
-        scope,
-        count,
-        reason,
-        advice,
-        evidence,
-        ..
+        rule, key, text, ..
     } = finding;
-    let first = match evidence.first() {
-        Some(evidence) if !evidence.text.is_empty() => &evidence.text,
-        _ => reason,
+    let remedy = match &finding.remedy {
+        Some(remedy) => format!("\n{remedy}"),
+        None => String::new(),
     };
     let title = escaped_property(&format!("petstore-mock: {rule}"));
-    let message = escaped(&format!("{scope}: {count} × {rule}. {first}\n{advice}"));
+    let message = escaped(&format!("{key}: {text}{remedy}"));
     Some(format!("::{level} title={title}::{message}"))
 }
 
@@ -106,21 +86,18 @@ fn escaped_property(text: &str) -> String {
     escaped(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Returns as many whole lines of the report as the summary can hold.
-fn shortened(markdown: &str) -> String {
-    if markdown.len() <= MAX_SUMMARY_BYTES {
-        return format!("{markdown}\n");
-    }
-    let mut text = String::new();
-    for line in markdown.lines() {
-        if text.len() + line.len() > MAX_SUMMARY_BYTES {
-            break;
+/// Returns the report as the summary shows it: in a code block, where text from clients cannot act as
+/// Markdown. A summary can hold only so much of it.
+fn summary(text: &str) -> String {
+    let mut block = "### petstore-mock\n\n````text\n".to_owned();
+    for line in text.lines() {
+        if block.len() + line.len() > MAX_SUMMARY_BYTES {
+            return block + "````\n\nThe report is longer than a summary can be.\n";
         }
-        text += line;
-        text.push('\n');
+        block += line;
+        block.push('\n');
     }
-    // The cut may be inside a code block, so close it.
-    text + "```\n\nThe report is longer than a summary can be.\n"
+    block + "````\n"
 }
 
 #[cfg(test)]
@@ -129,8 +106,8 @@ mod tests {
 
     fn finding(severity: Severity) -> FoundRule {
         serde_json::from_value(serde_json::json!({
-            "rule": "back-off", "severity": severity, "scope": "a, b: 100 %", "count": 2,
-            "reason": "because", "advice": "wait", "evidence": [{"text": "sent\r\n::error::again"}],
+            "rule": "back-off", "severity": severity, "key": "a, b: 100 %",
+            "text": "sent\r\n::error::again", "remedy": "say so",
         }))
         .unwrap()
     }
@@ -139,8 +116,8 @@ mod tests {
     fn an_annotation_is_one_command_whatever_is_in_it() {
         assert_eq!(
             annotation(&finding(Severity::Violation)).unwrap(),
-            "::error title=petstore-mock%3A back-off::a, b: 100 %25: 2 × back-off. \
-             sent%0D%0A::error::again%0Await"
+            "::error title=petstore-mock%3A back-off::a, b: 100 %25: \
+             sent%0D%0A::error::again%0Asay so"
         );
         let warning = annotation(&finding(Severity::Warning)).unwrap();
         assert!(warning.starts_with("::warning title="), "{warning}");
@@ -149,10 +126,12 @@ mod tests {
 
     #[test]
     fn a_long_report_is_cut_at_a_line() {
-        let long = format!("```text\n{}", "a line\n".repeat(200_000));
-        let text = shortened(&long);
+        let text = summary(&"a line\n".repeat(200_000));
         assert!(text.len() <= MAX_SUMMARY_BYTES + 100, "{}", text.len());
-        assert!(text.ends_with("a line\n```\n\nThe report is longer than a summary can be.\n"));
-        assert_eq!(shortened("# short"), "# short\n");
+        assert!(text.ends_with("a line\n````\n\nThe report is longer than a summary can be.\n"));
+        assert_eq!(
+            summary("short\n"),
+            "### petstore-mock\n\n````text\nshort\n````\n"
+        );
     }
 }

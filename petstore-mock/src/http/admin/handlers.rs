@@ -1,6 +1,6 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -29,6 +29,7 @@ use crate::{
     plan::Plan,
     report::Report,
     state::{AppState, Change, ChangeError, KeyError, Seed, SeedError},
+    text::present,
 };
 
 type App = State<Arc<AppState>>;
@@ -146,6 +147,8 @@ struct NewKey {
     key: Option<String>,
     name: Option<String>,
     plan: Plan,
+    #[serde(default, deserialize_with = "present")]
+    senders: Option<NonZeroU32>,
 }
 
 /// The maximum length of a key's name, in characters.
@@ -168,7 +171,12 @@ fn check_name(name: &str) -> Result<(), ApiError> {
 /// `POST /_mock/keys`: adds a key. Without a key in the body, creates one; only this response
 /// contains it.
 pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
-    let NewKey { key, name, plan } = body.read("{\"plan\": \"free\"}")?;
+    let NewKey {
+        key,
+        name,
+        plan,
+        senders,
+    } = body.read("{\"plan\": \"free\"}")?;
     name.as_deref().map_or(Ok(()), check_name)?;
     let (made, id) =
         app.add_key(key.as_deref(), name.as_deref(), plan)
@@ -176,6 +184,9 @@ pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
                 KeyError::Taken => conflict(error.to_string()),
                 KeyError::Unsendable => invalid(error.to_string()),
             })?;
+    if let Some(senders) = senders {
+        app.declare_senders(id, senders.get());
+    }
     let added = match key {
         Some(_) => json!({"id": id}),
         None => json!({"id": id, "key": made}),
@@ -185,8 +196,11 @@ pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NewPlan {
-    plan: Plan,
+struct KeyChange {
+    #[serde(default, deserialize_with = "present")]
+    plan: Option<Plan>,
+    #[serde(default, deserialize_with = "present")]
+    senders: Option<NonZeroU32>,
 }
 
 type KeyOutcome = Result<StatusCode, ApiError>;
@@ -198,15 +212,21 @@ fn found_key(id: &str, change: impl FnOnce(u32) -> bool) -> KeyOutcome {
         .ok_or_else(|| not_found("key", "GET /_mock/keys"))
 }
 
-/// `PATCH /_mock/keys/{id}`: changes the plan of a key.
+/// `PATCH /_mock/keys/{id}`: changes the plan or the declared senders of a key.
 pub(super) async fn change_key(
     State(app): App,
     Path(id): Path<String>,
     body: AdminBody,
 ) -> KeyOutcome {
-    let NewPlan { plan } = body.read("{\"plan\": \"pro\"}")?;
+    let example = "{\"plan\": \"pro\"} or {\"senders\": 8}";
+    let KeyChange { plan, senders } = body.read(example)?;
+    if plan.is_none() && senders.is_none() {
+        return Err(invalid(format!("nothing to change: send {example}")));
+    }
     found_key(&id, |id| {
-        app.change_key(id, |account| account.set_plan(plan))
+        let declared = senders.is_none_or(|senders| app.declare_senders(id, senders.get()));
+        let changed = plan.is_none_or(|plan| app.change_key(id, |it| it.set_plan(plan)));
+        declared && changed
     })
 }
 
@@ -434,7 +454,7 @@ pub(super) fn report(
     media_type: &'static str,
     write: fn(&Report) -> String,
 ) -> MethodRouter<Arc<AppState>> {
-    get(async move |State(app): App| text(media_type, write(&app.settled_report().await)))
+    get(async move |State(app): App| text(media_type, write(&app.report())))
 }
 
 /// `DELETE /_mock/report`: clears the report.

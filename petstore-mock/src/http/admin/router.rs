@@ -78,7 +78,7 @@ fn open_routes() -> [Route; 8] {
     ]
 }
 
-fn guarded_routes() -> [Route; 24] {
+fn guarded_routes() -> [Route; 23] {
     [
         ("/_mock/clock", get(handlers::clock)),
         ("/_mock/clock/advance", post(handlers::advance_clock)),
@@ -99,10 +99,6 @@ fn guarded_routes() -> [Route; 24] {
         (
             "/_mock/report.txt",
             report("text/plain; charset=utf-8", Report::to_text),
-        ),
-        (
-            "/_mock/report.md",
-            report("text/markdown; charset=utf-8", Report::to_markdown),
         ),
         (
             "/_mock/report.xml",

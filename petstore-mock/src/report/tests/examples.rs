@@ -1,765 +1,483 @@
-//! The examples of the guide for each rule: requests with a finding, and requests without one.
-
-use std::collections::BTreeSet;
+//! The examples of the guide, and the numbers in the rules.
 
 use super::recording::{broken, judge};
-use crate::report::{Rule, Severity};
+use crate::report::{Report, Role, Rule, Severity};
 
-/// Panics unless the exchanges break exactly these rules. Notices count where `rules` names one.
-#[track_caller]
-fn expect(name: &str, rules: &str, lines: &[String]) {
-    let report = judge(lines.iter().map(String::as_str));
-    let expected: BTreeSet<String> = rules.split_whitespace().map(str::to_owned).collect();
-    let is_notice = |rule: &String| {
-        let rule: Rule = rule.parse().unwrap();
-        rule.about().severity == Severity::Notice
+/// Judges a recording in one text.
+fn report(senders: u32, recording: &str) -> Report {
+    judge(
+        senders,
+        recording
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty()),
+    )
+}
+
+/// Returns the rules that a recording breaks with this number of senders.
+fn found(senders: u32, recording: &str) -> Vec<String> {
+    broken(&report(senders, recording)).into_iter().collect()
+}
+
+/// Returns the sentences of all findings.
+fn texts(recording: &str) -> Vec<String> {
+    let report = report(1, recording);
+    report.findings().map(|one| one.text.clone()).collect()
+}
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn a_request_in_a_wait_is_found_whatever_its_connection() {
+    let told = "1+0.001 1 GET /v1/pets 429 wait=50\n";
+    let next = |at: &str, connection: u32| {
+        format!("{told}{at}+0.001 {connection} GET /v1/pets?limit=5 200")
     };
-    let least = if expected.iter().any(is_notice) {
-        Severity::Notice
-    } else {
-        Severity::Warning
-    };
-    let lines = lines.join("\n");
+    assert_eq!(found(1, &next("2", 1)), ["told-to-wait"]);
+    assert_eq!(found(1, &next("2", 2)), ["told-to-wait"]);
+    assert_eq!(found(1, &next("50.89", 1)), ["told-to-wait"]);
+    // Clocks and timers differ by a tenth of a second.
+    assert_eq!(found(1, &next("50.9", 1)), NOTHING);
+    // It was sent before the client can have known of the wait.
+    assert_eq!(found(1, &next("1.0005", 2)), NOTHING);
+}
+
+#[test]
+fn each_declared_sender_may_have_to_learn_of_a_wait_by_itself() {
+    let told = "1+0.001 1 GET /v1/pets 429 wait=50\n";
+    let more = "2+0.001 1 GET /v1/pets 429 wait=49\n";
+    for (senders, early, is_found) in [(1, 1, true), (8, 7, false), (8, 8, true)] {
+        let recording = format!("{told}{}", more.repeat(early));
+        let found = found(senders, &recording);
+        assert_eq!(found == ["told-to-wait"], is_found, "{senders} {early}");
+        assert_eq!(report(senders, &recording).findings().count(), 1);
+    }
+}
+
+#[test]
+fn a_wait_ends_at_the_earliest_time_that_was_named() {
+    // The rounded seconds end at 61 s, and the quota resets at 60 s.
+    let told = "10.7+0.001 1 GET /v1/pets 429 wait=51 remaining=0 reset=60\n";
+    let next = "60+0.001 1 GET /v1/pets 200\n";
+    assert_eq!(found(1, &format!("{told}{next}")), NOTHING);
+    // A ban does not end at the reset.
+    let banned = "10.7+0.001 1 GET /v1/pets 429 banned wait=51 remaining=0 reset=60\n";
+    assert_eq!(found(1, &format!("{banned}{next}")), ["told-to-wait"]);
+    // Another response names an earlier time.
+    let other = "10.7001+0.001 2 GET /v1/pets?limit=5 429 wait=5\n";
+    let recording = format!("{told}{other}16+0.001 1 GET /v1/pets 200");
+    assert_eq!(found(1, &recording), NOTHING);
+    // Dates have whole seconds.
+    let date = "1+0.001 1 GET /v1/pets 429 until=11\n";
     assert_eq!(
-        broken(&report, least),
-        expected,
-        "{name}: {report}\n{lines}"
+        found(1, &format!("{date}10+0.001 1 GET /v1/pets 200")),
+        NOTHING
     );
-    for finding in report.findings() {
-        finding.evidence.iter().for_each(super::evidence::check);
-    }
-}
-
-/// Returns the same request on one connection, after these waits. Each takes 0.3 ms.
-fn row(waits: &[f64], request: &str) -> Vec<String> {
-    let mut at = 1.0;
-    let mut lines = vec![format!("{at}+0.0003 1<0.001 {request}")];
-    for wait in waits {
-        at += 0.000_3 + wait;
-        lines.push(format!("{at:.4}+0.0003 1 {request}"));
-    }
-    lines
-}
-
-/// Returns the lines of a text.
-fn lines(text: &str) -> Vec<String> {
-    let lines = text.lines().map(str::trim);
-    lines
-        .filter(|line| !line.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Returns a line for each number from 0.
-fn each(count: u32, line: impl Fn(u32) -> String) -> Vec<String> {
-    (0..count).map(line).collect()
-}
-
-const FAILS: &str = "GET /v1/pets 503";
-
-/// Returns requests that break a rule.
-fn example(rule: Rule) -> Vec<String> {
-    let one = |request: &str| lines(&format!("1+0.01 1<0.001 GET {request}"));
-    match rule {
-        Rule::ToldToWait => row(&[1.0], "GET /v1/pets 429 wait=2"),
-        Rule::BackOff => row(&[0.001; 3], FAILS),
-        Rule::RepeatedPost => row(&[1.0], "POST /v1/pets 500 body={}"),
-        Rule::KeyInUrl => one("/v1/pets?k=x 200 key-in=k"),
-        Rule::RetryAfter => row(&[5.0], "GET /v1/pets 503 wait=10"),
-        Rule::RepeatedError => row(&[1.0; 4], "POST /v1/pets 400 body={}"),
-        Rule::KeyScheme => one("/v1/pets 401 other-scheme"),
-        Rule::SteadyRetry => row(&[1.0; 5], FAILS),
-        Rule::QuotaIgnored => lines(
-            "1+0.01 1 GET /v1/pets 200 remaining=0 reset=60
-         2+0.01 1 GET /v1/pets 429 wait=58 remaining=0 reset=60",
-        ),
-        Rule::Deprecated => one("/v1/pets/1 200"),
-        Rule::KeepAlive => each(10, |n| format!("{n}+0.01 {n}<0.001 GET /v1/pets 200")),
-        Rule::UserAgent => one("/v1/pets 200 agent="),
-    }
+    let recording = format!("{date}9.9+0.001 1 GET /v1/pets 200");
+    assert_eq!(found(1, &recording), ["told-to-wait"]);
 }
 
 #[test]
-fn each_rule_is_broken_by_its_example() {
-    for rule in Rule::ALL {
-        let report = judge(example(*rule).iter().map(String::as_str));
-        let found = broken(&report, Severity::Notice);
-        assert!(found.contains(&rule.to_string()), "{rule}: {report}");
-    }
+fn a_wait_ends_when_either_clock_reaches_its_end() {
+    let told = "1+0.001 1 GET /v1/pets 429 wait=50\n";
+    let moved = format!("{told}61+0.001 1 GET /v1/pets 200 real=2");
+    assert_eq!(found(1, &moved), NOTHING);
+    let frozen = format!("{told}1.001+0.001 1 GET /v1/pets 200 real=61");
+    assert_eq!(found(1, &frozen), NOTHING);
 }
 
 #[test]
-fn told_to_wait() {
-    expect(
-        "at the reset",
-        "",
-        &lines(
-            "10.7+0.001 1 GET /v1/pets 429 wait=50 remaining=0 reset=60
-         60+0.001 1 GET /v1/pets 200",
-        ),
-    );
-    expect(
-        "a second early",
-        "told-to-wait",
-        &lines(
-            "10.7+0.001 1 GET /v1/pets 429 wait=50 remaining=0 reset=60
-         59+0.001 1 GET /v1/pets 429 wait=1 remaining=0 reset=60",
-        ),
-    );
-    expect(
-        "1 s after Retry-After: 2",
-        "told-to-wait",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 wait=2
-         2+0.001 1 GET /v1/pets 429 wait=2",
-        ),
-    );
-    expect(
-        "another request on the same connection",
-        "told-to-wait",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 wait=2
-         1.01+0.001 1 POST /v1/pets 201 body={}",
-        ),
-    );
-    expect(
-        "within the tolerance, on one clock or the other",
-        "",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 wait=2
-         2.96+0.001 1 GET /v1/pets 429 wait=2
-         3.5+0.001 1 GET /v1/pets 200 real=10",
-        ),
-    );
-    expect(
-        "a date, to the second",
-        "",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 until=4
-         3.01+0.001 1 GET /v1/pets 200",
-        ),
-    );
-    expect(
-        "more than a second before a date",
-        "told-to-wait",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 until=4
-         2.9+0.001 1 GET /v1/pets 200",
-        ),
-    );
-    expect(
-        "100 s into a ban of 300 s",
-        "told-to-wait",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 banned wait=300
-         101+0.001 1 GET /v1/pets 429 banned wait=200",
-        ),
-    );
-    expect(
-        "after a boundary",
-        "",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 wait=20
-         ! 2
-         3+0.001 1 GET /v1/pets 200",
-        ),
-    );
-    expect(
-        "another User-Agent, another scope",
-        "",
-        &lines(
-            "1+0.001 1 GET /v1/pets 429 wait=20
-         3+0.001 1 GET /v1/pets 429 wait=18 agent=other/1
-         4+0.001 1 GET /v1/pets 429 wait=17 scope=other",
-        ),
-    );
-    expect(
-        "the same request on another connection, within a second",
-        "",
-        &lines(
-            "1+0.001 1<0.001 GET /v1/pets 429 wait=20
-         1.5+0.001 2<0.001 GET /v1/pets 429 wait=20",
-        ),
-    );
-    expect(
-        "the same request on another connection, later",
-        "told-to-wait",
-        &lines(
-            "1+0.001 1<0.001 GET /v1/pets 429 wait=20
-         2.5+0.001 2<0.001 GET /v1/pets 429 wait=18",
-        ),
-    );
-}
-
-#[test]
-fn told_to_wait_in_company() {
-    let page = |n: u32, at: f64, connection: u32, more: &str| {
-        format!("{at:.4}+0.001 {connection} GET /v1/pets?limit={n} {more}")
-    };
-    let early = "429 wait=50 remaining=0 reset=60";
-    // The workers keep their connections open until they retry at the reset.
-    let workers = |count: u32| {
-        let mut told = each(count, |n| page(n, 10.0 + f64::from(n) * 0.3, n, early));
-        told.extend(each(count, |n| {
-            page(n, 60.0 + f64::from(n) * 0.3, n, "200")
-        }));
-        told
-    };
-    expect("10 workers, each told once", "", &workers(10));
-    expect(
-        "11 workers, the first of whom is told by the wait",
-        "",
-        &workers(11),
-    );
-    expect(
-        "12 workers: the 11th early request",
-        "told-to-wait",
-        &workers(12),
-    );
-    let mut again = workers(10);
-    again.extend(each(10, |n| page(n, 15.0 + f64::from(n) * 0.3, n, early)));
-    expect("10 workers, each again 5 s later", "told-to-wait", &again);
-    let burst = each(100, |n| page(n, 10.0 + f64::from(n) * 0.000_5, n, early));
-    expect("100 at once", "", &burst);
-    let new = |n: u32| {
-        format!(
-            "{:.3}+0.001 {n}<0.001 GET /v1/pets?n={n} {early}",
-            10.0 + f64::from(n) * 0.01
-        )
-    };
-    expect(
-        "a loop of 30, a connection each",
-        "told-to-wait",
-        &each(30, new),
-    );
-    let http2 = |n: u32| page(n, 10.0 + f64::from(n) * 0.001, 1, &format!("{early} h2"));
-    expect(
-        "1,000 over one HTTP/2 connection",
-        "told-to-wait",
-        &each(1_000, http2),
-    );
-    expect("100 over one HTTP/2 connection", "", &each(100, http2));
-    let user = |n: u32| page(n, 10.0 + f64::from(n) * 0.2, 1 + n % 2, early);
-    expect("a gateway that goes on", "told-to-wait", &each(40, user));
-    let mut banned = workers(10);
-    banned.push(page(0, 30.0, 20, "429 banned wait=300 strikes=11"));
-    expect("those who wait, while another brings on a ban", "", &banned);
-}
-
-/// The workers of a pool may begin one by one on one connection, before a second one is opened.
-#[test]
-fn an_early_request_of_the_first_moments_is_doubtful() {
-    for (rule, answer) in [
-        ("told-to-wait", "429 wait=50 remaining=0 reset=60"),
-        ("retry-after", "503 wait=10"),
+fn what_the_mock_falsified_and_what_is_unusable_begins_no_wait() {
+    for wait in [
+        "wait=1767225650",
+        "wait=90001",
+        "wait=soon",
+        "wait=-5",
+        "wait=0",
+        "wait=50 date=Thu,_01_Jan_2026_01:00:00_GMT",
+        "wait=50 date=today",
     ] {
-        let exchange =
-            |at: f64, connection: u32| format!("{at:.4}+0.0003 {connection} GET /v1/pets {answer}");
-        let on_one = |count: u32| each(count, |n| exchange(10.0 + f64::from(n) * 0.001, 1));
-        let then = |count: u32, at: f64, connection: u32| {
-            let mut all = on_one(count);
-            all.push(exchange(at, connection));
-            // The first connection stays open until then.
-            all.push("61+0.001 1 GET /v1/pets 200".to_owned());
-            all
-        };
-        expect(
-            "a pool's second connection soon after",
-            "",
-            &then(2, 10.05, 2),
+        let recording = format!(
+            "1+0.001 1 GET /v1/pets 429 {wait}\n2+0.001 1 GET /v1/pets 200\n\
+             3+0.001 1 GET /v1/pets 503 {wait}\n4+0.001 1 GET /v1/pets 503"
         );
-        expect("only one early request", rule, &on_one(2));
-        expect("more on the same connection", rule, &then(2, 10.05, 1));
-        expect("a second connection much later", rule, &then(2, 10.15, 2));
-        expect(
-            "more early requests than workers",
-            rule,
-            &then(14, 10.05, 2),
+        assert_eq!(found(1, &recording), NOTHING, "{wait}");
+    }
+    for wait in [
+        "wait=90000",
+        "wait=50 date=Thu,_01_Jan_2026_00:00:01_GMT",
+        "wait=50 date=Wed,_31_Dec_2025_23:59:59_GMT",
+    ] {
+        let recording = format!("1+0.001 1 GET /v1/pets 429 {wait}\n2+0.001 1 GET /v1/pets 200");
+        assert_eq!(found(1, &recording), ["told-to-wait"], "{wait}");
+    }
+}
+
+#[test]
+fn the_wait_after_a_503_is_about_the_same_request() {
+    let told = "1+0.001 1 GET /v1/pets 503 wait=10\n";
+    let other = "2+0.001 1 GET /v1/pets?limit=5 200";
+    assert_eq!(found(1, &format!("{told}{other}")), NOTHING);
+    let same = "6+0.001 2 GET /v1/pets 200";
+    assert_eq!(found(1, &format!("{told}{same}")), ["retry-after"]);
+    assert_eq!(found(2, &format!("{told}{same}")), NOTHING);
+    assert_eq!(found(1, &format!("{told}! 5\n{same}")), NOTHING);
+    // A response that was told to wait is no failure for `back-off`.
+    let obeyed = "1+0.001 1 GET /v1/pets 503 wait=0\n".repeat(9);
+    assert_eq!(found(1, &obeyed), NOTHING);
+}
+
+/// Returns failures of the same request, with these pauses in milliseconds.
+fn failures(pauses: &[f64]) -> String {
+    let mut at = 1.0;
+    let mut lines = String::new();
+    for pause in [&[0.0], pauses].concat() {
+        at += pause / 1_000.0;
+        lines += &format!("{at:.5}+0.001 1 GET /v1/pets 503\n");
+        at += 0.001;
+    }
+    lines
+}
+
+#[test]
+fn three_quick_repeats_of_a_failure_are_found() {
+    for (senders, pauses, is_found) in [
+        (1, &[2.0, 2.0, 2.0][..], true),
+        (1, &[7.9, 7.9, 7.9], true),
+        (1, &[8.1, 8.1, 8.1], false),
+        (1, &[2.0, 2.0], false),
+        (1, &[2.0, 2.0, 500.0, 2.0, 2.0], false),
+        // In a row of which at least three quarters are quick.
+        (1, &[500.0, 2.0, 2.0, 2.0], true),
+        (1, &[2.0, 2.0, 2.0, 500.0], true),
+        (1, &[2.0, 2.0, 2.0, 500.0, 1_000.0], false),
+        (2, &[2.0; 5], false),
+        (2, &[2.0; 6], true),
+    ] {
+        let found = found(senders, &failures(pauses));
+        assert_eq!(found == ["back-off"], is_found, "{senders} {pauses:?}");
+    }
+}
+
+#[test]
+fn a_row_ends_with_a_success_a_told_wait_and_a_boundary() {
+    let twice = failures(&[2.0, 2.0]);
+    let again = "1.1+0.001 1 GET /v1/pets 503\n1.103+0.001 1 GET /v1/pets 503\n";
+    for between in [
+        "1.05+0.001 1 GET /v1/pets 200\n",
+        "1.05+0.001 1 GET /v1/pets 503 wait=0\n",
+        "1.05+0.001 1 GET /v1/pets 429\n",
+        "! 1.05\n",
+        "~ 1.05\n",
+    ] {
+        let recording = format!("{twice}{between}{again}");
+        assert_eq!(report(1, &recording).findings().count(), 0, "{between}");
+    }
+    // A slow failure is measured from its start.
+    let slow = "1+0.1 1 GET /v1/pets -\n1.1001+0.1 1 GET /v1/pets -\n\
+                1.2002+0.1 1 GET /v1/pets -\n1.3003+0.1 1 GET /v1/pets -\n";
+    assert_eq!(found(1, slow), NOTHING);
+    assert_eq!(found(1, &slow.replace("+0.1 ", "+0.09999 ")), ["back-off"]);
+}
+
+#[test]
+fn a_frozen_clock_makes_nobody_quick() {
+    let mut recording = String::new();
+    for second in 1..9 {
+        recording += &format!("1.{second:04}+0.00001 1 GET /v1/pets 503 real={second}\n");
+    }
+    assert_eq!(found(1, &recording), NOTHING);
+}
+
+#[test]
+fn a_repeated_post_is_found_unless_the_client_looked() {
+    let first =
+        |status: &str| format!("1+0.001 1 POST /v1/pets {status} body={{\"a\":1,\"b\":2.0}}\n");
+    let again = "9+0.001 2 POST /v1/pets 201 added=7 body={\"b\":2,\"a\":1}\n";
+    for (status, is_found) in [
+        ("-", true),
+        ("500", true),
+        ("502", true),
+        ("504", true),
+        ("503", false),
+        ("429", false),
+        ("400", false),
+        ("201", false),
+    ] {
+        let found = found(1, &format!("{}{again}", first(status)));
+        assert_eq!(found == ["repeated-post"], is_found, "{status}");
+    }
+    for (between, is_found) in [
+        ("2+0.001 1 GET /v1/pets?limit=5 200\n", false),
+        ("2+0.001 1 GET /v1/pets 500\n", true),
+        ("2+0.001 1 GET /v1/store/orders 200\n", true),
+        ("0.9+3 3 GET /v1/pets 200\n", true),
+        ("! 2\n", false),
+    ] {
+        let recording = format!("{}{between}{again}", first("500"));
+        assert_eq!(
+            found(1, &recording) == ["repeated-post"],
+            is_found,
+            "{between}"
         );
-        expect("as many as workers", "", &then(11, 10.05, 2));
-        expect("one more than workers", rule, &then(12, 10.05, 2));
-        expect(
-            "a second connection 0.1 s later",
-            rule,
-            &then(2, 10.1003, 2),
+    }
+    assert_eq!(found(2, &format!("{}{again}", first("-"))), NOTHING);
+    // Equal pets are wanted if one was added before.
+    let wanted = first("201").replace("1+", "0.1+");
+    assert_eq!(
+        found(1, &format!("{wanted}{}{again}", first("500"))),
+        NOTHING
+    );
+}
+
+#[test]
+fn the_same_request_has_the_same_body_fault_and_key() {
+    let first = "1+0.001 1 POST /v1/pets 500 body={\"a\":1}\n";
+    let second = "2+0.001 1 POST /v1/pets 500";
+    assert_eq!(
+        found(1, &format!("{first}{second} body={{\"a\": 1}}")),
+        ["repeated-post"]
+    );
+    for other in [
+        "body={\"a\":2}",
+        "fault=500 body={\"a\":1}",
+        "key=2 body={\"a\":1}",
+    ] {
+        assert_eq!(
+            found(1, &format!("{first}{second} {other}")),
+            NOTHING,
+            "{other}"
         );
-        // Those that were let go do not hide a later breach.
-        let mut later = then(2, 10.05, 2);
-        let end = later.pop().unwrap();
-        later.extend(each(12, |n| exchange(12.0 + f64::from(n) * 0.5, 2 + n % 2)));
-        later.push(end);
-        let report = judge(later.iter().map(String::as_str)).to_text();
+    }
+    let unknown = [first, second]
+        .join("")
+        .replace(" body", " unknown-key=7 body");
+    let unknown = format!("{unknown} unknown-key=8 body={{\"a\":1}}");
+    assert_eq!(found(1, &unknown), NOTHING);
+}
+
+#[test]
+fn only_the_last_64_requests_of_a_key_are_remembered() {
+    let mut recording = "1+0.001 1 POST /v1/pets 500 body=0\n".to_owned();
+    for number in 1..64 {
+        recording += &format!("2+0.001 1 POST /v1/pets 500 body={number}\n");
+    }
+    let again = "3+0.001 1 POST /v1/pets 201 body=0\n";
+    assert_eq!(found(1, &format!("{recording}{again}")), ["repeated-post"]);
+    recording += "2.5+0.001 1 POST /v1/pets 500 body=64\n";
+    assert_eq!(found(1, &format!("{recording}{again}")), NOTHING);
+}
+
+#[test]
+fn a_key_in_the_wrong_place_is_found() {
+    let recording = "1+0.001 1 GET /v1/pets 200 key-in=api_key\n\
+                     2+0.001 1 GET /v1/pets 200 key-in=api_key\n\
+                     3+0.001 1 GET /v1/pets 200 key-in=\n\
+                     4+0.001 1 GET /v1/pets 401 other-scheme";
+    assert_eq!(found(10, recording), ["key"]);
+    assert_eq!(
+        texts(recording),
+        [
+            "the query parameter `api_key` is a key of this server (#1 and #2)",
+            "a segment of the path is a key of this server (#3)",
+            "a key of this server was not sent after `Bearer ` (#4)",
+        ]
+    );
+}
+
+#[test]
+fn the_deprecated_operation_is_a_notice() {
+    let recording = "1+0.001 1 GET /v1/pets/5 200\n".repeat(14);
+    let report = report(1, &recording);
+    let found: Vec<_> = report.findings().collect();
+    assert_eq!(
+        (found[0].rule, found[0].severity),
+        (Rule::Deprecated, Severity::Notice)
+    );
+    assert_eq!(
+        found[0].text,
+        "GET /pets/{petId} will be removed on 5 December 2030 (#1, #2, #3, #4, #5, #6, #7, #8, \
+         #9, #10, #11, #12 and 2 more)"
+    );
+}
+
+#[test]
+fn a_ban_is_named_with_the_requests_that_caused_it() {
+    let recording = "1+0.01 1 GET /v1/pets 429 wait=50\n\
+                     1.001+0.01 2 GET /v1/pets 429 wait=50 strikes=1\n\
+                     1.002+0.01 3 GET /v1/pets 429 wait=50 strikes=2\n\
+                     1.003+0.01 4 GET /v1/pets 429 banned wait=300 strikes=3\n";
+    let report = report(8, recording);
+    let ban = report.findings().next().unwrap();
+    assert_eq!(
+        (ban.rule, ban.severity),
+        (Rule::ToldToWait, Severity::Notice)
+    );
+    assert_eq!(
+        ban.text,
+        "the key was banned until 00:05:01.003, because 3 requests arrived before Retry-After had \
+         elapsed (#2, #3 and #4)"
+    );
+    assert_eq!(
+        report.summary_line(),
+        "compliance: 1 notice in 4 requests; 4 were answered 429"
+    );
+}
+
+#[test]
+fn a_finding_says_what_happened_and_what_to_do() {
+    let early = "1+0.01 1 GET /v1/pets 429 wait=50\n\
+                 1.4+0.01 1 GET /v1/pets?limit=5 429 wait=50\n\
+                 2+0.01 2 GET /v1/pets 429 wait=49\n\
+                 x 3 1\n";
+    assert_eq!(
+        report(1, early).to_text(),
+        "violation [told-to-wait]  key ci (free): 2 requests arrived while the key was told to wait \
+         until 00:00:51 (429, Retry-After: 50, at 00:00:01)\n\
+         \x20 * #1 00:00:01 GET /v1/pets -> 429\n\
+         \x20 ! #2 00:00:01.4 GET /v1/pets?limit=5 -> 429, 49.6 s too early\n\
+         \x20 ! #3 00:00:02 GET /v1/pets -> 429, 49 s too early\n\
+         \x20 do: After a 429, send nothing with that key until Retry-After has elapsed. \
+         (specification, section 8, rules 3 and 4)\n\
+         \x20 If several requests of this key may be under way at once, say so: `--senders N` (2 \
+         connections were open)\n\
+         \n\
+         compliance: 1 violation in 3 requests; 3 were answered 429\n"
+    );
+    assert_eq!(
+        texts(&failures(&[2.0, 3.0, 4.0])),
+        ["GET /v1/pets failed and was sent again 3 times, 3 ms after each failure on average"]
+    );
+    assert_eq!(
+        texts(
+            "1+0.1 1 POST /v1/pets - added=27 body=0\n\
+             1.1004+0.1 1 POST /v1/pets 201 added=28 body=0"
+        ),
+        [
+            "the same POST /v1/pets came again 0.4 ms after no response (#1), without a look at \
+             GET /pets; pets 27 and 28 are duplicates"
+        ]
+    );
+    assert_eq!(
+        texts("1+0.1 1 GET /v1/pets 503 wait=10\n2+0.1 1 GET /v1/pets 200"),
+        [
+            "GET /v1/pets came again once while it was told to wait until 00:00:11 (503, \
+             Retry-After: 10, at 00:00:01)"
+        ]
+    );
+}
+
+#[test]
+fn the_remedy_is_only_named_for_a_key_with_one_sender() {
+    let early = "1+0.01 1 GET /v1/pets 429 wait=50\n".to_owned()
+        + &"2+0.01 1 GET /v1/pets 429 wait=49\n".repeat(8);
+    for (senders, is_named) in [(1, true), (2, false), (9, false)] {
+        let report = report(senders, &early);
+        let remedy = report.findings().next().unwrap().remedy.as_deref();
+        assert_eq!(remedy.is_some(), is_named, "{senders}");
         assert!(
-            report.contains(rule) && report.contains(" too early, after 10 other early"),
+            !report.to_text().contains("connections were open"),
             "{report}"
         );
     }
-    let banned = [
-        "10+0.0003 1 GET /v1/pets 429 wait=50 remaining=0 reset=60",
-        "10.001+0.0003 1 GET /v1/pets 429 banned wait=300 strikes=11",
-        "10.05+0.0003 2 GET /v1/pets 429 banned wait=300",
-        "400+0.001 1 GET /v1/pets 200",
-    ];
-    expect(
-        "a ban by one that is let go",
-        "quota-ignored",
-        &banned.map(str::to_owned),
-    );
 }
 
 #[test]
-fn retry_after() {
-    expect(
-        "1 s obeyed 16 times",
-        "",
-        &row(&[1.0; 16], "GET /v1/pets 503 wait=1"),
-    );
-    expect(
-        "Retry-After: 0",
-        "",
-        &row(&[0.001; 16], "GET /v1/pets 503 wait=0"),
-    );
-    expect(
-        "after 5 s of 10",
-        "retry-after",
-        &row(&[5.0], "GET /v1/pets 503 wait=10"),
-    );
-    expect(
-        "another request",
-        "",
-        &lines(
-            "1+0.001 1 GET /v1/pets 503 wait=10
-         2+0.001 1 GET /v1/pets?limit=5 200",
-        ),
-    );
-    let worker = |n: u32, round: u32, every: f64| {
-        let at = 1.0 + f64::from(n) * 0.01 + f64::from(round) * every;
-        format!("{at:.2}+0.001 {n} GET /v1/pets 503 wait=10")
-    };
-    let rounds = |count: u32, every: f64| each(8 * count, move |n| worker(n % 8, n / 8, every));
-    expect("8 workers, each told once", "", &rounds(1, 0.5));
-    expect("8 workers that come back in time", "", &rounds(3, 10.0));
-    expect(
-        "8 workers that retry every 0.5 s",
-        "retry-after",
-        &rounds(4, 0.5),
-    );
-    let user = |n: u32| {
-        format!(
-            "{}+0.001 {} GET /v1/pets 503 wait=10",
-            f64::from(n) * 0.2,
-            n % 2
-        )
-    };
-    expect(
-        "a gateway that sends every user's request",
-        "retry-after",
-        &each(40, user),
-    );
-}
-
-#[test]
-fn back_off() {
-    for (name, waits) in [
-        ("doubled", &[0.0, 0.5, 1.0, 2.0][..]),
-        ("full jitter from 50 ms", &[0.02, 0.08, 0.005, 0.3, 0.6]),
-        ("2 repeats at once", &[0.001, 0.001]),
-        ("retries of a shell loop", &[0.007; 12]),
+fn the_last_line_counts_what_went_wrong() {
+    for (recording, line) in [
+        ("", "nothing found in 0 requests"),
+        ("1+1 1 GET /v1/pets 200", "nothing found in 1 request"),
         (
-            "a wait of 0.1 s after 3 short ones",
-            &[0.001, 0.001, 0.001, 0.1],
+            "1+1 1 GET /v1/pets 429\n3+1 1 GET /v1/pets 500\n5+1 1 GET /v1/pets?limit=1 -",
+            "nothing found in 3 requests; 1 was answered 429, 1 5xx, 1 without a response",
         ),
         (
-            "half of the waits are short",
-            &[0.001, 0.05, 0.001, 0.05, 0.001, 0.05],
-        ),
-        (
-            "60 % of the waits are short",
-            &[0.001, 0.05, 0.001, 0.05, 0.001],
+            "1+1 1 GET /v1/pets 429 wait=9\n3+1 1 GET /v1/pets 429",
+            "1 violation in 2 requests; 2 were answered 429",
         ),
     ] {
-        expect(name, "", &row(waits, FAILS));
-    }
-    for (name, waits) in [
-        ("3 repeats 1 ms apart", &[0.001; 3][..]),
-        ("3 repeats 5.9 ms apart", &[0.005_9; 3]),
-        (
-            "3 repeats at once after a long wait",
-            &[1.0, 0.001, 0.001, 0.001],
-        ),
-        (
-            "7 repeats at once, then a long wait",
-            &[0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 5.0],
-        ),
-        (
-            "more than 60 % of the waits are short",
-            &[0.001, 0.05, 0.001, 0.05, 0.001, 0.001],
-        ),
-        (
-            "7 repeats at once in a row of slower ones",
-            &[
-                0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001,
-            ],
-        ),
-    ] {
-        expect(name, "back-off", &row(waits, FAILS));
-    }
-    let end = |last: &str| {
-        let mut lines = row(&[0.001; 3], FAILS);
-        lines.push(format!("1.0053+0.001 1 GET /v1/pets {last}"));
-        lines
-    };
-    expect("a success after 3 repeats", "back-off", &end("200"));
-    expect(
-        "a told wait after 3 repeats",
-        "back-off",
-        &end("503 wait=5"),
-    );
-    expect(
-        "told waits are not judged",
-        "",
-        &row(&[0.001; 20], "GET /v1/pets 503 wait=0"),
-    );
-    expect(
-        "lost answers",
-        "back-off",
-        &row(&[0.001; 7], "GET /v1/pets -"),
-    );
-    expect(
-        "different requests",
-        "",
-        &each(20, |n| {
-            format!("{}+0.0003 1 GET /v1/pets?n={n} 500", f64::from(n) * 0.001)
-        }),
-    );
-    let poller = |n: u32| format!("{n}+0.999 {n}<0.001 GET /v1/pets -");
-    expect(
-        "a poller whose time-out is its interval",
-        "",
-        &each(20, poller),
-    );
-}
-
-#[test]
-fn back_off_in_company() {
-    let at = |n: u32, every: f64| 1.0 + f64::from(n) * every;
-    let first = |n: u32| format!("{:.4}+0.0005 {n}<0.001 {FAILS}", at(n, 0.000_1));
-    expect("100 first attempts at once", "", &each(100, first));
-    // 8 workers that begin 3 ms apart share a pool, and all use its only connection.
-    let mut workers = each(8, |n| format!("{:.4}+0.0003 1 {FAILS}", at(n, 0.003)));
-    workers.extend(each(8, |n| {
-        format!("{:.4}+0.0003 1 {FAILS}", at(n, 0.003) + 0.5)
-    }));
-    expect("8 workers 3 ms apart, again after 0.5 s", "", &workers);
-    let gateway = |n: u32| format!("{:.3}+0.0003 {} {FAILS}", at(n, 0.05), n % 2);
-    expect("a gateway, 20 a second", "", &each(60, gateway));
-    let hammer = |n: u32| format!("{:.5}+0.0003 {} {FAILS}", at(n, 0.000_5), n % 8);
-    expect("8 threads that hammer 240 times", "", &each(240, hammer));
-    expect(
-        "8 threads that hammer 400 times",
-        "back-off",
-        &each(400, hammer),
-    );
-    let http2 = |n: u32| format!("{:.5}+0.0003 1 {FAILS} h2", at(n, 0.000_5));
-    expect("1,000 over HTTP/2", "back-off", &each(1_000, http2));
-    expect("12 over HTTP/2", "", &each(12, http2));
-    let new = |n: u32| format!("{:.5}+0.0003 {n}<0.0001 {FAILS}", at(n, 0.001));
-    expect("12 at once, a connection each", "", &each(12, new));
-}
-
-#[test]
-fn steady_retry() {
-    for (name, waits) in [
-        ("1 s five times", &[1.0; 5][..]),
-        ("3 repeats at once", &[0.015, 0.015, 0.015]),
-        ("every 2 s", &[2.0; 4]),
-        ("1 s, after a first one at once", &[0.0, 1.0, 1.0, 1.1]),
-    ] {
-        expect(name, "steady-retry", &row(waits, FAILS));
-    }
-    for (name, waits) in [
-        ("1, 2, 3, 4 s", &[1.0, 2.0, 3.0, 4.0][..]),
-        ("1 s three times", &[1.0; 3]),
-        (
-            "doubled to 4 s, and 4 s for ever",
-            &[0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0],
-        ),
-        ("every 5 s", &[5.0; 6]),
-    ] {
-        let lines = row(waits, FAILS);
-        let report = judge(lines.iter().map(String::as_str));
-        assert_eq!(report.findings().count(), 0, "{name}: {report}");
-    }
-    let two = |n: u32| format!("{}+0.001 {} {FAILS}", n / 2, n % 2);
-    let lines = each(12, two);
-    let report = judge(lines.iter().map(String::as_str));
-    assert_eq!(report.findings().count(), 0, "several senders: {report}");
-}
-
-#[test]
-fn repeated_post_of_a_pet_on_one_of_two_pages() {
-    for (first, second) in [(7, 1), (1, 7)] {
-        let recording = lines(&format!(
-            "1+0.01 1<0.001 POST /v1/pets 500 added=7 body={{}}\n\
-             1.2+0.01 1 GET /v1/pets 200 lists={first}\n\
-             1.3+0.01 1 GET /v1/pets?offset=1 200 lists={second}\n\
-             2+0.01 1 POST /v1/pets 201 added=8 body={{}}"
-        ));
-        expect("one of two pages", "repeated-post", &recording);
+        let report = report(1, recording);
+        assert_eq!(report.summary_line(), format!("compliance: {line}"));
+        assert!(report.to_text().ends_with(&format!("compliance: {line}\n")));
     }
 }
 
 #[test]
-fn repeated_post() {
-    let rex = r#"body={"name":"Rex","categoryId":7}"#;
-    let otherwise = r#"body={"categoryId": 7.0, "name": "Rex"}"#;
-    let again = |first: &str, between: &str, wait: f64| {
-        let post = "POST /v1/pets";
-        let end = 1.01 + wait;
-        lines(&format!(
-            "1+0.01 1<0.001 {post} {first} {rex}\n{between}\n{end}+0.01 1 {post} 201 added=8 {otherwise}"
-        ))
-    };
-    let lists = "1.2+0.01 1 GET /v1/pets 200 lists=1";
-    for (name, first, between, wait) in [
-        ("500, list, POST", "500", lists, 1.0),
-        ("429, wait, POST", "429 wait=1", "", 1.1),
-        ("reset between", "500", "! 1.5", 1.0),
-        ("400", "400", "", 1.0),
-        ("201", "201 added=7", "", 1.0),
-        ("503 that added nothing", "503", "", 1.0),
-        ("503 with Retry-After", "503 added=7 wait=1", "", 1.1),
-        ("501 and 505", "505", "", 1.0),
-        ("more than 5 minutes later", "500", "", 301.0),
-    ] {
-        expect(name, "", &again(first, between, wait));
+fn long_findings_show_their_first_requests_and_count_the_rest() {
+    let early = "1+0.01 1 GET /v1/pets 429 wait=50\n".to_owned()
+        + &"2+0.01 1 GET /v1/pets 429 wait=49\n".repeat(40);
+    let report = report(1, &early);
+    let finding = report.findings().next().unwrap();
+    let offences = finding
+        .requests
+        .iter()
+        .filter(|it| it.role == Role::Offence);
+    assert_eq!((finding.offences, offences.count()), (40, 12));
+    let text = report.to_text();
+    assert!(text.contains("  ! and 35 more requests\n"), "{text}");
+}
+
+#[test]
+fn at_most_a_thousand_findings_are_kept() {
+    let mut recording = String::new();
+    for number in 0..1_010 {
+        recording += &format!("1+0.001 1 POST /v1/pets 500 body={number}\n");
+        recording += &format!("2+0.001 1 POST /v1/pets 500 body={number}\n! 3\n");
     }
-    let shows_it = "1.2+0.01 1 GET /v1/pets 200 lists=7";
-    for (name, first, between, wait) in [
-        (
-            "lost, again after 0.3 s with members in another order",
-            "-",
-            "",
-            0.3,
-        ),
-        ("504, again after 60 s", "504", "", 60.0),
-        ("at once, on the same connection", "500", "", 0.001),
-        (
-            "lost, list answered 503",
-            "- added=7",
-            "1.2+0.01 1 GET /v1/pets 503",
-            1.0,
-        ),
-        ("the list held the very pet", "500 added=7", shows_it, 1.0),
-        ("503 although it was added", "503 added=7", "", 1.0),
-        (
-            "list asked for before the answer to the POST",
-            "500",
-            "1.005+0.1 2 GET /v1/pets 200 lists=1",
-            1.0,
-        ),
-        (
-            "list answered after the repeat",
-            "500",
-            "1.2+9 2 GET /v1/pets 200 lists=1",
-            1.0,
-        ),
-    ] {
-        expect(name, "repeated-post", &again(first, between, wait));
+    // Each post is within its own time, so that the boundaries separate them.
+    let mut lines = Vec::new();
+    for (place, line) in recording.lines().enumerate() {
+        let (_, rest) = line.split_once(['+', ' ']).unwrap();
+        let second = place + 1;
+        lines.push(match line.starts_with('!') {
+            true => format!("! {second}"),
+            false => format!("{second}+{rest}"),
+        });
     }
-    // These two say that the request was not processed.
-    for status in [501, 505] {
-        expect("not processed", "", &again(&status.to_string(), "", 1.0));
-    }
-    for status in [500, 502, 504, 506, 507, 511, 599] {
-        expect(
-            "unknown",
-            "repeated-post",
-            &again(&status.to_string(), "", 1.0),
+    let report = report(1, &lines.join("\n"));
+    assert_eq!(report.findings().count(), 1_000);
+    assert!(
+        report.summary_line().contains("1010 violations"),
+        "{}",
+        report.summary_line()
+    );
+    assert!(
+        report
+            .to_text()
+            .contains("\n10 more violations, not listed\n")
+    );
+}
+
+#[test]
+fn junit_has_a_case_for_each_key_and_rule() {
+    let recording = "1+0.01 1 GET /v1/pets 429 wait=50\n2+0.01 1 GET /v1/pets/5 200";
+    let junit = report(1, recording).to_junit();
+    for rule in Rule::ALL {
+        assert!(
+            junit.contains(&format!("name=\"{rule}, ci\"")),
+            "{rule}: {junit}"
         );
     }
-    for (between, said) in [
-        (shows_it, "although GET /pets had listed the pet (#2)"),
-        ("", "without checking GET /pets first"),
-    ] {
-        let lines = again("500 added=7", between, 1.0);
-        let report = judge(lines.iter().map(String::as_str)).to_string();
-        assert!(report.contains(said), "{report}");
-    }
-    let workers = |n: u32| {
-        let status = if n < 3 { "500" } else { "201" };
-        format!(
-            "{:.4}+0.001 {n} POST /v1/pets {status} {rex}",
-            1.0 + f64::from(n) * 0.000_4
-        )
-    };
-    expect("8 workers that add Rex at once", "", &each(8, workers));
-    expect(
-        "two scopes",
-        "",
-        &lines(&format!(
-            "1+0.01 1 POST /v1/pets 500 scope=one {rex}\n2+0.01 1 POST /v1/pets 201 scope=two {rex}"
-        )),
-    );
-    expect(
-        "another name",
-        "",
-        &lines(&format!(
-            "1+0.01 1 POST /v1/pets 500 {rex}\n2+0.01 1 POST /v1/pets 201 body={{\"name\":\"Tom\"}}"
-        )),
-    );
-}
-
-/// The workers of a pool may add the same pet one by one on one connection, before a second one is
-/// opened.
-#[test]
-fn a_repeated_post_of_the_first_moments_is_doubtful() {
-    let rule = "repeated-post";
-    let add = |at: f64, connection: u32, status: &str| {
-        format!(r#"{at:.4}+0.0003 {connection} POST /v1/pets {status} body={{"name":"Rex"}}"#)
-    };
-    let twice_then = |then: &str| {
-        let mut all = vec![add(1.0, 1, "500"), add(1.002, 1, "201 added=7")];
-        all.extend(lines(then));
-        // The first connection stays open until then.
-        all.push("400+0.001 1 GET /v1/store/orders 200".to_owned());
-        all
-    };
-    let list = |at: f64| format!("{at}+0.001 2 GET /v1/pets 200");
-    expect(
-        "a second connection soon after",
-        "",
-        &twice_then(&add(1.01, 2, "201 added=8")),
-    );
-    expect("another request on it", "", &twice_then(&list(1.09)));
-    expect("no more requests", rule, &twice_then(""));
-    expect(
-        "more on the same connection",
-        rule,
-        &twice_then("1.05+0.001 1 GET /v1/pets 200"),
-    );
-    expect(
-        "a second connection 0.1 s later",
-        rule,
-        &twice_then(&list(1.1004)),
-    );
-    expect(
-        "a boundary before the second connection",
-        rule,
-        &twice_then(&format!("! 1.05\n{}", list(1.06))),
-    );
-    let by_its_worker = format!(
-        "{}\n{}",
-        add(1.01, 2, "201 added=8"),
-        add(1.5, 1, "201 added=9")
-    );
-    expect(
-        "let go, and repeated later",
-        rule,
-        &twice_then(&by_its_worker),
-    );
-    // The oldest of too many is not forgotten without a verdict.
-    let mut many = vec![add(1.0, 1, "500"), add(1.0004, 1, "201 added=7")];
-    many.extend(each(64, |n| {
-        let at = 1.001 + f64::from(n) * 0.001;
-        format!("{at:.4}+0.0003 1 POST /v1/pets 500 body={{\"name\":\"p{n}\"}}")
-    }));
-    many.push(list(1.09));
-    expect("forgotten before the second connection", rule, &many);
-}
-
-#[test]
-fn repeated_error() {
-    let every = |status: &'static str, wait: f64, count: u32| {
-        each(count, move |n| {
-            format!("{}+0.003 1 GET /v1/pets {status}", f64::from(n) * wait)
-        })
-    };
-    expect(
-        "401 eight times",
-        "repeated-error",
-        &every("401 unknown-key=1", 0.2, 8),
-    );
-    expect(
-        "400 with pauses that grow",
-        "repeated-error",
-        &lines(
-            "0+0.003 1 POST /v1/pets 400 body={}
-         0.5+0.003 1 POST /v1/pets 400 body={}
-         1.5+0.003 1 POST /v1/pets 400 body={}
-         3.5+0.003 1 POST /v1/pets 400 body={}
-         7.5+0.003 1 POST /v1/pets 400 body={}",
-        ),
-    );
-    expect("four times", "", &every("400", 0.2, 4));
-    expect("404: it may come to be", "", &every("404", 0.2, 20));
-    expect("more than 30 s apart", "", &every("400", 31.0, 8));
-    expect(
-        "another request between",
-        "",
-        &each(12, |n| match n % 4 {
-            3 => format!("{n}+0.003 1 GET /v1/store/orders 200"),
-            _ => format!("{n}+0.003 1 GET /v1/pets 400"),
-        }),
-    );
-    expect(
-        "changed credentials",
-        "",
-        &each(8, |n| {
-            format!("{n}+0.003 1 GET /v1/pets 401 unknown-key={}", n / 4)
-        }),
+    assert_eq!(junit.matches("<failure").count(), 1, "{junit}");
+    assert!(
+        junit.contains("1 violation, 1 notice in 2 requests"),
+        "{junit}"
     );
 }
 
 #[test]
-fn keys_and_notices() {
-    expect(
-        "a key in the query",
-        "key-in-url",
-        &lines("1+0.01 1 GET /v1/pets?k=x 200 key-in=k"),
+fn json_has_the_findings_the_answers_and_the_rules() {
+    let recording = "1+0.01 1 GET /v1/pets 429 wait=50\n2+0.01 1 GET /v1/pets 200";
+    let json: serde_json::Value = serde_json::from_str(&report(1, recording).to_json()).unwrap();
+    assert_eq!(json["compliant"], false);
+    assert_eq!(json["answered429"], 1);
+    assert_eq!(json["keys"][0]["requests"], 2);
+    let finding = &json["findings"][0];
+    assert_eq!(finding["rule"], "told-to-wait");
+    assert_eq!(
+        (&finding["key"], &finding["plan"]),
+        (&"ci".into(), &"free".into())
     );
-    expect(
-        "a key as Basic",
-        "key-scheme",
-        &lines("1+0.01 1 GET /v1/pets 401 other-scheme"),
-    );
-    expect(
-        "a valid key beside a bearer token",
-        "",
-        &lines("1+0.01 1 GET /v1/pets 200 other-scheme"),
-    );
-    expect(
-        "refused although it knew",
-        "quota-ignored",
-        &lines(
-            "1+0.01 1 GET /v1/pets 200 remaining=0 reset=60
-         2+0.01 1 GET /v1/pets 429 wait=58 remaining=0 reset=60",
-        ),
-    );
-    expect(
-        "six refused at once",
-        "quota-ignored",
-        &each(6, |n| {
-            format!("1.00{n}+0.05 {n}<0.001 GET /v1/pets?n={n} 429 wait=58 remaining=0 reset=60")
-        }),
-    );
-    expect(
-        "five refused at once",
-        "",
-        &each(5, |n| {
-            format!("1.00{n}+0.05 {n}<0.001 GET /v1/pets?n={n} 429 wait=58 remaining=0 reset=60")
-        }),
-    );
-    expect(
-        "the deprecated operation",
-        "deprecated",
-        &lines("1+0.01 1 GET /v1/pets/1 200"),
-    );
-    let new = |n: u32| format!("{n}+0.01 {n}<0.001 GET /v1/pets 200");
-    expect("ten connections in a row", "keep-alive", &each(10, new));
-    expect("nine connections in a row", "", &each(9, new));
-    let processes = |n: u32| format!("{n}+0.01 {n}<0.001 GET /v1/pets 200\nx 100 {n}");
-    let text = each(10, processes).join("\n");
-    let report = judge(text.lines());
-    assert_eq!(report.findings().count(), 0, "ten processes: {report}");
+    assert_eq!(finding["requests"][1]["earlySeconds"], 49.0);
+    assert_eq!(json["rules"].as_object().unwrap().len(), Rule::ALL.len());
 }

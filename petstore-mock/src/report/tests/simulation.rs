@@ -5,7 +5,7 @@
 //! Some tenths of a millisecond pass between the client's decision to send and the arrival, as
 //! between real programs on one machine.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A time or a duration, in seconds.
 pub(super) type Seconds = f64;
@@ -151,6 +151,9 @@ pub(super) struct Simulation {
     events: BTreeMap<Place, Event>,
     scheduled: u64,
     workers: Vec<Box<dyn Worker>>,
+    /// The workers that have begun and are not done, and their highest number.
+    working: BTreeSet<usize>,
+    most_working: u32,
     pool: Pool,
     cpu_free_at: Seconds,
     lines: Vec<(Seconds, String)>,
@@ -178,6 +181,8 @@ impl Simulation {
             events: BTreeMap::new(),
             scheduled: 0,
             workers: Vec::new(),
+            working: BTreeSet::new(),
+            most_working: 0,
             pool: Pool::default(),
             cpu_free_at: 0.0,
             lines: Vec::new(),
@@ -194,8 +199,9 @@ impl Simulation {
         self.schedule(at, Event::Next(self.workers.len() - 1, None));
     }
 
-    /// Runs to the end, or until 15 minutes have passed. Returns the lines of the recording.
-    pub(super) fn run(mut self) -> Vec<String> {
+    /// Runs to the end, or until 15 minutes have passed. Returns the most workers that were not done at
+    /// once, each of which may have had a request under way, and the lines of the recording.
+    pub(super) fn run(mut self) -> (u32, Vec<String>) {
         while let Some((place, event)) = self.events.pop_first() {
             #[expect(clippy::cast_precision_loss, reason = "it is less than 2^53")]
             let now = place.0 as f64 / 1e9;
@@ -222,7 +228,8 @@ impl Simulation {
             self.lines.push((end, format!("x {end:.5} {connection}")));
         }
         self.lines.sort_by(|one, other| one.0.total_cmp(&other.0));
-        self.lines.into_iter().map(|(_, line)| line).collect()
+        let lines = self.lines.into_iter().map(|(_, line)| line);
+        (self.most_working, lines.collect())
     }
 
     fn schedule(&mut self, at: Seconds, event: Event) {
@@ -237,6 +244,9 @@ impl Simulation {
     }
 
     fn next(&mut self, worker: usize, answer: Option<Answer>) {
+        self.working.insert(worker);
+        let working = u32::try_from(self.working.len()).unwrap();
+        self.most_working = self.most_working.max(working);
         match self.workers[worker].next(answer, self.now, &mut self.random) {
             Step::Send(request) => self.send(worker, request),
             Step::Sleep(time) => {
@@ -245,6 +255,7 @@ impl Simulation {
                 self.schedule(at, Event::Next(worker, None));
             }
             Step::End => {
+                self.working.remove(&worker);
                 if let Some(connection) = self.pool.of_worker.remove(&worker) {
                     self.close(connection, self.now + 0.000_5);
                 }

@@ -1,493 +1,402 @@
 //! The journal: a file next to the input with the outcome of each row, so that no row is sent
 //! twice, however the program ends.
 //!
-//! Each line is a checksum and a record. Rows are announced in blocks, and each block is synced
-//! (one `fsync` for many rows) before its first row is sent. Just before a row is sent, its record
-//! is written without `fsync`. A kill loses no written records, so a row without a record was not
-//! sent. A power failure may lose records, so announced rows without an outcome count as unknown:
-//! at most [`BLOCK`] rows and those in flight, which `--unknown check` checks.
+//! A row is recorded as sent, and the file is synced, before the row is sent. So a row without that
+//! record was not sent, whatever happens. Outcomes are written without a sync: a lost one leaves an
+//! unknown row.
 
-mod history;
-mod lines;
-mod record;
 mod state;
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::collections::HashSet;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
+use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
-pub(super) use self::history::IdWindow;
-use self::lines::Lines;
-use self::record::millis;
-pub(super) use self::record::{Checked, HEADER, Record, RowState, Run, line};
-pub(super) use self::state::{RunTotals, State, Totals};
-use crate::context::Context;
-use crate::error::{CliError, Kind, Result};
+use self::state::Unreadable;
+pub(super) use self::state::{Record, RowState, Run, State, Totals};
+use super::rows::{Digest, Row, Rows};
+use crate::env::System;
+use crate::error::{CliError, Kind, Result, os_text};
 
-/// The number of rows in a block.
-pub(crate) const BLOCK: usize = 512;
+/// What helps if a journal is lost. A new one would create all pets again.
+const LIST: &str = "`petstore pets list --all` shows which pets exist";
 
-/// Syncs the file.
-type SyncFn = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+/// Ends when a record is on the disk.
+pub(super) type Syncing = Pin<Box<dyn Future<Output = io::Result<()>>>>;
 
 /// A journal that is open for writing, with its content.
-pub(crate) struct Journal {
-    out: Box<dyn Write>,
-    sync: SyncFn,
-    /// The file's path, if there is a file.
+pub(super) struct Journal {
+    /// The file, locked while it is open; `None` if nothing is kept.
+    file: Option<Arc<File>>,
     path: Option<PathBuf>,
     /// What messages call the journal.
     name: String,
-    /// The file, for a hook that may outlive this journal.
-    file: Weak<File>,
+    /// Whether this run has created the file, with its first record.
+    is_new: bool,
+    /// The number of bytes of whole records.
+    length: u64,
+    /// Whether other bytes follow them, which are cut before the next record.
+    is_torn: bool,
     state: State,
-    /// The time between the file's last change and its opening.
-    opened_after: Duration,
-    /// The time of that change. The file keeps it until this run sends a row, so that the next run
-    /// does not wait longer for the rows of earlier runs.
-    kept_time: Option<SystemTime>,
-    /// The start of the run, on the wall clock and on the monotonic clock.
-    started: (SystemTime, Instant),
+    /// The outcomes of this run.
+    run: Totals,
     /// The outcomes that could not be written.
     unwritten: usize,
-}
-
-/// What a run records about itself.
-pub(crate) struct Beginning {
-    pub(crate) base_url: String,
-    pub(crate) started: SystemTime,
-    /// The longest time that a request may take to arrive.
-    pub(crate) limit: Duration,
-    pub(crate) files: Vec<PathBuf>,
+    began: Instant,
+    /// How long requests of earlier runs may still arrive, from the beginning of this one.
+    restless: Duration,
 }
 
 impl Journal {
-    fn new(out: impl Write + 'static, sync: SyncFn, state: State) -> Self {
+    fn new(path: Option<&Path>, name: String) -> Self {
         Self {
-            out: Box::new(out),
-            sync,
-            path: None,
-            name: "the journal".to_owned(),
-            file: Weak::new(),
-            state,
-            opened_after: Duration::ZERO,
-            kept_time: None,
-            started: (SystemTime::UNIX_EPOCH, Instant::now()),
+            file: None,
+            path: path.map(Path::to_owned),
+            name,
+            is_new: false,
+            length: 0,
+            is_torn: true,
+            state: State::default(),
+            run: Totals::default(),
             unwritten: 0,
+            began: Instant::now(),
+            restless: Duration::ZERO,
         }
     }
 
     /// Returns a journal without a file.
-    pub(crate) fn nowhere() -> Self {
-        Self::new(io::sink(), Arc::new(|| Ok(())), State::default())
+    pub(super) fn nowhere() -> Self {
+        Self::new(None, "the journal".to_owned())
     }
 
-    /// Opens the journal of an input, or creates one. Leaves an unusable file unchanged.
-    pub(crate) fn open(path: &Path, context: &Context) -> Result<Self> {
+    /// Opens and locks a journal, or creates it. Leaves an unusable file as it is.
+    pub(super) fn open(path: &Path, run: &Run, system: &System) -> Result<Self> {
+        let name = format!("the journal {}", system.shown(path));
+        let mut journal = Self::new(Some(path), name);
+        let name = &journal.name;
         if path.exists() && !path.is_file() {
-            return Err(foreign(path, context));
+            return Err(unreadable(name, path, &Unreadable::Foreign));
         }
-        let name = journal_name(path, context);
-        let unusable = |problem| unusable(&name, &problem);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        // The journal contains responses of the service, so it is private.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(unusable)?;
-        let modified = file
-            .metadata()
-            .and_then(|data| data.modified())
-            .map_err(unusable)?;
+        let file = match create(path, run) {
+            Ok(file) => {
+                journal.is_new = true;
+                file
+            }
+            Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists => {
+                let opened = File::options().read(true).write(true).open(path);
+                opened.map_err(|problem| unusable(name, path, &problem))?
+            }
+            Err(problem) => return Err(not_created(name, &problem)),
+        };
         let lock = file.try_lock();
-        let state = load(&file, path, context);
+        let read = load(&file, path, name);
         match lock {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(busy(state.as_ref().ok(), &name, context));
-            }
-            Err(TryLockError::Error(problem)) => return Err(unusable(problem)),
+            Err(TryLockError::WouldBlock) => return Err(busy(read, name)),
+            Err(TryLockError::Error(problem)) => return Err(unusable(name, path, &problem)),
         }
-        let state = state?;
-        if state.whole == 0 {
-            sync_folder(path).map_err(unusable)?;
+        let (state, whole) = read?;
+        // What this run has just written says nothing about earlier ones.
+        if !journal.is_new {
+            journal.restless = state.restless();
+            journal.state = state;
         }
-        let at = SeekFrom::Start(state.whole);
-        (&file).seek(at).map_err(unusable)?;
-        let file = Arc::new(file);
-        let synced = Arc::clone(&file);
-        let weak = Arc::downgrade(&file);
-        let is_cut = state.is_cut();
-        let out = Lines::new(file, state.whole, state.length, is_cut);
-        // A time in the future is not kept: each run would wait for the whole limit.
-        let opened_after = modified.elapsed().ok();
-        let sync = Arc::new(move || synced.sync_data());
-        let journal = Self::new(out, sync, state);
-        Ok(Self {
-            path: Some(path.to_owned()),
-            name,
-            file: weak,
-            opened_after: opened_after.unwrap_or_default(),
-            kept_time: opened_after.map(|_| modified),
-            ..journal
-        })
+        journal.length = whole as u64;
+        journal.file = Some(Arc::new(file));
+        Ok(journal)
     }
 
-    fn checked<T>(&self, result: io::Result<T>) -> Result<T> {
-        match result {
-            Ok(value) => Ok(value),
-            Err(problem) => Err(unusable(&self.name, &problem)),
-        }
-    }
-
-    pub(crate) fn state(&self) -> &State {
+    pub(super) fn state(&self) -> &State {
         &self.state
     }
 
-    /// Fits the states to the rows of the input. Adds those that the journal does not contain, and
-    /// drops those that the input no longer contains.
-    pub(crate) fn resize(&mut self, rows: usize) {
+    /// Returns the outcomes of this run.
+    pub(super) fn run(&self) -> Totals {
+        self.run
+    }
+
+    /// Returns the path of the file, if there is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the number of outcomes that could not be written.
+    pub(super) fn unwritten(&self) -> usize {
+        self.unwritten
+    }
+
+    /// Returns whether the file was removed, so that the next run does not find it.
+    pub(super) fn is_removed(&self) -> bool {
+        self.path().is_some_and(|path| !path.exists())
+    }
+
+    /// Returns how much longer a request of an earlier run may take to arrive.
+    pub(super) fn until_all_arrived(&self) -> Duration {
+        self.restless.saturating_sub(self.began.elapsed())
+    }
+
+    /// Starts a run. Its rows must have been compared with the journal.
+    pub(super) fn begin(&mut self, run: Run, rows: usize) -> Result<()> {
+        self.began = Instant::now();
         self.state.resize(rows);
-    }
-
-    /// Starts a run.
-    pub(crate) fn begin(&mut self, beginning: Beginning) -> Result<()> {
-        let Beginning {
-            base_url,
-            started,
-            limit,
-            files,
-        } = beginning;
-        self.started = (started, Instant::now());
-        let run = Run {
-            pid: std::process::id(),
-            started,
-            boot: boot(),
-            base_url,
-            limit,
-            rows: self.state.rows().len(),
-            files,
-            damaged: self.state.damaged().to_vec(),
-        };
-        if self.state.whole == 0 {
-            let written = self.out.write_all(HEADER);
-            self.checked(written)?;
+        if self.is_new {
+            return Ok(());
         }
-        // Unknown rows stay unknown, even if this run announces them.
-        let is_unknown = |row: &RowState| *row == RowState::Unknown;
-        let unknown = self.state.rows_where(is_unknown);
-        self.write(vec![
-            Record::Rows(RowState::Unknown, unknown),
-            Record::Run(run),
-        ])?;
-        let synced = (self.sync)();
-        self.checked(synced)
-    }
-
-    /// Writes records, and applies them to the state.
-    pub(crate) fn write(&mut self, records: Vec<Record>) -> Result<()> {
-        self.append(&records)?;
-        records
-            .into_iter()
-            .for_each(|record| self.state.apply(record));
+        let run = Record::Run(run);
+        let written = self.write(std::slice::from_ref(&run));
+        let synced = written.and_then(|()| self.sync());
+        self.checked(synced)?;
+        self.state.apply(&run);
         Ok(())
     }
 
-    /// Writes the outcomes of rows. If the write fails, the outcomes still count in this run, but
-    /// the next run does not know them.
-    pub(crate) fn record(&mut self, outcomes: Vec<Record>) -> Result<()> {
-        let written = self.append(&outcomes);
+    /// Records rows that are to be sent. They may be sent when the returned future has ended.
+    pub(super) fn announce(&mut self, rows: Vec<(usize, Digest)>) -> Result<Syncing> {
+        let sent = Record::Sent(rows);
+        let written = self.write(std::slice::from_ref(&sent));
+        self.checked(written)?;
+        self.state.apply(&sent);
+        let Some(file) = self.file.clone() else {
+            return Ok(Box::pin(std::future::ready(Ok(()))));
+        };
+        let synced = tokio::task::spawn_blocking(move || file.sync_data());
+        Ok(Box::pin(async move {
+            synced.await.map_err(io::Error::other).flatten()
+        }))
+    }
+
+    /// Writes the outcomes of rows. If that fails, they still count in this run, but the next run
+    /// does not know them.
+    pub(super) fn record(&mut self, outcomes: &[Record]) -> Result<()> {
+        let written = self.write(outcomes);
         if written.is_err() {
             self.unwritten += outcomes.len();
         }
-        outcomes
-            .into_iter()
-            .for_each(|outcome| self.state.apply(outcome));
-        written
-    }
-
-    fn append(&mut self, records: &[Record]) -> Result<()> {
-        if records.iter().any(is_about_sending) {
-            self.kept_time = None;
-        }
-        let lines: io::Result<String> = records.iter().map(line).collect();
-        let written = lines.and_then(|lines| {
-            let bytes = lines.as_bytes();
-            self.out.write_all(bytes)
-        });
-        let file = self.file.upgrade();
-        if let (Some(time), Some(file)) = (self.kept_time, file) {
-            // If this fails, the next run only waits longer.
-            let _ = file.set_modified(time);
+        for outcome in outcomes {
+            self.state.apply(outcome);
+            match outcome {
+                Record::Created(..) => self.run.created += 1,
+                Record::Found(..) => self.run.found += 1,
+                Record::Rejected(..) => self.run.rejected += 1,
+                Record::Unknown(..) => self.run.unknown += 1,
+                Record::Run(_) | Record::Sent(_) | Record::Unsent(_) | Record::End(_) => {}
+            }
         }
         self.checked(written)
     }
 
-    /// Returns the time for a record.
-    pub(crate) fn now(&self) -> u64 {
-        let (started, since) = self.started;
-        millis(started + since.elapsed())
+    /// Ends a run without requests in flight.
+    pub(super) fn end(&mut self, at: String) -> Result<()> {
+        let mut written = Ok(());
+        if self.until_all_arrived().is_zero() {
+            written = self.write(&[Record::End(at)]);
+        }
+        let synced = written.and_then(|()| self.sync());
+        self.checked(synced)
     }
 
-    /// Returns the number of outcomes that could not be written.
-    pub(crate) fn unwritten(&self) -> usize {
-        self.unwritten
+    fn write(&mut self, records: &[Record]) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let mut out: &File = file;
+        if self.is_torn {
+            file.set_len(self.length)?;
+            out.seek(SeekFrom::Start(self.length))?;
+        }
+        let lines: String = records.iter().map(Record::line).collect();
+        let written = out.write_all(lines.as_bytes());
+        self.is_torn = written.is_err();
+        if written.is_ok() {
+            self.length += lines.len() as u64;
+        }
+        written
     }
 
-    /// Returns how much longer a request of an earlier run may take to arrive.
-    pub(crate) fn until_all_arrived(&self) -> Duration {
-        let limit = self.state.history().limit();
-        limit.saturating_sub(self.opened_after)
+    fn sync(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.sync_data())
     }
 
-    /// Returns a function that makes this moment the time of the file's last change. It is called
-    /// just before a request is sent: its row may have waited in the client since the row was
-    /// recorded, and after a kill, the time until it has arrived counts from the last change.
-    pub(crate) fn touch(&self) -> impl Fn() + Send + 'static {
-        let file = Weak::clone(&self.file);
-        move || {
-            if let Some(file) = file.upgrade() {
-                // If the file belongs to another user, the time of the last record has to do.
-                let _ = file.set_modified(file_time());
+    /// Returns the error of a journal that cannot be written.
+    pub(super) fn checked<T>(&self, result: io::Result<T>) -> Result<T> {
+        result.map_err(|problem| {
+            let action = format!("cannot write {}", self.name);
+            CliError::io(Kind::Partial, action, &problem)
+        })
+    }
+}
+
+/// Reads a journal without opening it for writing. One that does not exist is empty.
+pub(super) fn read(path: &Path, system: &System) -> Result<State> {
+    let name = format!("the journal {}", system.shown(path));
+    match File::open(path) {
+        Ok(file) => Ok(load(&file, path, &name)?.0),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(State::default()),
+        Err(problem) => Err(unusable(&name, path, &problem)),
+    }
+}
+
+/// Creates a journal with its first record, so that it is never empty. Fails if there is one.
+fn create(path: &Path, run: &Run) -> io::Result<File> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // It contains responses of the service, so it is private.
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(Record::Run(run.clone()).line().as_bytes())?;
+    file.as_file().sync_all()?;
+    let file = file.persist_noclobber(path)?;
+    // Only on Unix can a folder be opened and synced.
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(file)
+}
+
+fn load(mut file: &File, path: &Path, name: &str) -> Result<(State, usize)> {
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(0));
+    if let Err(problem) = read.and_then(|_| file.read_to_end(&mut bytes)) {
+        return Err(unusable(name, path, &problem));
+    }
+    State::read(&bytes).map_err(|problem| unreadable(name, path, &problem))
+}
+
+/// Describes a file that is not a journal of this version.
+fn unreadable(name: &str, path: &Path, problem: &Unreadable) -> CliError {
+    let owner = owner(path);
+    match problem {
+        Unreadable::Empty => {
+            let problem = format!("{name} is empty{owner}: what it recorded is lost");
+            CliError::input(problem).hint(LIST)
+        }
+        Unreadable::Version(version) => {
+            let problem = format!("{name} has version {version}{owner}, not 6");
+            let hint = "finish this import with the program that began it";
+            CliError::input(problem).hint(hint)
+        }
+        Unreadable::Foreign => CliError::input(format!(
+            "{name} exists, and is not a journal of an import{owner}"
+        )),
+        Unreadable::Line(line) => {
+            let problem = format!("{name} is damaged{owner}: line {line} cannot be read");
+            CliError::input(problem).hint(LIST)
+        }
+    }
+}
+
+fn unusable(name: &str, path: &Path, problem: &io::Error) -> CliError {
+    let owner = owner(path);
+    let problem = os_text(problem);
+    let error = CliError::input(format!("cannot open {name}{owner}: {problem}"));
+    error.hint("the import needs it to continue: let this user read and write it")
+}
+
+fn not_created(name: &str, problem: &io::Error) -> CliError {
+    let error = CliError::io(Kind::Input, format!("cannot create {name}"), problem);
+    error.hint("`--journal FILE` keeps the journal in another folder")
+}
+
+fn busy(read: Result<(State, usize)>, name: &str) -> CliError {
+    let run = read.ok().and_then(|(state, _)| state.last_run().cloned());
+    let since = run.map(|run| format!(" since {}", run.started));
+    let since = since.unwrap_or_default();
+    let problem = format!("another import is using {name}{since}");
+    CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
+}
+
+/// Returns the owner of a file if that is not this user: ` of user 0`.
+#[cfg(unix)]
+fn owner(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let user = rustix::process::geteuid().as_raw();
+    match path.metadata().map(|data| data.uid()) {
+        Ok(0) if user != 0 => " of root".to_owned(),
+        Ok(owner) if owner != user => format!(" of user {owner}"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Path) -> String {
+    String::new()
+}
+
+/// Compares the rows of an input with a journal. Returns the rejected rows that were mended.
+pub(super) fn compare(rows: &Rows, state: &State) -> Result<Vec<usize>> {
+    let mut mended = Vec::new();
+    let mut changed = None;
+    let mut has_same = false;
+    for (row, row_state) in state.rows().iter().enumerate() {
+        let Some(digest) = state.digest(row) else {
+            continue;
+        };
+        let now = rows.all().get(row);
+        if now.and_then(Row::digest) == Some(digest) {
+            has_same = true;
+            continue;
+        }
+        match row_state {
+            RowState::Rejected(_) if now.is_some() => mended.push(row),
+            RowState::Unsent | RowState::Rejected(_) => {}
+            RowState::Sent | RowState::Created(_) | RowState::Found(_) | RowState::Unknown(_) => {
+                changed = changed.or(Some((row, row_state)));
             }
         }
     }
-
-    /// Announces rows. They may be sent after this has returned.
-    pub(crate) async fn announce(&mut self, from: usize, digests: Vec<u32>) -> Result<()> {
-        self.write(vec![Record::Block { from, digests }])?;
-        let sync = Arc::clone(&self.sync);
-        let synced = tokio::task::spawn_blocking(move || sync()).await;
-        let synced = synced.map_err(io::Error::other).flatten();
-        self.checked(synced)
-    }
-
-    /// Returns whether the file was removed, so that the next run does not find it.
-    pub(crate) fn is_removed(&self) -> bool {
-        self.path.as_ref().is_some_and(|path| !path.exists())
-    }
-
-    /// Ends a run normally.
-    pub(crate) fn end(&mut self) -> Result<()> {
-        self.write(vec![Record::End])?;
-        let synced = (self.sync)();
-        self.checked(synced)
-    }
-}
-
-/// Returns whether a record says that this run sends rows.
-fn is_about_sending(record: &Record) -> bool {
-    matches!(record, Record::Sent { .. })
-}
-
-/// Reads the journal in a file.
-pub(crate) fn read(path: &Path, context: &Context) -> Result<State> {
-    match File::open(path) {
-        Ok(file) => load(&file, path, context),
-        Err(problem) => {
-            let name = journal_name(path, context);
-            Err(unusable(&name, &problem))
-        }
-    }
-}
-
-fn load(mut file: &File, path: &Path, context: &Context) -> Result<State> {
-    let mut bytes = Vec::new();
-    if let Err(problem) = file.read_to_end(&mut bytes) {
-        let name = journal_name(path, context);
-        return Err(unusable(&name, &problem));
-    }
-    let boot = boot();
-    match State::read(&bytes, boot.as_deref()) {
-        Some(state) => Ok(state),
-        None => Err(foreign(path, context)),
-    }
-}
-
-/// Returns what messages call the journal.
-fn journal_name(path: &Path, context: &Context) -> String {
-    format!("the journal {}", context.system().shown(path))
-}
-
-/// Returns the time for a file.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the times of files follow the system's clock"
-)]
-fn file_time() -> SystemTime {
-    SystemTime::now()
-}
-
-/// Makes the name of a new file durable. Only on Unix can a folder be opened and synced.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(not(unix)) {
-        return Ok(());
-    }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-/// Identifies the boot of the machine, if the system provides that.
-fn boot() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned())
-}
-
-fn foreign(path: &Path, context: &Context) -> CliError {
-    let path = context.system().shown(path);
-    let problem = format!("{path} exists and is not a journal of an import");
-    let hint = "name another file with `--journal`";
-    CliError::usage(problem).hint(hint)
-}
-
-fn busy(state: Option<&State>, name: &str, context: &Context) -> CliError {
-    let problem = match state.and_then(State::last_run) {
-        Some(run) => {
-            let since = context.connector().clock().instant(run.started);
-            format!("process {} has been using {name} since {since}", run.pid)
-        }
-        None => format!("another process is using {name}"),
+    let Some((row, row_state)) = changed else {
+        return Ok(mended);
     };
-    let hint = "wait until it ends; the same command then sends what is left";
-    CliError::usage(problem).hint(hint)
-}
-
-fn unusable(name: &str, problem: &io::Error) -> CliError {
-    let hint = match problem.kind() {
-        io::ErrorKind::StorageFull => "free some space and run the command again; it continues",
-        _ => "`--journal FILE` names another file for it",
+    let name = rows.name();
+    let became = match row_state.pet() {
+        Some(id) => format!("became pet {id}"),
+        None => "was sent".to_owned(),
     };
-    let action = format!("cannot use {name}");
-    let error = CliError::io(Kind::Internal, action, problem);
-    error.hint(hint)
+    let problem = match rows.all().get(row) {
+        _ if !has_same && !is_known(rows, state) => {
+            format!("{name} has none of the rows that its journal records")
+        }
+        Some(now) => format!("{name} {} has changed since it {became}", now.place()),
+        None => format!("row {} of {name} is missing since it {became}", row + 1),
+    };
+    Err(CliError::input(problem)
+        .hint("undo the change; add other pets at the end, or in a file of their own"))
 }
 
-#[cfg(test)]
-pub(super) use self::record::parse;
+/// Returns whether a recorded row is anywhere in the input.
+fn is_known(rows: &Rows, state: &State) -> bool {
+    let recorded: HashSet<_> = (0..state.rows().len())
+        .filter_map(|row| state.digest(row))
+        .collect();
+    rows.all()
+        .iter()
+        .filter_map(Row::digest)
+        .any(|digest| recorded.contains(&digest))
+}
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
-    /// A disk that loses what was not synced: its bytes, and the number of synced ones.
-    type Disk = Arc<Mutex<(Vec<u8>, usize)>>;
-
-    struct Writer(Disk);
-
-    impl Write for Writer {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().0.extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
-    fn a_full_disk_has_a_hint_of_its_own() {
-        let error = |kind: io::ErrorKind| format!("{:?}", unusable("the journal j", &kind.into()));
-        assert!(error(io::ErrorKind::StorageFull).contains("free some space"));
-        assert!(error(io::ErrorKind::PermissionDenied).contains("`--journal FILE`"));
-    }
-
-    /// A disk that is full.
-    struct Full;
-
-    impl Write for Full {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::StorageFull.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn outcomes_that_a_full_disk_does_not_take_are_counted() {
-        let mut journal = Journal::new(Full, Arc::new(|| Ok(())), State::default());
-        journal.resize(3);
-        assert_eq!(journal.unwritten(), 0);
-        let created = |row| Record::Rows(RowState::Created(7), vec![row]);
-        assert!(journal.record(vec![created(0), created(1)]).is_err());
-        assert!(journal.record(vec![created(2)]).is_err());
-        assert_eq!(journal.unwritten(), 3);
-        assert_eq!(journal.state().rows(), vec![RowState::Created(7); 3]);
-    }
-
-    #[test]
-    fn the_time_of_a_record_follows_the_start_of_the_run() {
-        let mut journal = Journal::nowhere();
-        let hour = Duration::from_secs(3_600);
-        let beginning = Beginning {
-            base_url: String::new(),
-            started: SystemTime::UNIX_EPOCH + hour,
-            limit: Duration::ZERO,
-            files: vec![],
+    fn the_owner_of_a_journal_that_cannot_be_opened_is_named() {
+        let file = Path::new("/etc/passwd");
+        let problem = io::ErrorKind::PermissionDenied.into();
+        let error = format!("{:?}", unusable("the journal j", file, &problem));
+        let expected = match rustix::process::geteuid().is_root() {
+            true => "cannot open the journal j: permission denied",
+            false => "cannot open the journal j of root: permission denied",
         };
-        journal.begin(beginning).unwrap();
-        let second_hour = 3_600_000..7_200_000;
-        assert!(second_hour.contains(&journal.now()), "{}", journal.now());
-    }
-
-    #[tokio::test]
-    async fn after_a_power_cut_no_row_that_was_sent_is_left() {
-        let disk = Disk::default();
-        let synced = Arc::clone(&disk);
-        let sync = move || {
-            let mut disk = synced.lock().unwrap();
-            disk.1 = disk.0.len();
-            Ok(())
-        };
-        let mut journal = Journal::new(Writer(Arc::clone(&disk)), Arc::new(sync), State::default());
-        journal
-            .begin(Beginning {
-                base_url: String::new(),
-                started: SystemTime::UNIX_EPOCH,
-                limit: Duration::ZERO,
-                files: vec![],
-            })
-            .unwrap();
-        let durable = || {
-            let disk = disk.lock().unwrap();
-            let bytes = [&disk.0[..disk.1], &[0]].concat();
-            let state = State::read(&bytes, Some("another boot")).unwrap();
-            state.rows().to_vec()
-        };
-        for from in [0, 2] {
-            journal.announce(from, vec![1, 2]).await.unwrap();
-            for row in [from, from + 1] {
-                journal
-                    .write(vec![Record::Sent {
-                        at: 0,
-                        rows: vec![row],
-                    }])
-                    .unwrap();
-                // This is the point at which the row would be sent.
-                assert_eq!(durable()[row], RowState::Unknown, "{row}");
-                journal
-                    .write(vec![Record::Rows(RowState::Created(1), vec![row])])
-                    .unwrap();
-            }
-        }
-        journal.announce(4, vec![1]).await.unwrap();
-        journal.end().unwrap();
-        let created = vec![RowState::Created(1); 4];
-        assert_eq!(durable(), [created, vec![RowState::Left]].concat());
-        let boot = journal.state.last_run().and_then(|run| run.boot.clone());
-        assert_eq!(
-            boot.map(|id| id.len()),
-            cfg!(target_os = "linux").then_some(36)
-        );
+        assert!(error.contains(expected), "{error}");
+        assert!(!error.contains("--journal"), "{error}");
     }
 }

@@ -1,333 +1,343 @@
-//! The content of a journal: the state of each row, which follows from the records.
+//! The records of a journal, one JSON object on each line, and what they say about each row.
 
-#[cfg(test)]
-mod tests;
+use std::time::Duration;
 
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
+use super::super::rows::Digest;
 
-use super::history::{History, IdWindows};
-use super::record::{Checked, HEADER, Record, RowState, Run, millis, parse};
+/// The version of the format.
+const VERSION: u32 = 6;
+/// The start of the first line up to version 5.
+const OLD_HEADER: &str = "journal of petstore pets import, version ";
 
-/// The smallest page size of an operating system. A write that a kill interrupts ends at a page.
-const PAGE: usize = 4_096;
-
-/// The number of rows in each state.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Totals {
-    pub(crate) created: usize,
-    pub(crate) rejected: usize,
-    pub(crate) unknown: usize,
-    /// How many of the unknown rows are uncertain.
-    pub(crate) uncertain: usize,
-    pub(crate) left: usize,
+/// A record. Rows are counted from 0 here, and from 1 in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) enum Record {
+    Run(Run),
+    /// These rows may be sent as soon as this record is on the disk.
+    Sent(Vec<(usize, Digest)>),
+    Created(usize, i64),
+    Found(usize, i64),
+    Rejected(usize, String),
+    /// These rows were certainly not processed, or are to be sent again.
+    Unsent(Vec<usize>),
+    Unknown(usize, String),
+    /// Nothing that was sent before this record can still arrive.
+    End(String),
 }
 
-impl Totals {
-    fn count(&mut self, row: &RowState) {
-        match row {
-            RowState::Left | RowState::Announced => self.left += 1,
-            RowState::Unknown => self.unknown += 1,
-            RowState::Uncertain(_) => {
-                self.unknown += 1;
-                self.uncertain += 1;
+/// The start of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Run {
+    pub(in super::super) base_url: String,
+    /// The time limit of a request.
+    pub(in super::super) timeout: Duration,
+    pub(in super::super) started: String,
+    /// The absolute paths of the files of rejected and created rows.
+    pub(in super::super) files: Vec<String>,
+}
+
+/// A record as it is written.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    petstore_journal: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<Vec<(usize, String)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejected: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsent: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+}
+
+impl Record {
+    /// Returns the record as a line, with its end.
+    pub(in super::super) fn line(&self) -> String {
+        let mut line = Written::default();
+        match self.clone() {
+            Self::Run(run) => {
+                line.petstore_journal = Some(VERSION);
+                line.base_url = Some(run.base_url);
+                line.timeout = Some(crate::time::seconds(run.timeout));
+                line.started = Some(run.started);
+                line.files = run.files;
             }
-            RowState::Created(_) => self.created += 1,
-            RowState::Rejected(_) => self.rejected += 1,
+            Self::Sent(rows) => {
+                let rows = rows.iter();
+                line.sent = Some(rows.map(|(row, it)| (row + 1, it.to_string())).collect());
+            }
+            Self::Created(row, id) => (line.created, line.id) = (Some(row + 1), Some(id)),
+            Self::Found(row, id) => (line.found, line.id) = (Some(row + 1), Some(id)),
+            Self::Rejected(row, why) => (line.rejected, line.why) = (Some(row + 1), Some(why)),
+            Self::Unknown(row, why) => (line.unknown, line.why) = (Some(row + 1), Some(why)),
+            Self::Unsent(rows) => line.unsent = Some(rows.iter().map(|row| row + 1).collect()),
+            Self::End(at) => line.end = Some(at),
+        }
+        let mut text = serde_json::to_string(&line).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Reads a line without its end.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let line: Written = serde_json::from_slice(line).ok()?;
+        let row = |number: usize| number.checked_sub(1);
+        if line.petstore_journal.is_some() {
+            return Some(Self::Run(Run {
+                base_url: line.base_url?,
+                timeout: Duration::from_secs(line.timeout?),
+                started: line.started?,
+                files: line.files,
+            }));
+        }
+        if let Some(rows) = line.sent {
+            let rows = rows.into_iter();
+            let rows = rows.map(|(number, digest)| Some((row(number)?, Digest::parse(&digest)?)));
+            return rows.collect::<Option<_>>().map(Self::Sent);
+        }
+        if let Some(rows) = line.unsent {
+            let rows = rows.into_iter().map(row);
+            return rows.collect::<Option<_>>().map(Self::Unsent);
+        }
+        Some(match line {
+            Written {
+                created: Some(number),
+                ..
+            } => Self::Created(row(number)?, line.id?),
+            Written {
+                found: Some(number),
+                ..
+            } => Self::Found(row(number)?, line.id?),
+            Written {
+                rejected: Some(number),
+                ..
+            } => Self::Rejected(row(number)?, line.why?),
+            Written {
+                unknown: Some(number),
+                ..
+            } => Self::Unknown(row(number)?, line.why?),
+            _ => Self::End(line.end?),
+        })
+    }
+}
+
+/// What is known of a row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in super::super) enum RowState {
+    #[default]
+    Unsent,
+    /// Recorded before it was sent, and without an outcome.
+    Sent,
+    Created(i64),
+    /// The check takes this pet for the row's.
+    Found(i64),
+    Rejected(String),
+    Unknown(String),
+}
+
+impl RowState {
+    /// Returns why it is unknown whether the row was created, if it is.
+    pub(in super::super) fn unknown(&self) -> Option<&str> {
+        match self {
+            Self::Sent => Some("the import was stopped before the response"),
+            Self::Unknown(why) => Some(why),
+            Self::Unsent | Self::Created(_) | Self::Found(_) | Self::Rejected(_) => None,
+        }
+    }
+
+    /// Returns the id of the row's pet, if it is known.
+    pub(in super::super) fn pet(&self) -> Option<i64> {
+        match self {
+            Self::Created(id) | Self::Found(id) => Some(*id),
+            Self::Unsent | Self::Sent | Self::Rejected(_) | Self::Unknown(_) => None,
         }
     }
 }
 
-/// What happened in one run.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct RunTotals {
-    pub(crate) created: usize,
-    /// The number of unknown rows that turned out to be created.
-    pub(crate) found: usize,
-    pub(crate) rejected: usize,
-    pub(crate) unknown: usize,
+/// Why a journal cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) enum Unreadable {
+    /// The file has no content.
+    Empty,
+    /// Another version of the program wrote it.
+    Version(String),
+    /// It is no journal.
+    Foreign,
+    /// This line, from 1, cannot be read, but a later one can.
+    Line(usize),
 }
 
 /// The content of a journal.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in super::super) struct State {
     rows: Vec<RowState>,
-    /// The digest of each announced row.
-    digests: Vec<Option<u32>>,
-    history: History,
+    /// The content of each row that was sent.
+    digests: Vec<Option<Digest>>,
     last_run: Option<Run>,
-    /// What has happened since the last run began.
-    run: RunTotals,
-    /// The start of the last run that created a pet.
-    imported: Option<SystemTime>,
-    /// The absolute paths of the output files of earlier runs of this import.
-    files: Vec<PathBuf>,
-    /// The damaged lines that no run has handled.
-    damaged: Vec<usize>,
-    /// Whether the last line is incomplete.
-    is_cut: bool,
-    /// Whether the end of the file is missing. Then any row without an outcome may have been sent.
-    is_truncated: bool,
-    /// The number of complete lines.
-    lines: usize,
-    has_ended: bool,
-    /// The number of bytes in complete lines, and in the file.
-    pub(super) whole: u64,
-    pub(super) length: u64,
+    /// The files of rows that earlier runs may have written.
+    files: Vec<String>,
+    /// How long requests of runs that did not end by themselves may still arrive.
+    restless: Duration,
 }
 
 impl State {
-    /// Reads a journal. `boot` identifies this boot of the machine.
-    pub(crate) fn read(bytes: &[u8], boot: Option<&str>) -> Option<Self> {
-        let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
-        let (content, zeros) = bytes.split_at(bytes.len() - zeros);
-        let is_truncated = zeros.is_empty() && !bytes.is_empty();
-        let length = bytes.len() as u64;
-        let mut state = Self {
-            is_truncated,
-            length,
-            ..Self::default()
-        };
-        if !content.starts_with(HEADER) {
-            state.is_cut = !content.is_empty();
-            if HEADER.starts_with(content) {
-                return Some(state);
-            }
-            return None;
-        }
-        for (number, line) in content.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            let Some(text) = line.strip_suffix(b"\n") else {
-                state.is_cut = true;
-                break;
-            };
-            state.whole += line.len() as u64;
-            state.lines += 1;
-            match parse(text) {
-                Some(record) => state.apply(record),
-                None if number > 0 => state.damaged.push(number + 1),
-                None => {}
+    /// Reads a journal. Returns it with the number of bytes before an unreadable end, which a crash
+    /// leaves.
+    pub(in super::super) fn read(bytes: &[u8]) -> Result<(Self, usize), Unreadable> {
+        check_first_line(bytes)?;
+        let mut state = Self::default();
+        let mut whole = 0;
+        let mut unreadable = None;
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        for (number, line) in lines.enumerate() {
+            let record = line.strip_suffix(b"\n").and_then(Record::parse);
+            match (record, unreadable) {
+                (Some(_), Some(line)) => return Err(Unreadable::Line(line)),
+                (Some(record), None) => {
+                    state.apply(&record);
+                    whole += line.len();
+                }
+                (None, _) => unreadable = unreadable.or(Some(number + 1)),
             }
         }
-        let last_boot = state.last_run.as_ref().and_then(|run| run.boot.as_deref());
-        let is_same_boot = boot.is_some() && boot == last_boot;
-        // A kill may interrupt a write, on Linux between two pages. The row of such an incomplete
-        // line was not sent yet.
-        let is_interrupted = content.len().is_multiple_of(PAGE);
-        let is_complete = state.damaged.is_empty()
-            && !(state.is_truncated || state.is_cut && !is_interrupted)
-            && (state.has_ended || is_same_boot);
-        state.settle(if is_complete {
-            &RowState::Left
-        } else {
-            &RowState::Unknown
-        });
-        Some(state)
+        Ok((state, whole))
     }
 
-    /// Fits the states to the rows of the input. Adds those that the journal does not contain, and
-    /// drops those that the input no longer contains.
-    pub(crate) fn resize(&mut self, rows: usize) {
-        let unannounced = if self.is_truncated {
-            RowState::Unknown
-        } else {
-            RowState::Left
-        };
-        self.rows.resize(rows, unannounced);
-    }
-
-    /// Sets the state of announced rows without an outcome.
-    fn settle(&mut self, to: &RowState) {
-        for row in &mut self.rows {
-            if *row == RowState::Announced {
-                row.clone_from(to);
-            }
-        }
-    }
-
-    pub(crate) fn apply(&mut self, record: Record) {
+    /// Applies a record.
+    pub(in super::super) fn apply(&mut self, record: &Record) {
         match record {
-            Record::Run(run) => self.begin(run),
-            Record::Block { from, digests } => self.announce(from, digests),
-            Record::Sent { at, rows } => {
+            Record::Run(run) => {
+                self.restless = self.restless.max(run.timeout);
+                self.files.extend(run.files.iter().cloned());
+                self.last_run = Some(run.clone());
+            }
+            Record::Sent(rows) => {
+                for (row, digest) in rows {
+                    self.set(*row, RowState::Sent);
+                    self.digests[*row] = Some(*digest);
+                }
+            }
+            Record::Created(row, id) => self.set(*row, RowState::Created(*id)),
+            Record::Found(row, id) => self.set(*row, RowState::Found(*id)),
+            Record::Rejected(row, why) => self.set(*row, RowState::Rejected(why.clone())),
+            Record::Unknown(row, why) => self.set(*row, RowState::Unknown(why.clone())),
+            Record::Unsent(rows) => {
                 for row in rows {
-                    self.history.send(row, at);
-                    self.set(row, RowState::Unknown);
+                    self.set(*row, RowState::Unsent);
                 }
             }
-            Record::Lost { at, rows } => {
-                self.run.unknown += rows.len();
-                for row in rows {
-                    self.history.lose(row, at);
-                    self.set(row, RowState::Unknown);
-                }
-            }
-            Record::Rows(state, rows) => self.set_rows(&state, rows),
-            Record::Retry(rows) => {
-                for row in rows {
-                    self.set(row, RowState::Announced);
-                }
-            }
-            Record::Checked(checked) => self.check(checked),
-            Record::Accepted(pets) => self.find(pets),
-            Record::End => self.has_ended = true,
-        }
-    }
-
-    fn begin(&mut self, run: Run) {
-        self.damaged.retain(|line| !run.damaged.contains(line));
-        if self.damaged.is_empty() {
-            self.settle(&RowState::Left);
-        }
-        self.history.start(millis(run.started), run.limit);
-        self.files.extend(run.files.iter().cloned());
-        self.last_run = Some(run);
-        self.run = RunTotals::default();
-        self.has_ended = false;
-    }
-
-    fn announce(&mut self, from: usize, digests: Vec<u32>) {
-        self.history.announce(from, digests.len());
-        for (row, digest) in digests.into_iter().enumerate() {
-            let row = from + row;
-            if self.digests.len() <= row {
-                self.digests.resize(row + 1, None);
-            }
-            self.digests[row] = Some(digest);
-            let state = self.rows.get(row).unwrap_or(&RowState::Left);
-            if *state == RowState::Left {
-                self.set(row, RowState::Announced);
-            }
-        }
-    }
-
-    fn set_rows(&mut self, state: &RowState, rows: Vec<usize>) {
-        match state {
-            RowState::Created(_) => {
-                self.run.created += rows.len();
-                self.imported = self.last_run.as_ref().map(|run| run.started);
-            }
-            RowState::Rejected(_) => self.run.rejected += rows.len(),
-            RowState::Left | RowState::Announced | RowState::Unknown | RowState::Uncertain(_) => {}
-        }
-        for row in rows {
-            match state {
-                RowState::Created(id) => self.history.create(row, *id),
-                RowState::Left | RowState::Announced | RowState::Rejected(_) => {
-                    self.history.settle(row);
-                }
-                RowState::Unknown | RowState::Uncertain(_) => {}
-            }
-            self.set(row, state.clone());
-        }
-    }
-
-    fn check(&mut self, checked: Checked) {
-        let Checked {
-            found,
-            not_found,
-            uncertain,
-        } = checked;
-        self.find(found);
-        for row in not_found {
-            self.history.settle(row);
-            self.set(row, RowState::Announced);
-        }
-        for (row, pets) in uncertain {
-            self.set(row, RowState::Uncertain(pets));
-        }
-    }
-
-    /// Marks unknown rows as created. Their ids are no evidence of the order of ids.
-    fn find(&mut self, pets: Vec<(usize, i64)>) {
-        self.run.found += pets.len();
-        for (row, id) in pets {
-            self.history.settle(row);
-            self.set(row, RowState::Created(id));
+            Record::End(_) => self.restless = Duration::ZERO,
         }
     }
 
     fn set(&mut self, row: usize, state: RowState) {
-        if self.rows.len() <= row {
-            self.rows.resize(row + 1, RowState::Left);
-        }
+        self.resize(self.rows.len().max(row + 1));
         self.rows[row] = state;
     }
 
-    pub(crate) fn rows(&self) -> &[RowState] {
+    /// Fits the states to the rows of the input.
+    pub(in super::super) fn resize(&mut self, rows: usize) {
+        self.rows.resize(rows, RowState::Unsent);
+        self.digests.resize(rows, None);
+    }
+
+    pub(in super::super) fn rows(&self) -> &[RowState] {
         &self.rows
     }
 
-    /// Returns the numbers of the rows with a state.
-    pub(crate) fn rows_where(&self, is: impl Fn(&RowState) -> bool) -> Vec<usize> {
-        let mut numbers = Vec::new();
-        for (number, row) in self.rows.iter().enumerate() {
-            if is(row) {
-                numbers.push(number);
-            }
-        }
-        numbers
+    /// Returns the content with which a row was sent.
+    pub(super) fn digest(&self, row: usize) -> Option<Digest> {
+        self.digests[row]
     }
 
-    pub(crate) fn unknown(&self) -> Vec<usize> {
-        self.rows_where(RowState::is_unknown)
+    /// Returns the rows with certain states.
+    pub(in super::super) fn rows_where(&self, is_wanted: fn(&RowState) -> bool) -> Vec<usize> {
+        let rows = self.rows.iter().enumerate();
+        let wanted = rows.filter(|(_, state)| is_wanted(state));
+        wanted.map(|(row, _)| row).collect()
     }
 
-    pub(crate) fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        self.rows.iter().for_each(|row| totals.count(row));
-        totals
-    }
-
-    pub(crate) fn run(&self) -> RunTotals {
-        self.run
-    }
-
-    /// Returns the digest of a row that was announced.
-    pub(crate) fn digest(&self, row: usize) -> Option<u32> {
-        self.digests.get(row).copied().flatten()
-    }
-
-    pub(crate) fn last_run(&self) -> Option<&Run> {
+    pub(in super::super) fn last_run(&self) -> Option<&Run> {
         self.last_run.as_ref()
     }
 
-    pub(crate) fn imported(&self) -> Option<SystemTime> {
-        self.imported
+    /// Returns whether a run of this import may have written a file.
+    pub(in super::super) fn has_written(&self, file: &str) -> bool {
+        self.files.iter().any(|other| other == file)
     }
 
-    /// Returns whether an earlier run of this import wrote a file with this absolute path.
-    pub(crate) fn has_written(&self, file: &Path) -> bool {
-        self.files.iter().any(|written| written == file)
+    pub(in super::super) fn restless(&self) -> Duration {
+        self.restless
     }
 
-    pub(crate) fn damaged(&self) -> &[usize] {
-        &self.damaged
-    }
-
-    /// Returns whether the last line is incomplete.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-
-    /// Returns what is wrong with the journal, if rows may have been sent without a record.
-    pub(crate) fn defect(&self) -> Option<String> {
-        match self.damaged.first() {
-            Some(line) => Some(format!("journal line {line} is damaged")),
-            None if self.is_truncated => {
-                let line = self.lines;
-                Some(format!("the journal was cut off after line {line}"))
+    pub(in super::super) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for row in &self.rows {
+            match row {
+                RowState::Unsent => totals.left += 1,
+                RowState::Created(_) => totals.created += 1,
+                RowState::Found(_) => totals.found += 1,
+                RowState::Rejected(_) => totals.rejected += 1,
+                RowState::Sent | RowState::Unknown(_) => totals.unknown += 1,
             }
-            None => None,
         }
+        totals
     }
+}
 
-    pub(crate) fn windows(&self) -> IdWindows<'_> {
-        self.history.windows()
+/// The numbers of rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(in super::super) struct Totals {
+    pub(in super::super) created: usize,
+    pub(in super::super) found: usize,
+    pub(in super::super) rejected: usize,
+    pub(in super::super) unknown: usize,
+    pub(in super::super) left: usize,
+}
+
+impl Totals {
+    /// Returns the rows whose pets exist.
+    pub(in super::super) fn done(&self) -> usize {
+        self.created + self.found
     }
+}
 
-    pub(crate) fn history(&self) -> &History {
-        &self.history
+/// Checks that this version of the program wrote the journal.
+fn check_first_line(bytes: &[u8]) -> Result<(), Unreadable> {
+    if bytes.is_empty() {
+        return Err(Unreadable::Empty);
+    }
+    let first = bytes.split(|byte| *byte == b'\n').next();
+    let first = std::str::from_utf8(first.unwrap_or_default()).unwrap_or_default();
+    if let Some(version) = first.strip_prefix(OLD_HEADER) {
+        return Err(Unreadable::Version(version.to_owned()));
+    }
+    let header: serde_json::Value = serde_json::from_str(first).unwrap_or_default();
+    match header.get("petstoreJournal") {
+        None => Err(Unreadable::Foreign),
+        Some(version) if *version == VERSION => Ok(()),
+        Some(version) => Err(Unreadable::Version(version.to_string())),
     }
 }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 use crate::rate_limit::quota::holder::{COMPETES, Holder};
+use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
 use crate::rate_limit::quota::reading::Outcome;
 use crate::rate_limit::quota::terms::Terms;
-use crate::rate_limit::quota::time::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
 use crate::rate_limit::quota::window::Window;
 use crate::rate_limit::view::{BlockReason, Blocked, Plan, WaitReason};
 
@@ -253,7 +253,7 @@ impl Ledger {
         match report.waiting.min(most).min(part) {
             0 if report.waiting > 0 => {
                 let reason = if most > 0 {
-                    WaitReason::Members
+                    WaitReason::OtherProcesses
                 } else {
                     WaitReason::Reserved
                 };

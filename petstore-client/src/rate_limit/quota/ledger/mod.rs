@@ -10,11 +10,11 @@ pub(crate) mod snapshot;
 use serde::{Deserialize, Serialize};
 
 use self::grant::Report;
-use super::clock::ServiceClock;
 use super::holder::{Holders, LEASE};
+use super::instant::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use super::lost::LostRequests;
 use super::reading::{MAX_BLOCK, Outcome, Reading, ResponseHead};
-use super::time::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
+use super::service_clock::ServiceClock;
 use super::window::{Receipt, Window};
 use crate::rate_limit::view::{BlockReason, Plan, Quota};
 

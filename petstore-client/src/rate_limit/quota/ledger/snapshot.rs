@@ -2,7 +2,7 @@
 
 use super::Ledger;
 use super::grant::Report;
-use crate::rate_limit::quota::time::{LedgerTime, duration};
+use crate::rate_limit::quota::instant::{LedgerTime, duration};
 use crate::rate_limit::view::{QuotaWindow, RateLimits};
 
 impl Ledger {

@@ -1,0 +1,276 @@
+//! `--unknown check`: an unknown row is sent again only if no pet like it exists that this import
+//! has not accounted for.
+
+use std::collections::{HashMap, HashSet};
+
+use petstore_client::{Client, Error, ErrorKind, NewPet, Pet, PetStatus};
+use tokio::time::sleep;
+
+use super::journal::{Journal, Record, RowState, State};
+use super::rows::Row;
+use crate::context::Context;
+use crate::error::Result;
+use crate::status::{Activity, Progress};
+use crate::time::{count, duration, plural};
+
+/// The size of a page.
+const PAGE: u32 = 100;
+/// The number of pets that the warning names.
+const MAX_NAMED: usize = 20;
+
+/// Looks for the pets of the unknown rows, and records what it found. The other rows may be sent
+/// again. Returns why rows stay unknown, if the list of pets is not certainly complete.
+pub(super) async fn check(
+    context: &Context,
+    client: &Client,
+    rows: &[Row],
+    journal: &mut Journal,
+) -> Result<Option<String>> {
+    let ui = context.ui();
+    let unknown = journal.state().totals().unknown;
+    let unknown = plural(unknown, "unknown row", "unknown rows");
+    let rest = journal.until_all_arrived();
+    if !rest.is_zero() {
+        let length = duration(rest);
+        ui.note_now(&format!(
+            "waiting {length} before the check, until nothing can still arrive"
+        ));
+        ui.set_activity(Some(Activity::arrivals(tokio::time::Instant::now() + rest)));
+        sleep(rest).await;
+        ui.set_activity(None);
+    }
+    ui.note_now(&format!("checking {unknown}: listing all pets"));
+    let mut list = PetList::new(rows, journal.state());
+    if read(context, client, &mut list, PAGE).await?.is_none() {
+        // A service without links, or one that stops after some pages, ends each list with a full
+        // page. A whole list does so at one of two sizes at most.
+        list = PetList::new(rows, journal.state());
+        if read(context, client, &mut list, PAGE - 1).await?.is_none() {
+            let pets = count(list.seen.len());
+            list.doubt(|| format!("its last page is full, after {pets} pets, and has no link"));
+        }
+    }
+    ui.set_progress(None);
+    let Verdict {
+        found,
+        missing,
+        doubt,
+    } = list.finish();
+    warn_of_found(context, &found);
+    let mut records = Vec::new();
+    for (row, id) in found {
+        records.push(Record::Found(row, id));
+    }
+    let is_settled = missing.is_empty();
+    if doubt.is_none() && !is_settled {
+        records.push(Record::Unsent(missing));
+    }
+    journal.record(&records)?;
+    Ok(doubt.filter(|_| !is_settled))
+}
+
+/// Says which pets count as those of unknown rows.
+fn warn_of_found(context: &Context, found: &[(usize, i64)]) {
+    if found.is_empty() {
+        return;
+    }
+    let named = found.iter().take(MAX_NAMED);
+    let mut ids: Vec<_> = named.map(|(_, id)| id.to_string()).collect();
+    if found.len() > MAX_NAMED {
+        ids.push(format!("{} more", count(found.len() - MAX_NAMED)));
+    }
+    let rows = plural(found.len(), "unknown row was", "unknown rows were");
+    let (pets, them) = match found.len() {
+        1 => ("pet", "it"),
+        _ => ("pets", "them"),
+    };
+    let ids = ids.join(", ");
+    let text = format!("{rows} found as {pets} {ids}; another program may have created {them}");
+    context.ui().warning(&text, None);
+}
+
+/// Reads all pages. Returns whether the last one may not be the end.
+async fn read(
+    context: &Context,
+    client: &Client,
+    list: &mut PetList<'_>,
+    size: u32,
+) -> Result<Option<bool>> {
+    let mut pages = client.pets().list().limit(size).pages();
+    let mut has_more = Some(false);
+    loop {
+        let page = match pages.try_next().await {
+            Ok(Some(page)) => page,
+            Ok(None) => return Ok(has_more),
+            // The same command can try again later.
+            Err(error) if is_temporary(&error) => return Err(error.into()),
+            Err(error) => {
+                let pets = plural(list.seen.len(), "pet", "pets");
+                let why = context.connector().explain_client(&error).message;
+                list.doubt(|| format!("it broke off after {pets}: {why}"));
+                return Ok(Some(false));
+            }
+        };
+        has_more = page.has_more();
+        list.add_page(&page, has_more == Some(true));
+        context.ui().set_progress(Some(Progress::Pets {
+            verb: "listing",
+            count: list.seen.len(),
+        }));
+    }
+}
+
+fn is_temporary(error: &Error) -> bool {
+    error.is_rate_limited() || error.kind() == ErrorKind::Unauthorized
+}
+
+/// What the check found out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// Unknown rows, with the pets that count as theirs.
+    pub(super) found: Vec<(usize, i64)>,
+    /// The other unknown rows.
+    pub(super) missing: Vec<usize>,
+    /// Why the list is not certainly complete.
+    pub(super) doubt: Option<String>,
+}
+
+/// A pet that may be that of an unknown row.
+struct Candidate {
+    id: i64,
+    category_id: i64,
+    status: Option<PetStatus>,
+}
+
+impl Candidate {
+    fn is_like(&self, pet: &NewPet) -> bool {
+        self.category_id == pet.category_id && (pet.status.is_none() || self.status == pet.status)
+    }
+}
+
+/// The listed pets that may be those of unknown rows.
+pub(super) struct PetList<'a> {
+    /// The unknown rows. Those without a status come last.
+    unknown: Vec<(usize, &'a NewPet)>,
+    /// The unaccounted pets with the name of an unknown row.
+    candidates: HashMap<&'a str, Vec<Candidate>>,
+    /// The pets that this import has accounted for.
+    accounted: HashSet<i64>,
+    seen: HashSet<i64>,
+    pages: usize,
+    /// The size of the pages before the last.
+    page_size: Option<usize>,
+    doubt: Option<String>,
+}
+
+impl<'a> PetList<'a> {
+    pub(super) fn new(rows: &'a [Row], state: &State) -> Self {
+        let mut unknown = Vec::new();
+        let mut candidates = HashMap::new();
+        for (number, (row, state)) in rows.iter().zip(state.rows()).enumerate() {
+            if let (Some(pet), Some(_)) = (row.pet(), state.unknown()) {
+                unknown.push((number, pet));
+                candidates.insert(&*pet.name, Vec::new());
+            }
+        }
+        unknown.sort_by_key(|(_, pet)| pet.status.is_none());
+        Self {
+            unknown,
+            candidates,
+            accounted: state.rows().iter().filter_map(RowState::pet).collect(),
+            seen: HashSet::new(),
+            pages: 0,
+            page_size: None,
+            doubt: None,
+        }
+    }
+
+    /// Notes why the list is not certainly complete. The first reason counts.
+    pub(super) fn doubt(&mut self, why: impl FnOnce() -> String) {
+        self.doubt.get_or_insert_with(why);
+    }
+
+    pub(super) fn add_page(&mut self, pets: &[Pet], is_followed: bool) {
+        self.pages += 1;
+        if is_followed {
+            let expected = *self.page_size.get_or_insert(pets.len());
+            if pets.len() != expected {
+                let (page, size) = (self.pages, pets.len());
+                self.doubt(|| format!("page {page} has {size} pets, earlier pages {expected}"));
+            }
+        }
+        for pet in pets {
+            if !self.seen.insert(pet.id) {
+                self.doubt(|| format!("it has pet {} twice", pet.id));
+                continue;
+            }
+            if self.accounted.contains(&pet.id) {
+                continue;
+            }
+            if let Some(candidates) = self.candidates.get_mut(&*pet.name) {
+                candidates.push(Candidate {
+                    id: pet.id,
+                    category_id: pet.category_id,
+                    status: pet.status.clone(),
+                });
+            }
+        }
+    }
+
+    /// Gives each unknown row a pet like it, each pet once. Rows without a status take what those
+    /// with one have left.
+    pub(super) fn finish(mut self) -> Verdict {
+        let absent = self.accounted.difference(&self.seen).min().copied();
+        if let Some(id) = absent {
+            self.doubt(|| format!("it lacks pet {id} of this import"));
+        }
+        let mut found = Vec::new();
+        let mut missing = Vec::new();
+        for (row, pet) in self.unknown {
+            let candidates = self.candidates.entry(&pet.name).or_default();
+            match candidates.iter().position(|it| it.is_like(pet)) {
+                Some(at) => found.push((row, candidates.remove(at).id)),
+                None => missing.push(row),
+            }
+        }
+        found.sort_unstable();
+        missing.sort_unstable();
+        Verdict {
+            found,
+            missing,
+            doubt: self.doubt,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::import::rows::Rows;
+
+    /// Returns what a list of one pet says about unknown rows.
+    fn verdict(rows: &str, pet: Pet) -> Verdict {
+        let rows = Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap();
+        let mut state = State::default();
+        for row in 0..rows.all().len() {
+            state.apply(&Record::Unknown(row, "500".to_owned()));
+        }
+        let mut list = PetList::new(rows.all(), &state);
+        list.add_page(&[pet], false);
+        list.finish()
+    }
+
+    #[test]
+    fn rows_without_a_status_take_what_those_with_one_leave() {
+        let rows = "name,categoryId,status\nRex,7,\nRex,7,sold\n";
+        let sold = NewPet::new("Rex", 7).with_status(PetStatus::Sold);
+        let both = |row, other| (vec![(row, 4)], vec![other]);
+        let Verdict { found, missing, .. } = verdict(rows, sold.into_pet(4));
+        assert_eq!((found, missing), both(1, 0));
+        let without = NewPet::new("Rex", 7).into_pet(4);
+        let Verdict { found, missing, .. } = verdict(rows, without);
+        assert_eq!((found, missing), both(0, 1));
+        let other = NewPet::new("Rex", 8).into_pet(4);
+        assert_eq!(verdict(rows, other).missing, [0, 1]);
+    }
+}

@@ -1,0 +1,458 @@
+//! A started call: runs in the task that polls it, reports its end, and frees everything when dropped.
+//!
+//! If that task stops polling the call, or belongs to another runtime, the call moves to a task of its
+//! own. Otherwise it would keep its permit and hold up all other calls with the key, for example during
+//! the body of a `select!`.
+
+use std::cell::Cell;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio::runtime::{self, Handle};
+use tokio::task::AbortHandle;
+use tokio::time::{Sleep, sleep, sleep_until};
+use tracing::instrument::{Instrumented, WithSubscriber as _};
+use tracing::subscriber::NoSubscriber;
+use tracing::{Instrument as _, Span};
+
+use super::limits::CallLimits;
+use super::record::{CallRecord, next_call_id};
+use super::run;
+use super::spans::{call_span, record_error};
+use crate::client::{Client, Core};
+use crate::error::Error;
+use crate::events::{Event, EventKind};
+use crate::request::Request;
+use crate::response::Response;
+use crate::wire::base_url::same_origin;
+
+/// A woken call that is not polled moves to its own task after one to two intervals.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// If a call's own task still runs this long after the deadline, nobody polls that task.
+const TASK_GRACE: Duration = Duration::from_millis(250);
+
+type RawResult = Result<Response<Bytes>, Error>;
+type Work = Instrumented<Pin<Box<dyn Future<Output = RawResult> + Send>>>;
+
+/// A started call, as its caller has it. Dropping it drops the call's state immediately, even if its
+/// runtime never runs again.
+pub(crate) struct RunningCall {
+    shared: Arc<SharedCall>,
+    core: Arc<Core>,
+    span: Span,
+    has_ended: bool,
+}
+
+impl RunningCall {
+    /// Starts a call. The caller must poll it.
+    pub(crate) fn start(client: Client, request: Request) -> Result<Self, Error> {
+        let runtime = match check(&client, &request) {
+            Ok(runtime) => runtime,
+            Err(error) => return Err(error.with_operation(request.operation)),
+        };
+        let span = call_span(&request);
+        let limits = CallLimits::new(&client.options, client.core.retries.max_attempts());
+        let record = CallRecord::new(request.operation.clone(), request.idempotent);
+        let record = Arc::new(record);
+        let core = Arc::clone(&client.core);
+        let call = run(client.core, request, limits, Arc::clone(&record));
+        let mut call: Pin<Box<dyn Future<Output = RawResult> + Send>> = Box::pin(call);
+        let subscriber = tracing::dispatcher::get_default(Clone::clone);
+        if !subscriber.is::<NoSubscriber>() {
+            call = Box::pin(call.with_subscriber(subscriber));
+        }
+        let work = call.instrument(span.clone());
+        let shared = Arc::new(SharedCall {
+            state: Mutex::new(CallState::Working(work)),
+            attention: Mutex::default(),
+            runtime,
+            record,
+            limits,
+        });
+        Ok(Self {
+            shared,
+            core,
+            span,
+            has_ended: false,
+        })
+    }
+
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<RawResult> {
+        self.shared.poll(context)
+    }
+
+    /// Records the end of the call in its span and as an event.
+    pub(crate) fn end(&mut self, result: Result<StatusCode, &Error>) {
+        self.has_ended = true;
+        if let Err(error) = result {
+            record_error(&self.span, error);
+        }
+        self.notify(Some(result));
+    }
+
+    fn notify(&self, result: Option<Result<StatusCode, &Error>>) {
+        let record = &self.shared.record;
+        let stats = record.stats();
+        self.span.in_scope(|| {
+            self.core.events.notify(|| Event {
+                operation: Some(record.operation()),
+                call_id: Some(record.id()),
+                kind: EventKind::Ended {
+                    result,
+                    attempts: stats.attempts,
+                    waited: stats.waited,
+                    elapsed: record.elapsed(),
+                },
+            });
+        });
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // A second panic of a panicking thread would end the program.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.notify(None)));
+        }
+        self.shared.abandon();
+    }
+}
+
+/// Reports a call that could not start.
+pub(crate) fn report_unstarted(core: &Core, error: &Error) {
+    core.events.notify(|| Event {
+        operation: error.operation(),
+        call_id: Some(next_call_id()),
+        kind: EventKind::Ended {
+            result: Some(Err(error)),
+            attempts: 0,
+            waited: Duration::ZERO,
+            elapsed: Duration::ZERO,
+        },
+    });
+}
+
+/// A call that its caller and its own task poll.
+struct SharedCall {
+    state: Mutex<CallState>,
+    attention: Mutex<Attention>,
+    /// The runtime on which the call began, whose timers and connections it uses.
+    runtime: Handle,
+    record: Arc<CallRecord>,
+    limits: CallLimits,
+}
+
+enum CallState {
+    Working(Work),
+    /// The call's own task ended it, or panicked, or ended itself with its runtime.
+    Ended(Box<thread::Result<RawResult>>),
+    /// The result was returned, or the call was dropped.
+    Gone,
+}
+
+/// Who polls a call.
+#[derive(Default)]
+struct Attention {
+    caller: Option<Waker>,
+    /// Whether the call was woken since it was last polled.
+    is_woken: bool,
+    /// How many times the call has been polled.
+    polls: u32,
+    /// The task that checks whether the caller answers when it is woken.
+    watch: Option<AbortHandle>,
+    /// Whether the call has its own task, which alone polls it from then on.
+    has_task: bool,
+    task: Option<Waker>,
+    /// Expires if the call's own task does not end the call in time.
+    overdue: Option<Pin<Box<Sleep>>>,
+    is_dropped: bool,
+}
+
+impl SharedCall {
+    /// Polls the call for its caller.
+    fn poll(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<RawResult> {
+        let caller = context.waker().clone();
+        // The old waker is dropped without the lock.
+        let _old = self.attention().caller.replace(caller);
+        let is_here = Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id());
+        if !is_here {
+            Arc::clone(self).move_to_task();
+        }
+        let has_task = self.attention().has_task;
+        match self.try_state() {
+            Some(state) if has_task && matches!(*state, CallState::Working(_)) => {}
+            Some(mut state) => return self.poll_state(&mut state),
+            // Its own task is polling it, and will wake the caller.
+            None => {}
+        }
+        self.poll_overdue(context)
+    }
+
+    /// Polls the work in the current task.
+    fn poll_state(self: &Arc<Self>, state: &mut CallState) -> Poll<RawResult> {
+        let mut work = match std::mem::replace(state, CallState::Gone) {
+            CallState::Working(work) => work,
+            CallState::Ended(result) => match *result {
+                Ok(result) => return Poll::Ready(result),
+                Err(panic) => resume_unwind(panic),
+            },
+            CallState::Gone => return Poll::Ready(Err(self.cannot_run("it has already ended"))),
+        };
+        let mut attention = self.attention();
+        attention.is_woken = false;
+        attention.polls = attention.polls.wrapping_add(1);
+        drop(attention);
+        let waker = Waker::from(Arc::clone(self));
+        // If the work panics, the state stays `Gone`.
+        let polled = Pin::new(&mut work).poll(&mut Context::from_waker(&waker));
+        if polled.is_pending() {
+            *state = CallState::Working(work);
+        }
+        polled
+    }
+
+    /// Ends a call whose own task is not polled any more, after the deadline.
+    fn poll_overdue(&self, context: &mut Context<'_>) -> Poll<RawResult> {
+        if Handle::try_current().is_err() {
+            return Poll::Pending;
+        }
+        let end = self.limits.deadline() + TASK_GRACE;
+        let mut attention = self.attention();
+        let overdue = &mut attention.overdue;
+        let overdue = overdue.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        if overdue.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        drop(attention);
+        self.drop_work();
+        Poll::Ready(Err(self.record.cut_short(self.limits.timed_out(true))))
+    }
+
+    /// Drops the work of a call that its caller has dropped.
+    fn abandon(&self) {
+        let mut attention = self.attention();
+        attention.is_dropped = true;
+        let (task, watch) = (attention.task.take(), attention.watch.take());
+        drop(attention);
+        self.drop_work();
+        if let Some(watch) = watch {
+            watch.abort();
+        }
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+
+    /// Starts the call's own task, unless it has one or was dropped.
+    fn move_to_task(self: Arc<Self>) {
+        let mut attention = self.attention();
+        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
+            return;
+        }
+        drop(attention);
+        self.runtime.clone().spawn(CallTask(self));
+    }
+
+    fn wake_caller(&self) {
+        let caller = self.attention().caller.take();
+        if let Some(caller) = caller {
+            caller.wake();
+        }
+    }
+
+    /// Drops the work, unless a task polls it at this moment.
+    fn drop_work(&self) {
+        if let Some(mut state) = self.try_state() {
+            let dropped = std::mem::replace(&mut *state, CallState::Gone);
+            drop(state);
+            drop(dropped);
+        }
+    }
+
+    fn cannot_run(&self, problem: &str) -> Error {
+        self.record.cut_short(Error::cannot_run(problem))
+    }
+
+    /// Returns the state, unless it is in use at this moment.
+    fn try_state(&self) -> Option<MutexGuard<'_, CallState>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn attention(&self) -> MutexGuard<'_, Attention> {
+        self.attention
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the task that polls the call.
+impl Wake for SharedCall {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let mut attention = self.attention();
+        attention.is_woken = true;
+        let waker = if attention.has_task {
+            attention.task.clone()
+        } else {
+            if attention.watch.is_none() && !attention.is_dropped {
+                let watch = self.runtime.spawn(watch(Arc::clone(self)));
+                attention.watch = Some(watch.abort_handle());
+            }
+            attention.caller.clone()
+        };
+        drop(attention);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Moves a woken call to its own task if its caller does not poll it. Ends when the caller has
+/// answered.
+async fn watch(call: Arc<SharedCall>) {
+    loop {
+        let polls = call.attention().polls;
+        sleep(PATIENCE).await;
+        let mut attention = call.attention();
+        if !attention.is_woken {
+            attention.watch = None;
+            return;
+        }
+        if attention.polls == polls {
+            break;
+        }
+    }
+    call.move_to_task();
+}
+
+/// The own task of a call.
+struct CallTask(Arc<SharedCall>);
+
+impl Future for CallTask {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let call = &self.0;
+        call.attention().task = Some(context.waker().clone());
+        let Some(mut state) = call.try_state() else {
+            // The caller is polling it for the last time.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        if !matches!(*state, CallState::Working(_)) {
+            return Poll::Ready(());
+        }
+        match catch_unwind(AssertUnwindSafe(|| call.poll_state(&mut state))) {
+            Ok(Poll::Ready(result)) => *state = CallState::Ended(Box::new(Ok(result))),
+            Err(panic) => *state = CallState::Ended(Box::new(Err(panic))),
+            Ok(Poll::Pending) => {
+                drop(state);
+                if !call.attention().is_dropped {
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for CallTask {
+    /// Runs at the end of the task, or of its runtime.
+    fn drop(&mut self) {
+        let call = &self.0;
+        if let Some(mut state) = call.try_state()
+            && matches!(*state, CallState::Working(_))
+        {
+            let error = call.cannot_run("its runtime was shut down");
+            let ended = CallState::Ended(Box::new(Ok(Err(error))));
+            let work = std::mem::replace(&mut *state, ended);
+            drop(state);
+            drop(work);
+        }
+        call.wake_caller();
+    }
+}
+
+/// Checks the request before anything is sent. Returns the current runtime.
+fn check(client: &Client, request: &Request) -> Result<Handle, Error> {
+    if client.options.max_attempts == Some(0) {
+        return Err(Error::invalid(
+            "the number of attempts cannot be used: it must be at least 1",
+        ));
+    }
+    // The last check before the key is sent: the request must go to the base URL's origin.
+    if !same_origin(&request.url, client.base_url()) {
+        return Err(Error::invalid("its URL is not on the base URL's origin"));
+    }
+    let Ok(runtime) = Handle::try_current() else {
+        return Err(Error::cannot_run("there is no Tokio runtime"));
+    };
+    let drivers = Drivers::of(runtime.id());
+    if !drivers.has_time {
+        return Err(without("timers", "enable_time"));
+    }
+    if !drivers.has_io && client.core.network.needs_io() {
+        return Err(without("I/O", "enable_io"));
+    }
+    Ok(runtime)
+}
+
+fn without(driver: &str, method: &str) -> Error {
+    Error::cannot_run(format!(
+        "its Tokio runtime has no {driver}; build the runtime with `enable_all` or `{method}`"
+    ))
+}
+
+/// The drivers that a runtime was built with. Using a missing one panics, and tokio has no other way to
+/// ask.
+#[derive(Clone, Copy)]
+struct Drivers {
+    has_time: bool,
+    has_io: bool,
+}
+
+impl Drivers {
+    /// Returns the drivers of the current runtime. If one is missing, tokio's panic message appears on
+    /// stderr, usually once for each thread.
+    fn of(runtime: runtime::Id) -> Self {
+        thread_local! {
+            static LAST: Cell<Option<(runtime::Id, Drivers)>> = const { Cell::new(None) };
+        }
+        match LAST.get() {
+            Some((id, drivers)) if id == runtime => drivers,
+            _ => {
+                let drivers = Self {
+                    has_time: catch_unwind(|| drop(sleep(Duration::ZERO))).is_ok(),
+                    has_io: catch_unwind(register_a_socket).is_ok(),
+                };
+                LAST.set(Some((runtime, drivers)));
+                drivers
+            }
+        }
+    }
+}
+
+/// Registers a socket with the runtime. Panics if the runtime has no driver for I/O. Does nothing
+/// if the system allows no socket: then the call itself will fail and say so.
+fn register_a_socket() {
+    let Ok(socket) = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)) else {
+        return;
+    };
+    if socket.set_nonblocking(true).is_ok() {
+        drop(tokio::net::UdpSocket::from_std(socket));
+    }
+}

@@ -1,0 +1,361 @@
+//! What the rules found. Its severity is decided when it is reported.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    facts::Facts,
+    finding::{Finding, JudgedRequest, Role},
+    rule::{Rule, Severities, Severity},
+    text::{count, list, pause, time_of_day, times},
+};
+use crate::{
+    exchange::{KeyLabel, Record},
+    plan::Plan,
+};
+
+/// The maximum number of requests that a finding shows.
+const MAX_SHOWN: usize = 12;
+
+/// The key of a finding, as it is reported.
+#[derive(Clone, Debug)]
+pub(super) struct KeyName {
+    name: String,
+    plan: Option<Plan>,
+    senders: u32,
+}
+
+impl KeyName {
+    pub(super) fn of(record: &Record) -> Self {
+        let Some(key) = &record.arrival.key else {
+            let name = match record.fields.get("authorization") {
+                Some(_) => "an unknown key",
+                None => "no key",
+            };
+            return Self {
+                name: name.to_owned(),
+                plan: None,
+                senders: 1,
+            };
+        };
+        Self {
+            name: key.name(),
+            plan: Some(key.plan()),
+            senders: key.senders(),
+        }
+    }
+
+    /// Whether the key has the same plan and senders as before.
+    pub(super) fn is_still(&self, key: &KeyLabel) -> bool {
+        (self.plan, self.senders) == (Some(key.plan()), key.senders())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the most requests that may be under way at once, as declared.
+    pub(super) const fn senders(&self) -> u32 {
+        self.senders
+    }
+}
+
+/// Something that breaks a rule, if there is enough of it.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    rule: Rule,
+    what: What,
+    key: Arc<KeyName>,
+    /// The exchange that makes the others an offence.
+    cause: Option<Arc<Facts>>,
+    /// The first requests that break the rule.
+    shown: Vec<Arc<Facts>>,
+    /// The number of all.
+    offences: u64,
+    /// From how many on they break the rule, and how many count.
+    needed: u64,
+    counted: u64,
+    /// How many connections of the key were open.
+    connections: usize,
+}
+
+/// What only one kind of finding has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Requests came in a wait.
+    Early,
+    /// The key was banned.
+    Ban,
+    /// A failed request came again.
+    Repeats(Repeats),
+    /// A `POST` came again.
+    Post,
+    /// A key was in this query parameter, or in the path if the name is empty.
+    KeyInUrl(Box<str>),
+    /// A key was sent under another scheme.
+    OtherScheme,
+    /// The deprecated operation was used.
+    Deprecated,
+}
+
+/// The repeats of a failed request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Repeats {
+    /// The number of quick repeats at the end, and the most one after the other.
+    run: u64,
+    longest_run: u64,
+    quick: u64,
+    all: u64,
+    /// The sum of the pauses before the quick ones.
+    pauses: Duration,
+}
+
+impl Repeats {
+    /// Adds a repeat that came quickly, after this pause.
+    pub(super) fn add_quick(&mut self, pause: Duration) {
+        self.all += 1;
+        self.quick += 1;
+        self.pauses += pause;
+        self.run += 1;
+        self.longest_run = self.longest_run.max(self.run);
+    }
+
+    /// Adds a repeat that came after a wait.
+    pub(super) fn add_slow(&mut self) {
+        self.all += 1;
+        self.run = 0;
+    }
+
+    /// Returns the number of quick repeats at the end.
+    pub(super) const fn run(&self) -> u64 {
+        self.run
+    }
+}
+
+impl Found {
+    /// Creates a finding that breaks the rule from this number of offences on.
+    pub(super) fn new(rule: Rule, what: What, key: &Arc<KeyName>, needed: u64) -> Self {
+        Self {
+            rule,
+            what,
+            key: Arc::clone(key),
+            cause: None,
+            shown: Vec::new(),
+            offences: 0,
+            needed,
+            counted: 0,
+            connections: 0,
+        }
+    }
+
+    pub(super) fn after(mut self, cause: &Arc<Facts>) -> Self {
+        self.cause = Some(Arc::clone(cause));
+        self
+    }
+
+    /// Adds a request that breaks the rule, while so many connections of its key were open.
+    pub(super) fn add(&mut self, offence: &Arc<Facts>, connections: usize) {
+        self.offences += 1;
+        self.counted += 1;
+        self.connections = self.connections.max(connections);
+        if self.shown.len() < MAX_SHOWN {
+            self.shown.push(Arc::clone(offence));
+        }
+    }
+
+    /// Sets the repeats of a failed request.
+    pub(super) fn set_repeats(&mut self, repeats: Repeats) {
+        self.counted = repeats.longest_run;
+        self.what = What::Repeats(repeats);
+    }
+
+    pub(super) const fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// Returns the severity; `None` if the rule is off.
+    pub(super) fn severity(&self, set: &Severities) -> Option<Severity> {
+        let is_broken = match &self.what {
+            What::Ban => false,
+            // Others may be the first attempts of several senders.
+            What::Repeats(it) if it.quick * 4 < it.all * 3 => false,
+            _ => self.counted >= self.needed,
+        };
+        let severity = self.rule.severity(set)?;
+        Some(if is_broken {
+            severity
+        } else {
+            Severity::Notice
+        })
+    }
+
+    /// Returns the finding; `None` if the rule is off. `mask` masks the keys in a text.
+    pub(super) fn finding(
+        &self,
+        set: &Severities,
+        mask: &impl Fn(&str) -> String,
+    ) -> Option<Finding> {
+        let severity = self.severity(set)?;
+        let role = |facts, role| self.request(facts, role, mask);
+        let cause = self.cause.iter().map(|cause| role(cause, Role::Cause));
+        let offences = self
+            .shown
+            .iter()
+            .map(|offence| role(offence, Role::Offence));
+        let mut requests: Vec<_> = cause.chain(offences).collect();
+        requests.sort_by_key(|request| (request.role != Role::Cause, request.number));
+        Some(Finding {
+            rule: self.rule,
+            severity,
+            key: self.key.name.clone(),
+            plan: self.key.plan,
+            senders: self.key.senders,
+            text: mask(&self.sentence()),
+            offences: self.offences,
+            requests,
+            remedy: self.remedy(severity),
+        })
+    }
+
+    /// Says what to do if the key has several senders that were not declared.
+    fn remedy(&self, severity: Severity) -> Option<String> {
+        let depends = matches!(self.what, What::Early | What::Repeats(_) | What::Post);
+        if !depends || severity == Severity::Notice || self.key.senders > 1 {
+            return None;
+        }
+        let seen = match self.connections {
+            0 | 1 => String::new(),
+            open => format!(" ({open} connections were open)"),
+        };
+        Some(format!(
+            "If several requests of this key may be under way at once, say so: `--senders N`{seen}"
+        ))
+    }
+
+    fn request(&self, facts: &Facts, role: Role, mask: &impl Fn(&str) -> String) -> JudgedRequest {
+        let told = self.cause.as_ref().and_then(|cause| cause.told());
+        let is_early = self.what == What::Early && role == Role::Offence;
+        let early = told.map(|told| told.until().saturating_sub(facts.arrived().at()));
+        JudgedRequest::new(
+            facts,
+            role,
+            mask(facts.target()),
+            early.filter(|_| is_early),
+        )
+    }
+
+    /// Says what happened.
+    fn sentence(&self) -> String {
+        let first = self.cause.as_ref().or(self.shown.first());
+        let name = first.map(|facts| facts.name()).unwrap_or_default();
+        match &self.what {
+            What::Early => {
+                let told = self.told();
+                match self.rule {
+                    Rule::RetryAfter => {
+                        let again = times(self.offences);
+                        format!("{name} came again {again} while it was told to wait {told}")
+                    }
+                    _ => {
+                        let requests = count(self.offences, "request");
+                        format!("{requests} arrived while the key was told to wait {told}")
+                    }
+                }
+            }
+            What::Ban => {
+                let requests = count(self.offences, "request");
+                let until = self.shown.last().and_then(|last| last.told());
+                let until = until.map(|told| format!(" until {}", time_of_day(told.until())));
+                format!(
+                    "the key was banned{}, because {requests} arrived before Retry-After had \
+                     elapsed ({})",
+                    until.unwrap_or_default(),
+                    self.numbers(),
+                )
+            }
+            What::Repeats(repeats) => {
+                let quick = u32::try_from(repeats.quick).unwrap_or(u32::MAX).max(1);
+                let mean = pause(repeats.pauses / quick);
+                let again = times(self.offences);
+                format!(
+                    "{name} failed and was sent again {again}, {mean} after each failure on average"
+                )
+            }
+            What::Post => self.sentence_of_post(&name),
+            What::KeyInUrl(parameter) if parameter.is_empty() => {
+                let numbers = self.numbers();
+                format!("a segment of the path is a key of this server ({numbers})")
+            }
+            What::KeyInUrl(parameter) => {
+                let numbers = self.numbers();
+                format!("the query parameter `{parameter}` is a key of this server ({numbers})")
+            }
+            What::OtherScheme => {
+                let numbers = self.numbers();
+                format!("a key of this server was not sent after `Bearer ` ({numbers})")
+            }
+            What::Deprecated => {
+                let numbers = self.numbers();
+                format!("GET /pets/{{petId}} will be removed on 5 December 2030 ({numbers})")
+            }
+        }
+    }
+
+    fn sentence_of_post(&self, name: &str) -> String {
+        let (Some(first), Some(next)) = (&self.cause, self.shown.first()) else {
+            return String::new();
+        };
+        let answer = match first.status() {
+            Some(status) => status.to_string(),
+            None => "no response".to_owned(),
+        };
+        let again = match self.offences {
+            1 => String::new(),
+            offences => format!("{}, first ", times(offences)),
+        };
+        let after = pause(next.arrived().gap_since(first.ended()));
+        let exchanges = self.cause.iter().chain(&self.shown);
+        let added: Vec<_> = exchanges.filter_map(|facts| facts.added()).collect();
+        let outcome = match &*added {
+            [] => "no pet was created".to_owned(),
+            [id] => format!("pet {id} was created once"),
+            ids => format!("pets {} are duplicates", list(ids)),
+        };
+        format!(
+            "the same {name} came again {again}{after} after {answer} (#{}), without a look at \
+             GET /pets; {outcome}",
+            first.number()
+        )
+    }
+
+    /// Describes the wait that was named.
+    fn told(&self) -> String {
+        let Some((cause, told)) = self.cause.as_ref().and_then(|it| Some((it, it.told()?))) else {
+            return String::new();
+        };
+        let banned = if cause.is_banned() {
+            ", the key is banned"
+        } else {
+            ""
+        };
+        format!(
+            "until {} ({}{banned}, Retry-After: {}, at {})",
+            time_of_day(told.until()),
+            cause.status().unwrap_or_default(),
+            told.retry_after(),
+            time_of_day(cause.arrived().at()),
+        )
+    }
+
+    /// Lists the numbers of the offences.
+    fn numbers(&self) -> String {
+        let numbers = self
+            .shown
+            .iter()
+            .map(|facts| format!("#{}", facts.number()));
+        let numbers: Vec<_> = numbers.collect();
+        match self.offences - numbers.len() as u64 {
+            0 => list(&numbers),
+            more => format!("{} and {more} more", numbers.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The rules about the waits and the repeats of one key. What they remember ends at a boundary.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use http::Method;
+
+use super::{
+    facts::{Facts, identity},
+    findings::Findings,
+    found::{Found, KeyName, Repeats, What},
+    rule::Rule,
+};
+use crate::{
+    exchange::{Moment, Record},
+    operation::Operation,
+};
+
+/// A shorter pause is none. A loop of curl pauses for 7 ms and more, the fastest usual back-off for 10.
+const QUICK: Duration = Duration::from_millis(8);
+/// So many quick repeats, one after the other, are needed from each sender.
+const MIN_QUICK: u64 = 3;
+/// The number of different requests of a key that are remembered.
+const MAX_ROWS: usize = 64;
+
+/// Where the rules put what they find about a key.
+pub(super) struct Finder<'a> {
+    findings: &'a mut Findings,
+    key: &'a Arc<KeyName>,
+    /// How many connections of the key are open.
+    connections: &'a dyn Fn() -> usize,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(
+        findings: &'a mut Findings,
+        key: &'a Arc<KeyName>,
+        connections: &'a dyn Fn() -> usize,
+    ) -> Self {
+        Self {
+            findings,
+            key,
+            connections,
+        }
+    }
+
+    fn open(&mut self, rule: Rule, what: What, needed: u64, cause: &Arc<Facts>) -> u64 {
+        let needed = needed * u64::from(self.key.senders());
+        let found = Found::new(rule, what, self.key, needed);
+        self.findings.open(found.after(cause))
+    }
+
+    fn add(&mut self, finding: u64, offence: &Arc<Facts>) {
+        if let Some(found) = self.findings.get(finding) {
+            found.add(offence, (self.connections)());
+        }
+    }
+}
+
+/// What is remembered of the requests of a key.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// The wait of the key after a 429.
+    wait: Option<Wait>,
+    /// The same requests. The ones that came last are at the end.
+    rows: VecDeque<Row>,
+}
+
+impl History {
+    /// Judges an exchange at its end, and remembers it.
+    pub(super) fn judge(&mut self, record: &Record, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        let is_refused = facts.status() == Some(429);
+        Wait::judge(&mut self.wait, Rule::ToldToWait, facts, is_refused, finder);
+        self.judge_row(record, facts, finder);
+        let is_list = facts.operation() == Some(Operation::ListPets);
+        if is_list && facts.method() == Method::GET && facts.status() == Some(200) {
+            for row in &mut self.rows {
+                row.look(facts);
+            }
+        }
+    }
+
+    fn judge_row(&mut self, record: &Record, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        // Nearly every request ends here.
+        if self.rows.is_empty() && !facts.has_failed() && !facts.has_created() {
+            return;
+        }
+        let identity = identity(record);
+        let place = self.rows.iter().position(|row| row.identity == identity);
+        let known = place.and_then(|place| self.rows.remove(place));
+        let mut row = known.unwrap_or_else(|| Row::new(identity));
+        row.judge(facts, finder);
+        if row.is_needed() {
+            if self.rows.len() == MAX_ROWS {
+                self.rows.pop_front();
+            }
+            self.rows.push_back(row);
+        }
+    }
+}
+
+/// A period in which a client should wait.
+#[derive(Debug)]
+struct Wait {
+    /// The exchange that named it first.
+    first: Arc<Facts>,
+    /// The earliest end that a response named.
+    ends: Moment,
+    finding: Option<u64>,
+}
+
+impl Wait {
+    /// Judges whether an exchange came in a wait, and begins the wait that it names, if it may.
+    fn judge(
+        wait: &mut Option<Self>,
+        rule: Rule,
+        facts: &Arc<Facts>,
+        may_begin: bool,
+        finder: &mut Finder<'_>,
+    ) {
+        let now = facts.arrived();
+        if let Some(wait) = wait
+            && wait.first.ended().is_before(now)
+            && !now.has_reached(&wait.ends)
+        {
+            let open = || finder.open(rule, What::Early, 1, &wait.first);
+            let finding = *wait.finding.get_or_insert_with(open);
+            finder.add(finding, facts);
+        }
+        let ends = facts.told().and_then(|told| told.ends());
+        let Some(ends) = ends.filter(|_| may_begin) else {
+            return;
+        };
+        match wait {
+            Some(wait) if !now.has_reached(&wait.ends) => {
+                wait.ends = wait.ends.earlier_of_each(ends);
+            }
+            _ => {
+                *wait = Some(Self {
+                    first: Arc::clone(facts),
+                    ends: *ends,
+                    finding: None,
+                });
+            }
+        }
+    }
+}
+
+/// The same request, as often as it came.
+#[derive(Debug)]
+struct Row {
+    identity: u64,
+    /// Its last exchange, if that failed.
+    failure: Option<Arc<Facts>>,
+    retries: Retries,
+    /// The wait after a 503.
+    wait: Option<Wait>,
+    post: Post,
+}
+
+/// The repeats of a request that failed, until it succeeds or is told to wait.
+#[derive(Debug, Default)]
+struct Retries {
+    repeats: Repeats,
+    /// The quick repeats at the end, after the failure before them, until there is a finding.
+    run: Vec<Arc<Facts>>,
+    finding: Option<u64>,
+}
+
+/// What became of a `POST`.
+#[derive(Debug, Default)]
+struct Post {
+    /// The first exchange whose outcome the client cannot know.
+    unknown: Option<Arc<Facts>>,
+    finding: Option<u64>,
+    /// Whether it was answered 201. Then equal pets are wanted, and it is not judged.
+    is_served: bool,
+}
+
+impl Row {
+    fn new(identity: u64) -> Self {
+        Self {
+            identity,
+            failure: None,
+            retries: Retries::default(),
+            wait: None,
+            post: Post::default(),
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        let post = &self.post;
+        self.failure.is_some() || self.wait.is_some() || post.unknown.is_some() || post.is_served
+    }
+
+    fn judge(&mut self, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        let is_unavailable = facts.status() == Some(503);
+        Wait::judge(
+            &mut self.wait,
+            Rule::RetryAfter,
+            facts,
+            is_unavailable,
+            finder,
+        );
+        if let Some(failure) = &self.failure
+            && failure.told().is_none()
+        {
+            self.retries.judge(failure, facts, finder);
+        }
+        self.post.judge(facts, finder);
+        self.failure = facts.has_failed().then(|| Arc::clone(facts));
+        if !facts.has_failed() || facts.told().is_some() {
+            self.retries = Retries::default();
+        }
+    }
+
+    /// Records that the client listed the pets.
+    fn look(&mut self, list: &Facts) {
+        let unknown = self.post.unknown.as_ref();
+        if unknown.is_some_and(|post| post.ended().is_before(list.arrived())) {
+            self.post.unknown = None;
+            self.post.finding = None;
+        }
+    }
+}
+
+impl Retries {
+    /// Judges the repeat of a failure.
+    fn judge(&mut self, failure: &Arc<Facts>, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        let pause = failure.pause_before(facts);
+        if pause >= QUICK {
+            self.repeats.add_slow();
+            self.run.clear();
+        } else {
+            self.repeats.add_quick(pause);
+            self.judge_quick(failure, facts, finder);
+        }
+        if let Some(found) = self.finding.and_then(|it| finder.findings.get(it)) {
+            found.set_repeats(self.repeats);
+        }
+    }
+
+    fn judge_quick(&mut self, failure: &Arc<Facts>, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        if let Some(finding) = self.finding {
+            finder.add(finding, facts);
+            return;
+        }
+        if self.run.is_empty() {
+            self.run.push(Arc::clone(failure));
+        }
+        self.run.push(Arc::clone(facts));
+        if self.repeats.run() < MIN_QUICK {
+            return;
+        }
+        let what = What::Repeats(self.repeats);
+        let finding = finder.open(Rule::BackOff, what, MIN_QUICK, &self.run[0]);
+        for repeat in self.run.drain(..).skip(1) {
+            finder.add(finding, &repeat);
+        }
+        self.finding = Some(finding);
+    }
+}
+
+impl Post {
+    fn judge(&mut self, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+        if let Some(unknown) = &self.unknown
+            && unknown.ended().is_before(facts.arrived())
+        {
+            let open = || finder.open(Rule::RepeatedPost, What::Post, 1, unknown);
+            let finding = *self.finding.get_or_insert_with(open);
+            finder.add(finding, facts);
+        }
+        if facts.has_created() {
+            *self = Self {
+                is_served: true,
+                ..Self::default()
+            };
+        }
+        let may_begin = facts.method() == Method::POST && facts.is_unknown() && !self.is_served;
+        if may_begin && self.unknown.is_none() {
+            self.unknown = Some(Arc::clone(facts));
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Tests of the journal: rows of unknown fate, and journals that cannot be used.
+
+use insta::assert_snapshot;
+use petstore_mock::{Effect, Operation};
+
+use super::harness::Petstore;
+use super::import::{Scene, rows};
+
+const JOURNAL: &str = "pets.ndjson.petstore-journal";
+const IMPORT: &str = "pets import DIR/pets.ndjson --concurrency 1";
+
+#[tokio::test]
+async fn an_unknown_row_is_sent_again_only_on_request() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(5));
+    let faults = || scene.server.faults().on(Operation::CreatePet);
+    let losing = (
+        faults().nth(2).apply(Effect::EmptyReply),
+        faults().nth(4).status(500),
+    );
+    let ran = scene
+        .run("pets import DIR/pets.ndjson --journal DIR/j --concurrency 1")
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    note: 3 of 5 rows created, 2 unknown
+    error: 2 rows are unknown
+      line 2: the connection was lost
+      line 4: 500 internal_server_error: injected by petstore-mock
+    hint: `petstore pets import HOME/pets.ndjson --journal HOME/j --concurrency 1 --unknown check` finds out which of them were created
+    --- exit 8
+    ");
+    drop(losing);
+    let check = "--journal HOME/j --unknown check";
+    for (words, hint) in [
+        (
+            "DIR/pets.ndjson --journal DIR/j",
+            format!("HOME/pets.ndjson {check}"),
+        ),
+        (
+            "--unknown skip DIR/pets.ndjson --retry-rejected --journal DIR/j",
+            format!("HOME/pets.ndjson {check}"),
+        ),
+        (
+            "--unknown=skip --journal DIR/j -- DIR/pets.ndjson",
+            format!("{check} -- HOME/pets.ndjson"),
+        ),
+    ] {
+        let line = format!("pets import {words}");
+        let ran = scene.expect(&line, [5, 3, 0, 2, 0], 8).await;
+        let hint =
+            format!("hint: `petstore pets import {hint}` finds out which of them were created\n");
+        assert!(ran.stderr.ends_with(&hint), "{}", ran.stderr);
+        assert_eq!(scene.sent(), 5);
+    }
+    let retry = "pets import DIR/pets.ndjson --journal DIR/j --unknown retry";
+    let ran = scene.expect(retry, [5, 5, 0, 0, 0], 0).await;
+    let warning = "warning: sending 2 unknown rows again; up to 2 pets may exist twice\n";
+    assert!(ran.stderr.starts_with(warning), "{}", ran.stderr);
+    assert_eq!(scene.sent(), 7);
+    // The second pet exists twice now.
+    scene.write("twice.ndjson", &rows(2));
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
+async fn finds_out_which_rows_without_a_response_were_created() {
+    let scene = Scene::new().await;
+    // Two equal rows: one is created, and one is lost before it arrives.
+    let twins = "{\"name\":\"twin\",\"categoryId\":1}\n";
+    scene.write("pets.ndjson", &(rows(2) + twins + twins + &rows(6)));
+    let faults = || scene.server.faults().on(Operation::CreatePet);
+    let cut = Effect::Cut {
+        after_body_bytes: 5,
+    };
+    let losing = (faults().nth(3).apply(cut), faults().nth(6).status(500));
+    scene.expect(IMPORT, [10, 8, 0, 2, 0], 8).await;
+    drop(losing);
+    let ran = scene
+        .expect(&format!("{IMPORT} --unknown check"), [10, 10, 0, 0, 0], 0)
+        .await;
+    assert_snapshot!(ran.stderr, @"
+    note: checking 2 unknown rows: listing all pets
+    warning: 1 unknown row was found as pet 3; another program may have created it
+    note: 9 of 10 rows created, 1 found
+    ");
+    assert_eq!(scene.server.pets().len(), 10);
+    let twins = scene.names().iter().filter(|name| *name == "twin").count();
+    assert_eq!(twins, 2);
+    scene.follow_hints().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_check_counts_no_unknown_row_as_done() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(4));
+    let faults = scene.server.faults().on(Operation::CreatePet);
+    let lost = faults.nth(2).apply(Effect::EmptyReply);
+    scene.expect(IMPORT, [4, 3, 0, 1, 0], 8).await;
+    drop(lost);
+    // A kill leaves no end of the run.
+    let text = scene.read(JOURNAL);
+    let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(scene.path(JOURNAL), format!("{before}\n")).unwrap();
+    let interrupted = |petstore: Petstore| petstore.interrupted_after(1);
+    let check = format!("{IMPORT} --unknown check");
+    let ran = scene.run_with(interrupted, &check).await;
+    let note = "note: waiting 30 s before the check, until nothing can still arrive\n";
+    assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
+    let error = "error: interrupted after 3 of 4 rows\nhint: `petstore pets import ";
+    assert!(ran.stderr.contains(error), "{}", ran.stderr);
+    assert_eq!(ran.code, 130);
+    // A run that ends before that time does not say that nothing can arrive any more.
+    scene.expect(IMPORT, [4, 3, 0, 1, 0], 8).await;
+    let began = tokio::time::Instant::now();
+    scene.expect(&check, [4, 4, 0, 0, 0], 0).await;
+    assert!(began.elapsed().as_secs() >= 30, "{:?}", began.elapsed());
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
+async fn a_journal_that_cannot_be_used_ends_the_import() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(9));
+    scene.expect(IMPORT, [9, 9, 0, 0, 0], 0).await;
+    let whole = scene.read(JOURNAL);
+    let damaged = whole.replacen("{\"created\":3,", "{\"creat", 1);
+    let newer = whole.replacen("\"petstoreJournal\":6", "\"petstoreJournal\":7", 1);
+    let older = "journal of petstore pets import, version 5\nfe32 {}\n";
+    for (text, problem) in [
+        ("", "is empty: what it recorded is lost"),
+        (
+            "Dear Ada,\nthe second line",
+            "exists, and is not a journal of an import",
+        ),
+        (older, "has version 5, not 6"),
+        (&newer, "has version 7, not 6"),
+        (&damaged, "is damaged: line 7 cannot be read"),
+    ] {
+        std::fs::write(scene.path(JOURNAL), text).unwrap();
+        let ran = scene.run(IMPORT).await;
+        let error = format!("error: the journal HOME/{JOURNAL} {problem}\n");
+        assert!(ran.stderr.starts_with(&error), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("--journal"), "{}", ran.stderr);
+        assert_eq!(
+            (ran.code, scene.sent(), &*scene.read(JOURNAL)),
+            (2, 9, text)
+        );
+        scene.follow_hints().await;
+    }
+    let other = "pets import DIR/pets.ndjson --journal DIR";
+    let ran = scene.run(other).await;
+    let problem = "exists, and is not a journal of an import\n";
+    assert!(ran.stderr.contains(problem), "{}", ran.stderr);
+    assert_eq!((ran.code, scene.sent()), (2, 9));
+}
+
+#[tokio::test]
+async fn a_journal_in_use_or_without_a_folder_ends_the_import() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(2));
+    scene.expect(IMPORT, [2, 2, 0, 0, 0], 0).await;
+    let journal = std::fs::File::open(scene.path(JOURNAL)).unwrap();
+    journal.lock().unwrap();
+    assert_snapshot!(scene.run(IMPORT).await.transcript(), @"
+    --- stderr
+    error: another import is using the journal HOME/pets.ndjson.petstore-journal since 2026-11-21T10:00:00Z
+    hint: wait until it ends; the same command then sends what is left
+    --- exit 2
+    ");
+    drop(journal);
+    scene.write("other.csv", "name,categoryId\nRex,7\n");
+    let ran = scene
+        .run("pets import DIR/other.csv --journal DIR/nowhere/j")
+        .await;
+    assert_snapshot!(ran.transcript(), @"
+    --- stderr
+    error: cannot create the journal HOME/nowhere/j: no such file
+    hint: `--journal FILE` keeps the journal in another folder
+    --- exit 2
+    ");
+    assert_eq!(scene.sent(), 2);
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
+async fn what_a_crash_leaves_at_the_end_of_a_journal_is_cut() {
+    let zeros = "\0".repeat(100);
+    for end in ["{\"created\":3,\"i", "{\"sent\":[[3,\"00", &zeros] {
+        let scene = Scene::new().await;
+        scene.write("pets.ndjson", &rows(3));
+        scene.expect(IMPORT, [3, 3, 0, 0, 0], 0).await;
+        // The outcome of the last row, and the end of the run, are lost.
+        let text = scene.read(JOURNAL);
+        let at = text.find("{\"created\":3").unwrap();
+        std::fs::write(scene.path(JOURNAL), format!("{}{end}", &text[..at])).unwrap();
+        scene.expect(IMPORT, [3, 2, 0, 1, 0], 8).await;
+        let check = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");
+        let text = scene
+            .read(JOURNAL)
+            .replace("\"timeout\":30", "\"timeout\":1");
+        std::fs::write(scene.path(JOURNAL), text).unwrap();
+        let ran = scene
+            .run_with(check, &format!("{IMPORT} --unknown check"))
+            .await;
+        assert_eq!(
+            (ran.summary(), ran.code),
+            ([3, 3, 0, 0, 0], 0),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(scene.sent(), 3, "{end}");
+        scene.follow_hints().await;
+    }
+}

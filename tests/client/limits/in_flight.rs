@@ -1,0 +1,74 @@
+//! Tests of the most requests in flight, with a service that shows a large quota and answers late.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+use petstore_client::bytes::Bytes;
+use petstore_client::http::Response;
+use petstore_client::limits::Limits;
+use petstore_client::transport::{Transport, transport_fn};
+use tokio::time::sleep;
+
+use crate::client::kit::secs;
+use crate::client::service::{get, patient};
+
+/// Counts the requests in flight.
+#[derive(Default)]
+struct Count {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// A service with 100,000 requests a minute, each of which takes two seconds. A transport takes its place,
+/// because sockets would need twice as many open files.
+fn late(count: &Arc<Count>) -> impl Transport + use<> {
+    let count = Arc::clone(count);
+    transport_fn(move |_| {
+        let count = Arc::clone(&count);
+        async move {
+            let now = count.now.fetch_add(1, Ordering::Relaxed) + 1;
+            count.most.fetch_max(now, Ordering::Relaxed);
+            sleep(secs(2)).await;
+            count.now.fetch_sub(1, Ordering::Relaxed);
+            let mut response = Response::new(Bytes::from_static(b"[]"));
+            for (name, value) in [
+                ("x-ratelimit-limit", 100_000),
+                ("x-ratelimit-remaining", 90_000),
+                ("x-ratelimit-reset", 60),
+            ] {
+                response.headers_mut().insert(name, value.into());
+            }
+            Ok(response)
+        }
+    })
+}
+
+/// Returns how many of 700 calls of these clients are in flight at once.
+async fn most_of_700(clients: usize, limits: Limits) -> usize {
+    let count = Arc::default();
+    let client = || {
+        let client = patient("https://petstore.test/v1").transport(late(&count));
+        client.limits(limits.clone()).build().unwrap()
+    };
+    let clients: Vec<_> = (0..clients).map(|_| client()).collect();
+    get(&clients[0]).await.unwrap();
+    let calls = (0..700).map(|number| tokio::spawn(get(&clients[number % clients.len()])));
+    for call in join_all(calls).await {
+        call.unwrap().unwrap();
+    }
+    count.most.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_default_clients_with_one_key_have_512_requests_in_flight() {
+    for clients in [1, 2] {
+        let most = most_of_700(clients, Limits::new()).await;
+        assert_eq!(most, 512, "{clients} clients");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_may_have_more_requests_in_flight() {
+    assert_eq!(most_of_700(1, Limits::new().max_in_flight(600)).await, 600);
+}
