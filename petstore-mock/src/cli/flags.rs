@@ -117,7 +117,7 @@ pub(super) struct ServiceArgs {
         env = "PETSTORE_MOCK_KEY",
         hide_env = true,
         value_delimiter = ' ',
-        value_name = "[NAME:]KEY=PLAN[,senders=N]"
+        value_name = "[NAME:]KEY=PLAN"
     )]
     pub(super) keys: Vec<String>,
 
