@@ -25,7 +25,9 @@ ask() {
 "#;
 
 fn exec(flags: &[&str], script: &str) -> Command {
-    command(&[&["exec"], flags, &["--", "bash", "-c", script]].concat())
+    // So no minute ends during a test.
+    let start = ["exec", "--start-at", "2026-01-01T00:00:10Z"];
+    command(&[&start, flags, &["--", "bash", "-c", script]].concat())
 }
 
 #[test]
