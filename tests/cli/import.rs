@@ -639,7 +639,10 @@ async fn options_of_the_output_are_checked_before_anything_is_sent() {
         ("pets import DIR/pets.csv", "--jq .["),
         ("pets create Rex --category-id 7", "--fields nope"),
         ("pets create Rex --category-id 7", "--jq .["),
-        ("api /pets -X POST -f name=Rex -F categoryId=7", "--jq .["),
+        (
+            r#"api /pets -X POST -d {"name":"Rex","categoryId":7}"#,
+            "--jq .[",
+        ),
     ] {
         let ran = scene.run(&format!("{command} {options}")).await;
         assert_eq!(
@@ -664,7 +667,7 @@ async fn a_result_that_cannot_be_written_does_not_hide_what_was_done() {
         ),
         ("pets create Rex --category-id 7", "; pet 2 was created\n"),
         (
-            "api /pets -X POST -f name=Rex -F categoryId=7",
+            r#"api /pets -X POST -d {"name":"Rex","categoryId":7}"#,
             "; the request was processed\n",
         ),
     ] {

@@ -37,7 +37,9 @@ const CA_VARIABLES: [&str; 5] = [
 ];
 
 #[derive(Args, Clone)]
-#[command(after_help = "Example:\n  petstore-mock exec --fail-on warnings -- cargo test")]
+#[command(
+    after_help = "Example:\n  petstore-mock exec --senders 8 --fail-on warnings -- cargo test"
+)]
 pub(super) struct ExecArgs {
     /// Plan of the command's key: free, pro, business, enterprise, enterprise:MINUTE/DAY or
     /// enterprise:MINUTE/HOUR/DAY.

@@ -71,9 +71,8 @@ pub(super) struct Found {
     shown: Vec<Arc<Facts>>,
     /// The number of all.
     offences: u64,
-    /// From how many on they break the rule, and how many count.
+    /// From how many on they break the rule.
     needed: u64,
-    counted: u64,
     /// How many connections of the key were open.
     connections: usize,
 }
@@ -142,7 +141,6 @@ impl Found {
             shown: Vec::new(),
             offences: 0,
             needed,
-            counted: 0,
             connections: 0,
         }
     }
@@ -155,7 +153,6 @@ impl Found {
     /// Adds a request that breaks the rule, while so many connections of its key were open.
     pub(super) fn add(&mut self, offence: &Arc<Facts>, connections: usize) {
         self.offences += 1;
-        self.counted += 1;
         self.connections = self.connections.max(connections);
         if self.shown.len() < MAX_SHOWN {
             self.shown.push(Arc::clone(offence));
@@ -164,7 +161,6 @@ impl Found {
 
     /// Sets the repeats of a failed request.
     pub(super) fn set_repeats(&mut self, repeats: Repeats) {
-        self.counted = repeats.longest_run;
         self.what = What::Repeats(repeats);
     }
 
@@ -177,8 +173,8 @@ impl Found {
         let is_broken = match &self.what {
             What::Ban => false,
             // Others may be the first attempts of several senders.
-            What::Repeats(it) if it.quick * 4 < it.all * 3 => false,
-            _ => self.counted >= self.needed,
+            What::Repeats(it) => it.longest_run >= self.needed && it.quick * 4 >= it.all * 3,
+            _ => self.offences >= self.needed,
         };
         let severity = self.rule.severity(set)?;
         Some(if is_broken {

@@ -107,7 +107,7 @@ async fn a_request_sent_while_told_to_wait_is_found() {
 }
 
 #[tokio::test]
-async fn a_loop_that_ignores_retry_after_is_found_over_any_connections() {
+async fn a_loop_over_new_connections_is_found() {
     // As with Python's `requests.get`, each request has a connection, and the last one is still open.
     let mock = with_quota(0).await;
     let mut open = Vec::new();
