@@ -1,7 +1,7 @@
 //! CORS headers (Fetch standard, "CORS protocol") for the service. The administration never allows
 //! other origins.
 
-use std::{fmt, str::FromStr, sync::LazyLock};
+use std::{fmt, str::FromStr};
 
 use bytes::Bytes;
 use http::{
@@ -19,16 +19,6 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, Location, \
      Deprecation, Sunset, Date, WWW-Authenticate",
 );
-/// The methods of all operations, and `HEAD`.
-static METHODS: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let methods = Operation::ALL.iter().map(|operation| operation.method());
-    let mut names: Vec<String> = methods.map(|method| method.to_string()).collect();
-    names.push(Method::HEAD.to_string());
-    names.sort();
-    names.dedup();
-    let joined = names.join(", ");
-    HeaderValue::from_str(&joined).unwrap_or(HeaderValue::from_static("*"))
-});
 /// `Authorization` must be named, because `*` does not include it.
 const FIELDS: HeaderValue = HeaderValue::from_static("Authorization, *");
 /// Browsers cache a preflight for ten minutes.
@@ -78,12 +68,22 @@ impl Cors {
             && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
     }
 
-    /// Returns the response to a preflight.
-    pub(crate) fn preflight(&self) -> Response<Bytes> {
+    /// Returns the response to a preflight. It allows the methods of all operations, and of own
+    /// routes.
+    pub(crate) fn preflight<'m>(&self, own: impl Iterator<Item = &'m Method>) -> Response<Bytes> {
+        let operations = Operation::ALL.iter().map(|operation| operation.method());
+        let methods = operations.chain(own.cloned());
+        let mut names: Vec<String> = methods.map(|method| method.to_string()).collect();
+        names.push(Method::HEAD.to_string());
+        names.sort();
+        names.dedup();
+        // The names are those of valid methods, so they are a valid value.
+        let methods = HeaderValue::try_from(names.join(", "));
+        let methods = methods.unwrap_or(HeaderValue::from_static("*"));
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS.clone());
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, FIELDS);
         headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
         response

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     model::{Pet, SeedPet},
     plan::Plan,
-    state::{Account, AppState, Change, ChangeError, KeyError, KeyUsage, StoredPet, block_on},
+    state::{Account, AppState, Change, ChangeError, KeyError, KeyUsage},
 };
 
 /// The keys of a server: see [`MockServer::keys`](crate::MockServer::keys).
@@ -271,7 +271,7 @@ impl<'a> Pets<'a> {
     ///
     /// If another pet has the id, or no id is left.
     pub fn insert(self, pet: SeedPet) -> Result<Pet, ChangeError> {
-        let id = block_on(self.app.arrange(self.key, Change::Add(pet.clone())))?;
+        let id = self.app.arrange(self.key, Change::Add(pet.clone()))?;
         Ok(pet.into_pet(id))
     }
 
@@ -281,7 +281,7 @@ impl<'a> Pets<'a> {
     ///
     /// If no pet has this id.
     pub fn remove(self, id: i64) -> Result<(), ChangeError> {
-        block_on(self.app.arrange(self.key, Change::Remove(id))).map(drop)
+        self.app.arrange(self.key, Change::Remove(id)).map(drop)
     }
 
     /// Removes all pets. Their ids are not reused.
@@ -290,25 +290,20 @@ impl<'a> Pets<'a> {
     ///
     /// If the data file cannot be written.
     pub fn clear(self) -> Result<(), ChangeError> {
-        block_on(self.app.arrange(self.key, Change::ClearPets)).map(drop)
+        self.app.arrange(self.key, Change::ClearPets).map(drop)
     }
 
     /// Returns the pet with this id.
     #[must_use]
     pub fn get(self, id: i64) -> Option<Pet> {
-        self.app.read(self.key, |store| {
-            store.pets().get(id).map(StoredPet::to_pet)
-        })
+        self.app.read(self.key, |store| store.pet(id).cloned())
     }
 
     /// Returns all pets, by ascending id.
     #[must_use]
     pub fn all(self) -> Vec<Pet> {
         self.app
-            .read(self.key, |store| store.pets().clone())
-            .iter()
-            .map(StoredPet::to_pet)
-            .collect()
+            .read(self.key, |store| store.pets().cloned().collect())
     }
 
     /// Returns the number of pets.
@@ -355,7 +350,7 @@ impl<'a> Orders<'a> {
         let Value::Object(order) = order else {
             return Err(ChangeError::NotAnObject);
         };
-        block_on(self.0.arrange(None, Change::AddOrder(order))).map(drop)
+        self.0.arrange(None, Change::AddOrder(order)).map(drop)
     }
 
     /// Removes all orders.
@@ -364,7 +359,7 @@ impl<'a> Orders<'a> {
     ///
     /// If the data file cannot be written.
     pub fn clear(self) -> Result<(), ChangeError> {
-        block_on(self.0.arrange(None, Change::ClearOrders)).map(drop)
+        self.0.arrange(None, Change::ClearOrders).map(drop)
     }
 
     /// Returns all orders, in the order in which they were added.

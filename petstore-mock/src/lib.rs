@@ -15,8 +15,7 @@ mod text;
 mod cors;
 mod exchange;
 mod fault;
-#[cfg(feature = "proxy")]
-mod proxy;
+mod routes;
 
 mod report;
 
@@ -35,8 +34,6 @@ pub mod guide;
 #[cfg(test)]
 mod properties;
 
-#[cfg(feature = "proxy")]
-pub use crate::proxy::{ServiceBreach, ServiceReport};
 pub use crate::{
     clock::Clock,
     cors::{Cors, ParseCorsError},
@@ -47,16 +44,17 @@ pub use crate::{
     },
     handle::{Key, Keys, Orders, Pets},
     http::ErrorCode,
-    journal::{Expectation, JournalUsage, Pattern, Times},
+    journal::Times,
     model::{ParsePetStatusError, Pet, PetStatus, SeedPet},
     openapi::OpenApi,
-    operation::{Operation, ParseOperationError},
+    operation::{Operation, ParseOperationError, Target},
     plan::{ParsePlanError, Plan},
     report::{
         About, Finding, JudgedRequest, ParseRuleError, ParseSeverityError, Report, Role, Rule,
         Severity,
     },
-    server::{Builder, Limits, MockServer, StartError},
+    routes::{RouteError, RouteResponse},
+    server::{Builder, MockServer, StartError},
     state::{
         BanPolicy, ChangeError, DataError, KeyError, KeyUsage, ParseRateHeadersError,
         ParseWindowError, QuotaUsage, RateHeaders, Seed, SeedError, Snapshot, Window,

@@ -6,9 +6,14 @@ use petstore_mock::cli::{self, Io};
 
 #[expect(
     clippy::disallowed_methods,
+    clippy::print_stderr,
     reason = "the entry point reads the process environment"
 )]
 fn main() -> ExitCode {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for warning in cli::warnings(names) {
+        eprintln!("petstore-mock: {warning}");
+    }
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let is_terminal = out.is_terminal();
     let io = Io {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RetryAfter};
+use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RateFault, RetryAfter};
 
 use super::harness::{Petstore, noon};
 
@@ -118,6 +118,8 @@ async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
     let effects = [
         Effect::status(429),
         Effect::RetryAfter(RetryAfter::Seconds(30)),
+        // Otherwise the client believes that the minute is used up.
+        Effect::RateHeaders(RateFault::Missing),
     ];
     let busy = server
         .faults()
@@ -164,6 +166,8 @@ async fn a_later_command_says_that_the_key_is_banned() {
     --- exit 7
     "#);
     assert_snapshot!(petstore().run("limits").await.transcript(), @"
+    --- stdout
+    minute	60	0	2026-11-21T10:01:00Z	60
     --- stderr
     note: requests wait for the end of the ban, in 4 min 59 s (2026-11-21T10:04:59Z)
     --- exit 0

@@ -209,7 +209,12 @@ fn killed_at(step: Step) {
     }
     let (held, arguments) = match step {
         Step::Send => {
-            let effects = vec![Effect::status(500), Effect::Hang];
+            let effects = vec![
+                Effect::status(500),
+                Effect::Hang {
+                    after_body_bytes: None,
+                },
+            ];
             (create().nth(1).apply(Effect::All(effects)), one)
         }
         Step::Answer => (create().nth(1).delay(forever), one),

@@ -2,10 +2,18 @@
 
 use std::{fs, io, path::Path, path::PathBuf, time::Duration};
 
+use axum::BoxError;
+use bytes::Bytes;
 use clap::Args;
-use http::Uri;
+use http::{
+    Request, Uri,
+    header::{AUTHORIZATION, HOST},
+};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     time::timeout,
 };
@@ -16,19 +24,18 @@ use super::outcome::{CliError, Io};
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Larger than any report.
-const MAX_RESPONSE_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 256 * 1024 * 1024;
+
+/// The port of a mock without `--port`.
+pub(super) const DEFAULT_PORT: u16 = 4010;
 
 /// A running mock.
 #[derive(Args, Clone)]
 pub(super) struct TargetArgs {
-    /// URL of the mock, with or without http://; only its scheme, host and port matter.
-    #[arg(
-        value_name = "URL",
-        env = "PETSTORE_MOCK_URL",
-        hide_env = true,
-        default_value = "http://127.0.0.1:4010"
-    )]
-    url: String,
+    /// URL of the mock, with or without http://; only its scheme, host and port matter (default:
+    /// http://127.0.0.1:4010, or with the port in PETSTORE_MOCK_PORT).
+    #[arg(value_name = "URL", env = "PETSTORE_MOCK_URL", hide_env = true)]
+    url: Option<String>,
 
     /// File with the certificate authority to trust (PEM), for https.
     ///
@@ -59,8 +66,11 @@ pub(super) struct Response {
 
 impl AdminClient {
     pub(super) fn new(target: &TargetArgs, io: &Io<'_>) -> Result<Self, CliError> {
-        let address = Address::parse(&target.url)
-            .ok_or_else(|| CliError::usage("the URL must be such as http://127.0.0.1:4010"))?;
+        let address = match &target.url {
+            Some(url) => Address::parse(url)
+                .ok_or_else(|| CliError::usage("the URL must be such as http://127.0.0.1:4010"))?,
+            None => Address::of_this_machine(io),
+        };
         let trusted = target.tls_ca_file.clone();
         Ok(Self {
             address,
@@ -89,52 +99,36 @@ impl AdminClient {
         }
     }
 
-    async fn ask(&self, path: &str) -> io::Result<Response> {
+    async fn ask(&self, path: &str) -> Result<Response, BoxError> {
         let Address { is_tls, host, port } = &self.address;
-        let authorization = match &self.token {
-            Some(token) => format!("Authorization: Bearer {token}\r\n"),
-            None => String::new(),
-        };
-        // With HTTP/1.0, the response ends with the connection.
-        let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n{authorization}\r\n");
+        let mut request = Request::get(path).header(HOST, "localhost");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let request = request.body(Empty::new())?;
         let stream = TcpStream::connect((&**host, *port)).await?;
-        let answer = if *is_tls {
+        if *is_tls {
             let stream = secure(stream, host, self.trusted.as_deref()).await?;
-            exchange(stream, &request).await?
+            exchange(stream, request).await
         } else {
-            exchange(stream, &request).await?
-        };
-        parse(&answer).ok_or_else(|| io::Error::other("the response is no whole HTTP response"))
+            exchange(stream, request).await
+        }
     }
 }
 
 async fn exchange(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    request: &str,
-) -> io::Result<Vec<u8>> {
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    let mut limited = stream.take(MAX_RESPONSE_BYTES);
-    limited.read_to_end(&mut answer).await?;
-    Ok(answer)
-}
-
-/// Parses a response that ends with the connection; `None` if it is malformed or incomplete.
-fn parse(answer: &[u8]) -> Option<Response> {
-    let end = answer.windows(4).position(|part| part == b"\r\n\r\n")?;
-    let (head, body) = (str::from_utf8(&answer[..end]).ok()?, &answer[end + 4..]);
-    let mut lines = head.split("\r\n");
-    let mut words = lines.next()?.strip_prefix("HTTP/1.")?.split(' ');
-    let status = words.nth(1)?.parse().ok()?;
-    for line in lines {
-        let (name, value) = line.split_once(':')?;
-        if name.eq_ignore_ascii_case("content-length") && value.trim().parse() != Ok(body.len()) {
-            return None;
-        }
-    }
-    Some(Response {
-        status,
-        body: body.to_vec(),
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request<Empty<Bytes>>,
+) -> Result<Response, BoxError> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // Its errors reach the request, too.
+    let connection = tokio::spawn(connection);
+    let (head, body) = sender.send_request(request).await?.into_parts();
+    let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await?;
+    connection.abort();
+    Ok(Response {
+        status: head.status.as_u16(),
+        body: body.to_bytes().into(),
     })
 }
 
@@ -147,6 +141,17 @@ struct Address {
 }
 
 impl Address {
+    /// Returns the default: this machine, with the port of the variable of `serve`.
+    fn of_this_machine(io: &Io<'_>) -> Self {
+        let port = (io.variable)("PETSTORE_MOCK_PORT");
+        let port = port.and_then(|port| port.to_str()?.parse().ok());
+        Self {
+            is_tls: false,
+            host: "127.0.0.1".to_owned(),
+            port: port.unwrap_or(DEFAULT_PORT),
+        }
+    }
+
     /// Parses a URL. Ignores its path, so that a base URL works.
     fn parse(url: &str) -> Option<Self> {
         let uri: Uri = if url.contains("://") {
@@ -175,7 +180,7 @@ async fn secure(
     stream: TcpStream,
     host: &str,
     trusted: Option<&Path>,
-) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
+) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
     let trusted = trusted.ok_or_else(|| {
         io::Error::other("https needs --tls-ca-file FILE, the file that the mock wrote")
     })?;
@@ -227,22 +232,6 @@ mod tests {
         }
         for url in ["", "ftp://localhost:4010", "/v1", "http://"] {
             assert_eq!(Address::parse(url), None, "{url}");
-        }
-    }
-
-    #[test]
-    fn takes_whole_responses_only() {
-        let whole = b"HTTP/1.0 404 Not Found\r\nContent-Length: 2\r\n\r\nno";
-        let response = parse(whole).unwrap();
-        assert_eq!((response.status, &*response.body), (404, &b"no"[..]));
-        for broken in [
-            &whole[..whole.len() - 1],
-            b"HTTP/1.1 200 OK\r\n",
-            b"",
-            b"HTTP/2 200 OK\r\n\r\n",
-            b"220 mail ready\r\n\r\n",
-        ] {
-            assert!(parse(broken).is_none(), "{}", broken.escape_ascii());
         }
     }
 }

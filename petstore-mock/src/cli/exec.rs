@@ -69,7 +69,7 @@ pub(super) async fn run(args: &ExecArgs, io: &mut Io<'_>) -> Result<u8, CliError
     let mut builder = args
         .serve
         .builder()?
-        .port(args.serve.server.port.unwrap_or(0));
+        .port(args.serve.server.port().unwrap_or(0));
     if args.serve.service.keys.is_empty() {
         // The command's key alone would replace the default keys.
         builder = DEFAULT_KEYS

@@ -5,28 +5,21 @@ use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU32,
     path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
     time::SystemTime,
 };
 
-use clap::{
-    Args, ValueEnum,
-    builder::{FalseyValueParser, PossibleValuesParser, RangedU64ValueParser, TypedValueParser},
-    value_parser,
-};
+use clap::{Args, builder::FalseyValueParser, value_parser};
 
 use super::{
+    assume::AssumeArgs,
     gate::{GateArgs, RuleArgs},
     outcome::CliError,
 };
 use crate::{
     clock::{self, Clock},
-    cors::Cors,
-    model::PetStatus,
     plan::Plan,
-    server::{Builder, Limits, MockServer},
-    state::{BanPolicy, InitialKey, RateHeaders, Window},
+    server::{Builder, MockServer},
+    state::InitialKey,
 };
 
 /// The flags of `serve`.
@@ -37,14 +30,16 @@ pub(super) struct ServeArgs {
     #[command(flatten)]
     pub(super) service: ServiceArgs,
     #[command(flatten)]
-    assumptions: AssumptionArgs,
-    #[command(flatten)]
-    limits: LimitArgs,
+    assumptions: AssumeArgs,
     #[command(flatten)]
     rules: RuleArgs,
     #[command(flatten)]
     pub(super) gate: GateArgs,
 }
+
+/// A port; `None` if the variable is the address of a service.
+#[derive(Clone, Copy, Debug)]
+struct Port(Option<u16>);
 
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Server")]
@@ -61,8 +56,8 @@ pub(super) struct ServerArgs {
     addr: IpAddr,
 
     /// Port to listen on; 0 for a free port (default: 4010; with exec, a free port).
-    #[arg(long, env = "PETSTORE_MOCK_PORT", hide_env = true, value_name = "PORT")]
-    pub(super) port: Option<u16>,
+    #[arg(long, env = "PETSTORE_MOCK_PORT", hide_env = true, value_name = "PORT", value_parser = port)]
+    port: Option<Port>,
 
     /// File to write the port to, before the ready line.
     #[arg(
@@ -122,7 +117,7 @@ pub(super) struct ServiceArgs {
         env = "PETSTORE_MOCK_KEY",
         hide_env = true,
         value_delimiter = ' ',
-        value_name = "[NAME:]KEY=PLAN[,senders=N]"
+        value_name = "[NAME:]KEY=PLAN"
     )]
     pub(super) keys: Vec<String>,
 
@@ -172,140 +167,37 @@ pub(super) struct ServiceArgs {
     #[arg(long, env = "PETSTORE_MOCK_FAULT_HEADER", hide_env = true, value_parser = FalseyValueParser::new())]
     fault_header: bool,
 
-    /// JSON file with an array of initial faults.
+    /// JSON array of initial faults, or a file with one.
     ///
-    /// The format of each is that of POST /_mock/faults, such as {"operation": "listPets",
-    /// "effect": {"status": 503}}.
+    /// The format of each is that of POST /_mock/faults, such as [{"operation": "listPets",
+    /// "effect": {"status": 503}}].
     #[arg(
         long,
         env = "PETSTORE_MOCK_FAULTS",
         hide_env = true,
+        value_name = "JSON|FILE"
+    )]
+    pub(super) faults: Option<String>,
+
+    /// JSON file with an array of own routes, for operations that the contract does not show.
+    ///
+    /// Each is such as {"method": "PUT", "path": "/pets/{petId}", "status": 200, "headers":
+    /// {"x-a": "1"}, "json": {"id": 7}}, or has a "text" instead.
+    #[arg(
+        long,
+        env = "PETSTORE_MOCK_ROUTES",
+        hide_env = true,
         value_name = "FILE"
     )]
-    pub(super) faults: Option<PathBuf>,
+    pub(super) routes: Option<PathBuf>,
 
     /// Start of the mock's clock, such as 2030-12-04 or 2030-12-04T23:59:00Z (default: now).
     #[arg(long, env = "PETSTORE_MOCK_START_AT", hide_env = true, value_name = "DATE", value_parser = clock::parse_date)]
     start_at: Option<SystemTime>,
-}
 
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Assumptions")]
-struct AssumptionArgs {
-    /// Status of a pet that is created without one (assumption: none).
-    #[arg(long, env = "PETSTORE_MOCK_DEFAULT_STATUS", hide_env = true, value_name = "STATUS", value_parser = one_of::<PetStatus>(PetStatus::NAMES))]
-    default_status: Option<PetStatus>,
-
-    /// Whether a page has a Link to the next page (assumption: on).
-    #[arg(
-        long,
-        env = "PETSTORE_MOCK_PAGING",
-        hide_env = true,
-        value_name = "SWITCH",
-        default_value = "on"
-    )]
-    paging: Switch,
-
-    /// Kind of quota window (assumption: fixed).
-    ///
-    /// Fixed windows are aligned to the minute and to the UTC day. Sliding windows are the last 60
-    /// and 86400 seconds.
-    #[arg(long, env = "PETSTORE_MOCK_WINDOW", hide_env = true, value_name = "KIND", default_value = "fixed", value_parser = one_of::<Window>(Window::NAMES))]
-    window: Window,
-
-    /// Origin whose web pages may use the service; `*` for all, `off` for none (assumption: all).
-    #[arg(
-        long,
-        env = "PETSTORE_MOCK_CORS",
-        hide_env = true,
-        value_name = "ORIGIN|*|off",
-        default_value_t
-    )]
-    cors: Cors,
-
-    /// Quota in the X-RateLimit headers (assumption: the one with the fewest requests left).
-    #[arg(
-        long, env = "PETSTORE_MOCK_RATE_HEADERS", hide_env = true,
-        value_name = "QUOTA",
-        default_value = "tightest",
-        value_parser = one_of::<RateHeaders>(RateHeaders::NAMES)
-    )]
-    rate_headers: RateHeaders,
-
-    /// Requests before the end of Retry-After that do not cause a ban (assumption: 10).
-    #[arg(
-        long, env = "PETSTORE_MOCK_BAN_AFTER", hide_env = true,
-        value_name = "N",
-        default_value_t = BanPolicy::default().after,
-        value_parser = value_parser!(u32).range(..=i64::from(BanPolicy::MAX_AFTER))
-    )]
-    ban_after: u32,
-
-    /// Seconds within which those requests are counted (assumption: 60).
-    #[arg(long, env = "PETSTORE_MOCK_BAN_WITHIN", hide_env = true, value_name = "SECONDS", default_value = "60", value_parser = seconds())]
-    ban_within: Duration,
-
-    /// Duration of a ban in seconds; 0 disables bans (assumption: 300).
-    #[arg(long, env = "PETSTORE_MOCK_BAN_FOR", hide_env = true, value_name = "SECONDS", default_value = "300", value_parser = seconds())]
-    ban_for: Duration,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Args, Clone)]
-#[command(next_help_heading = "Limits")]
-struct LimitArgs {
-    /// Maximum connections at once; others are answered 503.
-    #[arg(
-        long, env = "PETSTORE_MOCK_MAX_CONNECTIONS", hide_env = true,
-        value_name = "N",
-        default_value = "4096",
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
-    )]
-    max_connections: usize,
-
-    /// Maximum size in bytes of a body for the administration; larger ones are answered 413.
-    #[arg(
-        long,
-        env = "PETSTORE_MOCK_MAX_ADMIN_BODY",
-        hide_env = true,
-        value_name = "BYTES",
-        default_value = "268435456"
-    )]
-    max_admin_body: usize,
-
-    /// Seconds for the head of a request, then it is answered 408; 0 for no limit.
-    #[arg(long, env = "PETSTORE_MOCK_HEAD_TIMEOUT", hide_env = true, value_name = "SECONDS", default_value = "10", value_parser = seconds())]
-    head_timeout: Duration,
-
-    /// Seconds for the body of a request, then it is answered 408; 0 for no limit.
-    #[arg(long, env = "PETSTORE_MOCK_BODY_TIMEOUT", hide_env = true, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
-    body_timeout: Duration,
-
-    /// Seconds that a connection may be idle, then it is closed; 0 for no limit.
-    #[arg(long, env = "PETSTORE_MOCK_IDLE_TIMEOUT", hide_env = true, value_name = "SECONDS", default_value = "120", value_parser = seconds())]
-    idle_timeout: Duration,
-
-    /// Seconds after which a connection is reset if its client does not read the response; 0 for no
-    /// limit.
-    #[arg(long, env = "PETSTORE_MOCK_WRITE_TIMEOUT", hide_env = true, value_name = "SECONDS", default_value = "30", value_parser = seconds())]
-    write_timeout: Duration,
-
-    /// Seconds for requests in flight when the server stops; a second signal stops it immediately.
-    #[arg(long, env = "PETSTORE_MOCK_GRACE", hide_env = true, value_name = "SECONDS", default_value = "5", value_parser = seconds())]
-    grace: Duration,
-}
-
-/// Parses the name of an enum variant.
-fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err: std::error::Error + Send + Sync> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
+    /// Freeze the mock's clock, at --start-at or now, until it is moved.
+    #[arg(long, env = "PETSTORE_MOCK_FROZEN", hide_env = true, value_parser = FalseyValueParser::new())]
+    frozen: bool,
 }
 
 /// Parses an IP address. An address with a port is a common mistake.
@@ -324,11 +216,15 @@ fn address(text: &str) -> Result<IpAddr, String> {
     }
 }
 
-/// Parses whole seconds, up to ten years.
-pub(super) fn seconds() -> impl TypedValueParser<Value = Duration> {
-    value_parser!(u64)
-        .range(..=10 * 366 * 86_400)
-        .map(Duration::from_secs)
+/// Parses a port. Kubernetes sets the variable to `tcp://…` for a service named `petstore-mock`,
+/// which means nothing here.
+fn port(text: &str) -> Result<Port, String> {
+    if text.starts_with("tcp://") {
+        return Ok(Port(None));
+    }
+    let port = text.parse();
+    port.map(|port| Port(Some(port)))
+        .map_err(|_| "a port is a number from 0 to 65535".to_owned())
 }
 
 impl ServeArgs {
@@ -338,29 +234,17 @@ impl ServeArgs {
             server,
             service,
             assumptions,
-            limits,
             rules,
             gate: _,
         } = self;
-        let mut builder = MockServer::builder()
-            .addr(server.addr)
-            .paging(assumptions.paging == Switch::On)
-            .cors(assumptions.cors.clone())
-            .window(assumptions.window)
-            .rate_headers(assumptions.rate_headers)
-            .ban(BanPolicy {
-                after: assumptions.ban_after,
-                within: assumptions.ban_within,
-                length: assumptions.ban_for,
-            })
-            .limits(limits.limits())
-            .admin_body(limits.max_admin_body);
-        if let Some(start) = service.start_at {
-            builder = builder.clock(Clock::scaled(start, 1.0));
-        }
-        if let Some(status) = assumptions.default_status {
-            builder = builder.default_status(status);
-        }
+        let mut builder = MockServer::builder().addr(server.addr);
+        builder = assumptions.apply(builder);
+        builder = match (service.start_at, service.frozen) {
+            (Some(start), true) => builder.clock(Clock::frozen(start)),
+            (Some(start), false) => builder.clock(Clock::scaled(start, 1.0)),
+            (None, true) => builder.clock(Clock::frozen(Clock::system().now())),
+            (None, false) => builder,
+        };
         #[cfg(feature = "tls")]
         if server.tls {
             builder = builder.tls();
@@ -385,6 +269,11 @@ impl ServeArgs {
 }
 
 impl ServerArgs {
+    /// Returns the port, if one is given.
+    pub(super) fn port(&self) -> Option<u16> {
+        self.port?.0
+    }
+
     /// Returns the file for the authority's certificate, if one is to be written.
     pub(super) fn ca_file(&self) -> Option<&Path> {
         #[cfg(feature = "tls")]
@@ -444,30 +333,9 @@ fn split_senders(text: &str) -> Result<(&str, Option<NonZeroU32>), CliError> {
     }
 }
 
-impl LimitArgs {
-    fn limits(&self) -> Limits {
-        Limits {
-            connections: self.max_connections,
-            head: self.head_timeout,
-            body: self.body_timeout,
-            idle: self.idle_timeout,
-            write: self.write_timeout,
-            grace: self.grace,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Flags {
-        #[command(flatten)]
-        serve: ServeArgs,
-    }
 
     #[test]
     fn senders_stand_after_the_plan_of_a_key() {
@@ -490,24 +358,5 @@ mod tests {
                 "{text}"
             );
         }
-    }
-
-    #[test]
-    fn the_flags_have_the_defaults_of_the_library() {
-        let ServeArgs {
-            assumptions,
-            limits,
-            ..
-        } = Flags::parse_from([""]).serve;
-        assert_eq!(limits.limits(), Limits::default());
-        assert_eq!(
-            limits.max_admin_body,
-            crate::state::Settings::default().admin_body
-        );
-        let BanPolicy { within, length, .. } = BanPolicy::default();
-        assert_eq!(
-            (assumptions.ban_within, assumptions.ban_for),
-            (within, length)
-        );
     }
 }

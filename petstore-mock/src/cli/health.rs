@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
+    assume::seconds,
     client::{AdminClient, Response, TargetArgs},
-    flags::seconds,
     outcome::{CliError, DONE, Io},
 };
 use crate::clock::real_time;
@@ -23,7 +23,7 @@ pub(super) struct HealthArgs {
         hide_env = true,
         value_name = "SECONDS"
     )]
-    #[arg(value_parser = seconds(), default_value = "0", hide_default_value = true)]
+    #[arg(value_parser = seconds, default_value = "0", hide_default_value = true)]
     wait: Duration,
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn run(args: &HealthArgs, io: &mut Io<'_>) -> Result<u8, CliErr
 async fn check(client: &AdminClient) -> Result<(), String> {
     let place = client.place();
     let response = client
-        .get("/_mock/ready")
+        .get("/_mock/health")
         .await
         .map_err(|problem| format!("no mock answers at {place}: {problem}"))?;
     match &response {

@@ -4,6 +4,7 @@
 //! Standard output carries the result: the line with the server's URL, or a document. Everything
 //! else goes to standard error.
 
+mod assume;
 mod client;
 mod exec;
 mod flags;
@@ -11,15 +12,15 @@ mod gate;
 mod greeting;
 mod health;
 mod outcome;
-#[cfg(feature = "proxy")]
-mod proxy;
 mod report;
 mod request_log;
 mod run;
 mod serve;
 mod signals;
+mod variables;
 
 pub use self::{
     outcome::Io,
     run::{MockArgs, run},
+    variables::warnings,
 };

@@ -14,8 +14,8 @@ pub struct Io<'a> {
     pub is_terminal: bool,
     /// Whether `serve` and `exec` log each request on `err`.
     pub is_verbose: bool,
-    /// Looks up a variable of the environment: `PETSTORE_MOCK_ADMIN_TOKEN`, `SSL_CERT_FILE`,
-    /// `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY`. The variables of flags are read by `clap`.
+    /// Looks up a variable of the environment: `PETSTORE_MOCK_ADMIN_TOKEN`, `PETSTORE_MOCK_PORT`,
+    /// `SSL_CERT_FILE`, `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY`. The variables of flags are read by `clap`.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 

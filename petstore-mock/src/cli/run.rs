@@ -2,11 +2,8 @@
 
 use std::{ffi::OsString, fmt};
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, builder::FalseyValueParser};
-use clap_complete::Shell;
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::FalseyValueParser};
 
-#[cfg(feature = "proxy")]
-use super::proxy::{self, ProxyArgs};
 use super::{
     exec::{self, ExecArgs},
     flags::ServeArgs,
@@ -18,43 +15,29 @@ use super::{
 use crate::openapi::OpenApi;
 
 const VARIABLES: &str = "Each flag has a variable, which the flag overrides: PETSTORE_MOCK_ and the \
-                         flag's name, such as\nPETSTORE_MOCK_START_AT=2030-12-04. Several keys or rules \
-                         are separated by spaces.";
+                         flag's name, such as\nPETSTORE_MOCK_START_AT=2030-12-04. Several keys, assumptions \
+                         or rules are separated by spaces.";
 
 /// A mock server that implements the whole Pet Store service.
 ///
-/// Where the service's specification is silent, the mock makes assumptions. The flags below that
-/// are marked as assumptions change them.
+/// Where the service's specification is silent, the mock makes assumptions. `--assume` changes
+/// them.
 ///
 /// Without a command, `petstore-mock` serves.
 #[derive(Parser)]
 #[command(
     name = "petstore-mock",
     version,
-    args_conflicts_with_subcommands = true,
     max_term_width = 100,
     after_help = VARIABLES
 )]
-struct Program {
-    #[command(subcommand)]
-    command: Option<ProgramCommand>,
+pub(super) struct Program {
     /// Log each request on stderr: method, path, key, status, duration and faults.
     #[arg(short, long, global = true)]
     #[arg(env = "PETSTORE_MOCK_VERBOSE", hide_env = true, value_parser = FalseyValueParser::new())]
     verbose: bool,
     #[command(flatten)]
-    serve: ServeArgs,
-}
-
-#[derive(Subcommand)]
-enum ProgramCommand {
-    #[command(flatten)]
-    Mock(Command),
-    /// Print the completions of a shell.
-    Completions {
-        /// The shell.
-        shell: Shell,
-    },
+    mock: MockArgs,
 }
 
 /// The arguments of the mock: a command, or the flags of `serve`.
@@ -89,12 +72,6 @@ enum Command {
     /// 126 if it cannot be run, 127 if it is not found. If it ended with 0, but the report has
     /// findings that --fail-on names, or --fail-on is set and there was no request: 3.
     Exec(Box<ExecArgs>),
-    /// Forward requests to a real service, and judge the client and the service.
-    ///
-    /// The journal, faults, the inspector and the report work as with `serve`. The report also says
-    /// how the service broke its contract.
-    #[cfg(feature = "proxy")]
-    Proxy(Box<ProxyArgs>),
     /// Check whether a mock is ready: exit status 0 if it is.
     Health(HealthArgs),
     /// Print the compliance report of a running mock, and judge it.
@@ -112,11 +89,7 @@ enum Command {
 ///
 /// It creates a tokio runtime, so it must not be called within one.
 pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
-    let Program {
-        command,
-        verbose,
-        serve,
-    } = match Program::try_parse_from(args) {
+    let Program { verbose, mock } = match Program::try_parse_from(args) {
         Ok(program) => program,
         Err(error) => {
             let to = if error.use_stderr() { io.err } else { io.out };
@@ -126,20 +99,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
         }
     };
     io.is_verbose |= verbose;
-    let command = match command {
-        Some(ProgramCommand::Completions { shell }) => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Program::command(), "petstore-mock", &mut script);
-            return print(&mut io, &script);
-        }
-        Some(ProgramCommand::Mock(command)) => Some(command),
-        None => None,
-    };
     match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
     {
-        Ok(runtime) => runtime.block_on(MockArgs { command, serve }.run(io)),
+        Ok(runtime) => runtime.block_on(mock.run(io)),
         Err(error) => {
             let _ = writeln!(io.err, "petstore-mock: cannot prepare to serve: {error}");
             FAILED
@@ -157,8 +121,6 @@ impl MockArgs {
             None => serve::run(&self.serve, &mut io).await,
             Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
             Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
-            #[cfg(feature = "proxy")]
-            Some(Command::Proxy(args)) => proxy::run(&args, &mut io).await,
             Some(Command::Health(args)) => health::run(&args, &mut io).await,
             Some(Command::Report(args)) => report::run(&args, &mut io).await,
             Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),
@@ -218,7 +180,7 @@ fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use clap::Command;
+    use clap::{Command, CommandFactory as _};
 
     use super::*;
 
@@ -239,6 +201,24 @@ mod tests {
         for subcommand in command.get_subcommands() {
             without_variable(subcommand, found);
         }
+    }
+
+    #[test]
+    fn the_readme_names_each_flag_and_command() {
+        fn check(command: &Command) {
+            let readme = include_str!("../../README.md");
+            for name in command.get_arguments().filter_map(|flag| flag.get_long()) {
+                let is_named = readme.contains(&format!("`--{name}"));
+                let is_usual = matches!(name, "help" | "version");
+                assert!(is_named || is_usual, "--{name}");
+            }
+            for subcommand in command.get_subcommands() {
+                let name = subcommand.get_name();
+                assert!(readme.contains(&format!("| `{name}")), "{name}");
+                check(subcommand);
+            }
+        }
+        check(&Program::command());
     }
 
     #[test]

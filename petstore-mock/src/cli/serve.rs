@@ -2,10 +2,8 @@
 
 use std::{ffi::OsString, fs, io, path::Path};
 
-use serde::Deserialize;
-
 use super::{
-    client::admin_token,
+    client::{DEFAULT_PORT, admin_token},
     flags::ServeArgs,
     gate::{Origin, Written},
     greeting::{greeting, ready_line},
@@ -15,12 +13,11 @@ use super::{
 };
 use crate::{
     fault::Fault,
+    routes::Route,
     server::{Builder, MockServer},
     state::Seed,
     text::read_json,
 };
-
-pub(super) const DEFAULT_PORT: u16 = 4010;
 
 /// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
@@ -30,7 +27,7 @@ pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliErro
     args.gate.check()?;
     let builder = args
         .builder()?
-        .port(args.server.port.unwrap_or(DEFAULT_PORT));
+        .port(args.server.port().unwrap_or(DEFAULT_PORT));
     let server = start(args, builder, io).await?;
     let journal = server.journal();
     serve(args, server, &mut signals, io).await;
@@ -83,10 +80,13 @@ pub(super) async fn start(
     if let Some(token) = token {
         builder = builder.admin_token(token);
     }
-    if let Some(path) = &service.faults {
-        for fault in read_faults(path)? {
+    if let Some(given) = &service.faults {
+        for fault in read_faults(given)? {
             builder = builder.fault(fault);
         }
+    }
+    if let Some(path) = &service.routes {
+        builder = builder.routes(read_routes(path)?);
     }
     if let Some(path) = &service.seed {
         builder = builder.seed(read_seed(path)?);
@@ -112,24 +112,33 @@ fn read_seed(path: &Path) -> Result<Seed, CliError> {
     Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
-/// The faults in a recording of the proxy.
-#[derive(Deserialize)]
-struct RecordedFaults {
-    faults: Vec<Fault>,
-}
-
-fn read_faults(path: &Path) -> Result<Vec<Fault>, CliError> {
-    let text = fs::read(path).map_err(|error| CliError::file("read the faults", path, &error))?;
-    let read = if text.trim_ascii_start().starts_with(b"{") {
-        read_json::<RecordedFaults>(&text).map(|recording| recording.faults)
-    } else {
-        read_json(&text)
-    };
-    read.map_err(|error| {
-        let example = r#"[{"effect": {"status": 503}}]"#;
+fn read_routes(path: &Path) -> Result<Vec<Route>, CliError> {
+    let text = fs::read(path).map_err(|error| CliError::file("read the routes", path, &error))?;
+    Route::all_from_json(&text).map_err(|error| {
+        let example = r#"[{"method": "PUT", "path": "/pets/{petId}", "json": {}}]"#;
         let path = path.display();
         CliError::new(format!(
-            "{path}: {error}; give an array of faults, such as {example}"
+            "{path}: {error}; give an array of routes, such as {example}"
+        ))
+    })
+}
+
+/// Reads faults: JSON, or a file with it.
+fn read_faults(given: &str) -> Result<Vec<Fault>, CliError> {
+    let (place, text) = if given.trim_ascii_start().starts_with(['[', '{']) {
+        ("--faults", given.to_owned())
+    } else {
+        let text = fs::read_to_string(given);
+        let path = Path::new(given);
+        (
+            given,
+            text.map_err(|error| CliError::file("read the faults", path, &error))?,
+        )
+    };
+    read_json(text.as_bytes()).map_err(|error| {
+        let example = r#"[{"effect": {"status": 503}}]"#;
+        CliError::new(format!(
+            "{place}: {error}; give an array of faults, such as {example}"
         ))
     })
 }

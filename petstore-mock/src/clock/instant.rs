@@ -19,6 +19,16 @@ pub(crate) fn time(seconds: f64) -> Option<Duration> {
         .filter(|time| *time <= END)
 }
 
+/// Returns the whole seconds from `now` until `until`, rounded up, and at least 1: the value of
+/// `Retry-After`.
+pub(crate) fn seconds_until(until: Duration, now: Duration) -> u64 {
+    // Only the difference is rounded. Rounding both times could make it a second longer.
+    let wait = until.saturating_sub(now);
+    wait.as_secs()
+        .saturating_add(u64::from(wait.subsec_nanos() > 0))
+        .max(1)
+}
+
 /// Durations in JSON: numbers of seconds with fractions.
 pub(crate) mod seconds {
     use std::time::Duration;
@@ -90,6 +100,20 @@ pub(crate) struct ParseDateError;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tells_to_wait_whole_seconds_rounded_up_and_at_least_one() {
+        let at = |seconds, milliseconds: u32| Duration::new(seconds, milliseconds * 1_000_000);
+        assert_eq!(seconds_until(at(60, 0), at(0, 0)), 60);
+        assert_eq!(seconds_until(at(60, 0), at(10, 1)), 50);
+        assert_eq!(seconds_until(at(60, 0), at(59, 999)), 1);
+        assert_eq!(seconds_until(at(60, 0), at(60, 0)), 1);
+        assert_eq!(seconds_until(at(60, 0), Duration::MAX), 1);
+        assert_eq!(seconds_until(at(301, 500), at(1, 500)), 300);
+        assert_eq!(seconds_until(at(301, 500), at(1, 501)), 300);
+        assert_eq!(seconds_until(at(301, 500), at(1, 499)), 301);
+        assert_eq!(seconds_until(Duration::MAX, at(0, 0)), u64::MAX);
+    }
 
     #[test]
     fn reads_dates_in_three_forms() {

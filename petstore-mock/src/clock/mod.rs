@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use self::{instant::since_epoch, source::Source};
 pub(crate) use self::{
-    instant::{END, instant, parse_date, seconds, serialize_seconds, time},
+    instant::{END, instant, parse_date, seconds, seconds_until, serialize_seconds, time},
     setting::ClockState,
 };
 

@@ -33,18 +33,6 @@ pub struct KeyLabel {
     plan: Plan,
     shown: Box<str>,
     senders: u32,
-    origin: KeyOrigin,
-}
-
-/// Where a key comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum KeyOrigin {
-    /// The server started with it.
-    Initial,
-    /// A test created it.
-    Test,
-    /// It is a key of the real service, which does not say its plan.
-    Service,
 }
 
 impl KeyLabel {
@@ -60,7 +48,6 @@ impl KeyLabel {
             plan,
             shown: shown.into(),
             senders: 1,
-            origin: KeyOrigin::Initial,
         }
     }
 
@@ -70,16 +57,6 @@ impl KeyLabel {
             shown: name.into(),
             ..self
         }
-    }
-
-    /// Returns this label with another origin of the key.
-    pub(crate) fn from(self, origin: KeyOrigin) -> Self {
-        Self { origin, ..self }
-    }
-
-    /// Returns the plan, if the mock knows it.
-    pub(crate) fn known_plan(&self) -> Option<Plan> {
-        (self.origin != KeyOrigin::Service).then_some(self.plan)
     }
 
     /// Returns the name of the key, or its number if it has none.
@@ -128,11 +105,7 @@ impl KeyLabel {
 impl fmt::Display for KeyLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = if self.shown.is_empty() { "" } else { " " };
-        write!(f, "#{}{space}{}", self.number, self.shown)?;
-        match self.known_plan() {
-            Some(plan) => write!(f, " ({plan})"),
-            None => Ok(()),
-        }
+        write!(f, "#{}{space}{} ({})", self.number, self.shown, self.plan)
     }
 }
 

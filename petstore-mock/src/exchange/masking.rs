@@ -1,11 +1,9 @@
 //! Masks credentials: the server's keys wherever they were sent, and the values of all credential
 //! fields.
 
-use std::{borrow::Cow, collections::HashMap, fmt, sync::Arc};
+use std::{borrow::Cow, fmt};
 
 use percent_encoding::percent_decode_str;
-
-use super::KeyLabel;
 
 /// The text that replaces a secret.
 pub(super) const MASK: &str = "***";
@@ -13,38 +11,30 @@ pub(super) const MASK: &str = "***";
 /// Shorter keys may occur by chance in other texts, so they are masked only as whole words.
 const MIN_SUBSTRING_LENGTH: usize = 8;
 
-/// All keys, including removed ones.
+/// All secret keys, including removed ones. A key that begins with another key comes first, so
+/// that it is masked completely.
 #[derive(Default)]
-pub(crate) struct Masker {
-    labels: HashMap<Box<str>, Arc<KeyLabel>>,
-    /// The secret keys, the longest first. So a key that begins with another key is masked
-    /// completely.
-    secret: Vec<Box<[u8]>>,
-}
+pub(crate) struct Masker(Vec<Box<[u8]>>);
 
 impl Masker {
-    /// Adds a key, or changes its label. A secret key is never shown.
-    pub(crate) fn add(&mut self, key: &str, label: Arc<KeyLabel>, is_public: bool) {
-        if self.labels.insert(key.into(), label).is_none() && !is_public && !key.is_empty() {
-            self.secret.push(key.as_bytes().into());
-            self.secret.sort_by_key(|key| std::cmp::Reverse(key.len()));
+    /// Adds a secret key, which is never shown from now on.
+    pub(crate) fn add(&mut self, key: &str) {
+        let key = key.as_bytes();
+        if !key.is_empty() && !self.0.iter().any(|known| **known == *key) {
+            self.0.push(key.into());
+            self.0.sort_by_key(|key| std::cmp::Reverse(key.len()));
         }
-    }
-
-    /// Returns the label of a key, if it is known.
-    pub(crate) fn label(&self, key: &str) -> Option<&KeyLabel> {
-        self.labels.get(key).map(|label| &**label)
     }
 
     /// Returns the bytes with all keys masked, including percent-encoded ones.
     pub(crate) fn bytes(&self, text: &[u8]) -> Vec<u8> {
-        if self.secret.is_empty() {
+        if self.0.is_empty() {
             return text.to_vec();
         }
         let mut out = Vec::with_capacity(text.len());
         let mut at = 0;
         while let Some(first) = text.get(at) {
-            if let Some(length) = self.secret.iter().find_map(|key| key_at(text, at, key)) {
+            if let Some(length) = self.0.iter().find_map(|key| key_at(text, at, key)) {
                 out.extend_from_slice(MASK.as_bytes());
                 at += length;
             } else {
@@ -139,21 +129,18 @@ const fn is_credential_word(word: &[u8]) -> bool {
 
 impl fmt::Debug for Masker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Masker").field(&self.labels.len()).finish()
+        f.debug_tuple("Masker").field(&self.0.len()).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
 
     fn keys() -> Masker {
         let mut keys = Masker::default();
-        for key in ["long-key", "long-key-2", "short", "long-key", "free-key"] {
-            let is_public = key == "free-key";
-            let label = KeyLabel::new(1, Plan::Free, key, is_public);
-            keys.add(key, Arc::new(label), is_public);
+        for key in ["long-key", "long-key-2", "short", "long-key"] {
+            keys.add(key);
         }
         keys
     }
@@ -164,8 +151,7 @@ mod tests {
         let masked = keys.text("é/long-key-2?a=long-key&b=short&c=free-key…");
         assert_eq!(masked, "é/***?a=***&b=***&c=free-key…");
         assert_eq!(keys.text("long-ke"), "long-ke");
-        assert_eq!(format!("{keys:?}"), "Masker(4)");
-        assert!(keys.label("short").is_some() && keys.label("other").is_none());
+        assert_eq!(format!("{keys:?}"), "Masker(3)");
     }
 
     #[test]

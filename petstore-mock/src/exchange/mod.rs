@@ -7,7 +7,6 @@ mod shown;
 
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};
 pub(crate) use self::{
-    key::KeyOrigin,
     masking::Masker,
     record::{Arrival, Caller, Captured, Fields, KeyFlaw, Moment, Rate, Record},
 };

@@ -22,7 +22,7 @@ use super::{
     KeyLabel,
     masking::{MASK, is_credential},
 };
-use crate::operation::Operation;
+use crate::operation::{Operation, Target};
 
 /// When something happened at the mock.
 #[derive(Clone, Copy, Debug)]
@@ -113,8 +113,8 @@ pub enum Admission {
     Banned,
     /// The request had no valid key.
     Anonymous,
-    /// The server refused it without checking its key: it was malformed, too large or too slow, or
-    /// there were too many connections.
+    /// The server refused it without checking its key: it was malformed, or there were too many
+    /// connections.
     Rejected,
     /// The path is outside the service, and needs no key.
     Outside,
@@ -215,6 +215,17 @@ impl Record {
             + self.reply_fields.len()
             + self.body.start.len()
             + self.reply_body.start.len()
+    }
+
+    /// Whether the target means this request.
+    pub(crate) fn is_meant(&self, target: &Target) -> bool {
+        target.matches(self.arrival.operation, &self.method, self.path())
+    }
+
+    /// Returns the path as sent.
+    pub(crate) fn path(&self) -> &str {
+        let target = &self.arrival.target;
+        target.split_once('?').map_or(target, |(path, _)| path)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -3,22 +3,21 @@
 
 use std::thread;
 
-use http::{HeaderName, HeaderValue};
-
 use super::{
     delay::Delay,
     effect::Effect,
     registry::{FaultStatus, Faults, SharedFault, lock},
-    spec::Fault,
-    trigger::{HeaderField, MatchedKey, Trigger},
+    spec::{Effects, Fault},
+    trigger::{MatchedKey, Trigger},
 };
-use crate::operation::Operation;
+use crate::operation::Target;
 
 impl Faults {
-    /// Starts a fault for an operation.
-    pub fn on(&self, operation: Operation) -> FaultBuilder<'_> {
+    /// Starts a fault for an operation, or for a method and a path such as `(Method::PUT,
+    /// "/pets/{petId}")`.
+    pub fn on(&self, target: impl Into<Target>) -> FaultBuilder<'_> {
         let fault = Fault {
-            operation: Some(operation),
+            target: target.into(),
             ..Fault::default()
         };
         FaultBuilder {
@@ -36,6 +35,7 @@ impl Faults {
     }
 
     /// Sets a fault that was read from JSON.
+    #[track_caller]
     pub fn set(&self, fault: Fault) -> FaultGuard {
         FaultGuard {
             faults: self.clone(),
@@ -73,13 +73,6 @@ impl FaultBuilder<'_> {
         self
     }
 
-    /// Matches only requests with this header field, and with this value if given. A client can
-    /// request a fault this way, for example with `X-Mock-Fault: reset`.
-    pub fn header(mut self, name: HeaderName, value: impl Into<Option<HeaderValue>>) -> Self {
-        self.fault.header = Some(HeaderField::new(name, value));
-        self
-    }
-
     /// Hits the first `count` matching requests. This, `nth`, `after` and `chance` replace each
     /// other. The default is all matching requests.
     pub fn first(mut self, count: u64) -> Self {
@@ -99,7 +92,7 @@ impl FaultBuilder<'_> {
         self
     }
 
-    /// Hits each matching request with this probability, from 0 to 1.
+    /// Hits each matching request with this probability, above 0 and at most 1.
     pub fn chance(mut self, probability: f64) -> Self {
         self.fault.when = Trigger::Probability(probability);
         self
@@ -140,11 +133,12 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If it sets `Content-Length` or `Transfer-Encoding`.
+    /// If it can never hit a request, for example with `first(0)`, or if it sets `Content-Length` or
+    /// `Transfer-Encoding`.
     #[track_caller]
     pub fn apply(self, effect: Effect) -> FaultGuard {
         self.faults.set(Fault {
-            effect: Some(effect),
+            effects: Effects::Each(effect),
             ..self.fault
         })
     }
@@ -154,12 +148,12 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If an effect sets `Content-Length` or `Transfer-Encoding`.
+    /// If it can never hit a request, or an effect sets `Content-Length` or `Transfer-Encoding`.
     #[track_caller]
     pub fn sequence(self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
         let effects = effects.into_iter().collect();
         self.faults.set(Fault {
-            sequence: Some(effects),
+            effects: Effects::Sequence(effects),
             ..self.fault
         })
     }
@@ -168,13 +162,18 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If the status is not from 200 to 599.
+    /// If the status is not from 200 to 599, or the fault can never hit a request.
     #[track_caller]
     pub fn status(self, status: u16) -> FaultGuard {
         self.apply(Effect::status(status))
     }
 
     /// Sets [`Effect::Reset`] before the status line.
+    ///
+    /// # Panics
+    ///
+    /// If the fault can never hit a request.
+    #[track_caller]
     pub fn reset(self) -> FaultGuard {
         self.apply(Effect::Reset {
             after_body_bytes: None,
@@ -182,6 +181,11 @@ impl FaultBuilder<'_> {
     }
 
     /// Sets [`Effect::Delay`].
+    ///
+    /// # Panics
+    ///
+    /// If the fault can never hit a request.
+    #[track_caller]
     pub fn delay(self, delay: impl Into<Delay>) -> FaultGuard {
         self.apply(Effect::Delay(delay.into()))
     }

@@ -2,10 +2,7 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use http::{
-    HeaderValue,
-    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
-};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -43,9 +40,6 @@ use crate::clock::seconds;
 pub enum Effect {
     /// Combines several effects.
     All(Vec<Self>),
-    /// Does nothing. Use it as a step of a sequence that leaves the response as it is.
-    #[serde(with = "nothing")]
-    Pass,
     /// Answers a status instead of the service's response: see [`Effect::status`].
     Status(StatusEffect),
     /// Delays the response on the mock's clock. The service processes the request before the delay.
@@ -55,30 +49,14 @@ pub enum Effect {
         /// The new body.
         text: String,
     },
-    /// Removes the closing bracket of the body, so that it is invalid JSON.
-    #[serde(with = "nothing")]
-    MalformedJson,
     /// Changes the rate-limit headers: wrong, missing or invalid.
     RateHeaders(RateFault),
-    /// Changes `Date`.
-    Date {
-        /// Seconds ahead of the mock's clock, or behind it if negative.
-        offset_seconds: i64,
-    },
     /// Sets `Retry-After`, for any status.
     RetryAfter(RetryAfter),
     /// Sets a header field, for example a wrong `Content-Type`. Replaces all fields with this name.
     /// Without a value, removes them. `Content-Length` and `Transfer-Encoding` are not allowed,
     /// because they follow from the body. [`Cut`](Self::Cut) makes the body shorter than announced.
     SetHeader(HeaderField),
-    /// Adds a header field. The same two fields are not allowed. Without a value, the field is
-    /// empty.
-    AddHeader(HeaderField),
-    /// Sets the status of every pet in the response.
-    PetStatus {
-        /// The status, for example one that the specification does not list.
-        value: String,
-    },
     /// Resets the connection (RST). Like [`Cut`](Self::Cut), it does not change a short body.
     Reset {
         /// The number of sent bytes of the body; `None` to reset before the status line.
@@ -94,18 +72,13 @@ pub enum Effect {
         /// The number of sent bytes of the body, less than `Content-Length` announces.
         after_body_bytes: u64,
     },
-    /// Pauses within the body. Like [`Cut`](Self::Cut), it does not change a short body.
-    Stall {
-        /// The number of bytes of the body that are sent before the pause.
-        #[serde(default)]
-        after_body_bytes: u64,
-        /// The length of the pause on the mock's clock; `None` until the client disconnects.
-        #[serde(default, with = "seconds", skip_serializing_if = "Option::is_none")]
-        seconds: Option<Duration>,
+    /// Sends nothing more until the client disconnects. Like [`Cut`](Self::Cut), it does not change a
+    /// short body.
+    Hang {
+        /// The number of sent bytes of the body; `None` to hang before the status line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_body_bytes: Option<u64>,
     },
-    /// Sends nothing until the client disconnects.
-    #[serde(with = "nothing")]
-    Hang,
     /// Sends the response, with its head, in pieces of a number of bytes, at intervals.
     Trickle {
         /// The number of bytes in a piece. The first piece is sent at once.
@@ -113,11 +86,6 @@ pub enum Effect {
         /// The interval on the mock's clock.
         #[serde(with = "seconds")]
         every_seconds: Duration,
-    },
-    /// Limits the speed of the response, including its head, in steps of 50 ms.
-    Bandwidth {
-        /// The number of bytes per second of the mock's clock.
-        bytes_per_second: NonZeroU32,
     },
 }
 
@@ -146,41 +114,26 @@ impl Effect {
     fn parts(&self) -> Vec<&Self> {
         match self {
             Self::All(effects) => effects.iter().flat_map(Self::parts).collect(),
-            Self::Pass => Vec::new(),
             effect => vec![effect],
         }
     }
 
-    /// Whether the effect does nothing at all.
-    pub(super) fn is_pass(&self) -> bool {
-        self.parts().is_empty()
+    /// Whether the effect is a list without effects.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::All(effects) => effects.is_empty() || effects.iter().any(Self::is_empty),
+            _ => false,
+        }
     }
 
     /// Whether the effect sets a header that delimits the body. A wrong one would corrupt later
     /// responses.
     pub(super) fn sets_length(&self) -> bool {
         self.parts().into_iter().any(|effect| {
-            let name = match effect {
-                Self::SetHeader(field) | Self::AddHeader(field) => field.name(),
-                Self::All(_)
-                | Self::Pass
-                | Self::Status(_)
-                | Self::Delay(_)
-                | Self::Body { .. }
-                | Self::MalformedJson { .. }
-                | Self::RateHeaders(_)
-                | Self::Date { .. }
-                | Self::RetryAfter(_)
-                | Self::PetStatus { .. }
-                | Self::Reset { .. }
-                | Self::EmptyReply { .. }
-                | Self::Cut { .. }
-                | Self::Stall { .. }
-                | Self::Hang { .. }
-                | Self::Trickle { .. }
-                | Self::Bandwidth { .. } => return false,
+            let Self::SetHeader(field) = effect else {
+                return false;
             };
-            [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&name)
+            [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&field.name())
         })
     }
 
@@ -214,39 +167,20 @@ impl Effect {
     fn apply_part(&self, target: &mut FaultTarget<'_>) -> bool {
         match self {
             // The parts are applied one by one below, and the delay is already over.
-            Self::All(_) | Self::Pass | Self::Delay(_) => false,
+            Self::All(_) | Self::Delay(_) => false,
             Self::Status(status) => target.set_status(status),
             Self::Body { text } => target.set_body(text.clone()),
-            Self::MalformedJson => target.malform_json(),
             Self::RateHeaders(fault) => fault.apply(target),
-            Self::Date { offset_seconds } => target.offset_date(*offset_seconds),
             Self::RetryAfter(form) => form.apply(target),
             Self::SetHeader(field) => target.set_header(field.name(), field.value()),
-            Self::AddHeader(field) => {
-                let value = field.value().unwrap_or(HeaderValue::from_static(""));
-                target.add_header(field.name(), value)
-            }
-            Self::PetStatus { value } => target.set_pet_status(value),
-            Self::Reset {
-                after_body_bytes: Some(bytes),
-            } => target.end_body(*bytes, EndMode::Reset),
-            Self::Reset {
-                after_body_bytes: None,
-            } => target.suppress(EndMode::Reset),
-            Self::EmptyReply => target.suppress(EndMode::Close),
-            Self::Cut { after_body_bytes } => target.end_body(*after_body_bytes, EndMode::Close),
-            Self::Stall {
-                after_body_bytes,
-                seconds,
-            } => target.end_body(*after_body_bytes, EndMode::Stall(*seconds)),
-            Self::Hang => target.suppress(EndMode::Stall(None)),
+            Self::Reset { after_body_bytes } => target.end(*after_body_bytes, EndMode::Reset),
+            Self::EmptyReply => target.end(None, EndMode::Close),
+            Self::Cut { after_body_bytes } => target.end(Some(*after_body_bytes), EndMode::Close),
+            Self::Hang { after_body_bytes } => target.end(*after_body_bytes, EndMode::Hang),
             Self::Trickle {
                 bytes,
                 every_seconds,
-            } => target.set_pace(Pace::trickle(*bytes, *every_seconds)),
-            Self::Bandwidth { bytes_per_second } => {
-                target.set_pace(Pace::bandwidth(*bytes_per_second))
-            }
+            } => target.set_pace(Pace::new(*bytes, *every_seconds)),
         }
     }
 }
@@ -255,11 +189,7 @@ impl fmt::Display for Effect {
     /// Writes the JSON names of the kinds, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.parts().into_iter().map(Into::into).collect();
-        f.pad(&if names.is_empty() {
-            "pass".to_owned()
-        } else {
-            names.join(" + ")
-        })
+        f.pad(&names.join(" + "))
     }
 }
 

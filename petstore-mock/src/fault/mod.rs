@@ -26,6 +26,6 @@ pub use self::{
 };
 pub(crate) use self::{
     registry::ActiveFaults,
-    socket_effects::{CutPoint, EarlyEnd, EndMode, Pace, SocketPlan},
+    socket_effects::{EarlyEnd, EndMode, Pace, SocketPlan},
     trigger::RequestView,
 };

@@ -14,7 +14,7 @@ use super::{
     effect::Effect,
     response_effects::{FaultTarget, StatusEffect},
     socket_effects::SocketPlan,
-    spec::{Fault, SETS_LENGTH},
+    spec::Fault,
     trigger::{Random, RequestView},
 };
 use crate::changes::{ChangeKind, Changes};
@@ -39,7 +39,7 @@ use crate::changes::{ChangeKind, Changes};
 /// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
 /// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
 /// // One effect after the other.
-/// let steps = [Effect::status(503), Effect::Pass, Effect::MalformedJson];
+/// let steps = [Effect::status(503), Effect::EmptyReply];
 /// let odd = server.faults().on(Operation::ListPets).sequence(steps);
 /// # for guard in [lost, slow, flaky, odd] { guard.detach(); }
 /// # }
@@ -94,8 +94,14 @@ impl Faults {
     }
 
     #[track_caller]
+    #[expect(
+        clippy::panic,
+        reason = "a fault that hits nothing is a mistake of the test"
+    )]
     pub(super) fn add(&self, fault: Fault) -> SharedFault {
-        assert!(!fault.sets_length(), "{SETS_LENGTH}");
+        if let Some(problem) = fault.problem() {
+            panic!("{problem}");
+        }
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
         let shared = shared(entries.last_id, fault);

@@ -8,10 +8,10 @@ use http::{
     header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::socket_effects::{CutPoint, EndMode, Pace, SocketPlan};
-use crate::clock::END;
+use super::socket_effects::{EarlyEnd, EndMode, Pace, SocketPlan};
+use crate::clock::{END, seconds_until};
 
 /// The headers that the specification promises on every response.
 const RATE_HEADERS: [HeaderName; 3] = [
@@ -64,13 +64,23 @@ impl<'r> FaultTarget<'r> {
     /// Replaces the whole response.
     pub(super) fn set_status(&mut self, status: &StatusEffect) -> bool {
         status.replace(self.response);
+        if self.response.status() == StatusCode::TOO_MANY_REQUESTS {
+            self.exhaust();
+        }
         true
     }
 
-    /// Adds a header field, and keeps those with the same name.
-    pub(super) fn add_header(&mut self, name: HeaderName, value: HeaderValue) -> bool {
-        self.response.headers_mut().append(name, value);
-        true
+    /// Adds the headers of an exhausted quota, as the mock's own 429 has them.
+    fn exhaust(&mut self) {
+        let [_, remaining, reset] = RATE_HEADERS;
+        let headers = self.response.headers_mut();
+        headers.insert(remaining, HeaderValue::from(0));
+        let reset = headers
+            .get(reset)
+            .and_then(|it| it.to_str().ok()?.parse().ok());
+        let reset = Duration::from_secs(reset.unwrap_or_default());
+        let wait = seconds_until(reset, self.now);
+        headers.insert(RETRY_AFTER, HeaderValue::from(wait));
     }
 
     /// Sets a header, or removes it.
@@ -95,58 +105,20 @@ impl<'r> FaultTarget<'r> {
         has_body
     }
 
-    /// Ends the response inside its body, if the body is longer than this.
-    pub(super) fn end_body(&mut self, after_bytes: u64, how: EndMode) -> bool {
+    /// Ends the response before its status line, or inside its body, if that is longer than this.
+    pub(super) fn end(&mut self, after_body_bytes: Option<u64>, how: EndMode) -> bool {
         let length = self.response.body().len() as u64;
-        after_bytes < length && self.plan.end_at(CutPoint::Body(after_bytes), how)
-    }
-
-    /// Ends the response before its status line.
-    pub(super) fn suppress(&mut self, how: EndMode) -> bool {
-        self.plan.end_at(CutPoint::Start, how)
+        let is_possible = after_body_bytes.is_none_or(|bytes| bytes < length);
+        is_possible
+            && self.plan.set_end(EarlyEnd {
+                after_body_bytes,
+                how,
+            })
     }
 
     /// Sets the speed of the response.
     pub(super) fn set_pace(&mut self, pace: Pace) -> bool {
         self.plan.set_pace(pace)
-    }
-
-    /// Removes the last byte, the closing bracket, so that the rest is invalid JSON.
-    pub(super) fn malform_json(&mut self) -> bool {
-        let Some(length) = self.response.body().len().checked_sub(1) else {
-            return false;
-        };
-        let body = self.response.body().slice(..length);
-        self.set_body(body)
-    }
-
-    /// Sets `Date` to a time before or after the mock's.
-    pub(super) fn offset_date(&mut self, seconds: i64) -> bool {
-        let offset = Duration::from_secs(seconds.unsigned_abs());
-        let at = if seconds < 0 {
-            self.now.saturating_sub(offset)
-        } else {
-            self.now.saturating_add(offset)
-        };
-        self.set_header(DATE, http_date(at, imf_fixdate)) && seconds != 0
-    }
-
-    /// Sets the status of every pet in the body, but not the `status` of an error.
-    pub(super) fn set_pet_status(&mut self, status: &str) -> bool {
-        let mut pets = match serde_json::from_slice(self.response.body()) {
-            Ok(pets) if self.response.status().is_success() => pets,
-            _ => return false,
-        };
-        let all = match &mut pets {
-            Value::Array(all) => all.as_mut_slice(),
-            one => std::slice::from_mut(one),
-        };
-        let mut changed = false;
-        for pet in all.iter_mut().filter_map(Value::as_object_mut) {
-            pet.insert("status".to_owned(), Value::from(status));
-            changed = true;
-        }
-        changed && self.set_body(pets.to_string())
     }
 }
 
@@ -357,8 +329,13 @@ impl StatusEffect {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = status;
         if self.body && !BODILESS.contains(&status) {
-            let reason = status.canonical_reason().unwrap_or("injected fault");
-            let code = || reason.to_lowercase().replace([' ', '-'], "_");
+            let code = || match status {
+                StatusCode::TOO_MANY_REQUESTS => "rate_limit_exceeded".to_owned(),
+                _ => {
+                    let reason = status.canonical_reason().unwrap_or("injected fault");
+                    reason.to_lowercase().replace([' ', '-'], "_")
+                }
+            };
             let error = json!({
                 "code": self.code.clone().unwrap_or_else(code),
                 "message": "injected by petstore-mock",

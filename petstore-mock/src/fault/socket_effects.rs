@@ -12,9 +12,9 @@ pub(crate) struct SocketPlan {
 
 impl SocketPlan {
     /// Sets where the response ends, unless another fault already did.
-    pub(super) fn end_at(&mut self, at: CutPoint, how: EndMode) -> bool {
+    pub(super) fn set_end(&mut self, end: EarlyEnd) -> bool {
         let is_first = self.end.is_none();
-        self.end.get_or_insert(EarlyEnd { at, how });
+        self.end.get_or_insert(end);
         is_first
     }
 
@@ -35,25 +35,16 @@ impl SocketPlan {
 
     /// Whether the client never receives the whole response.
     pub(super) fn loses_response(&self) -> bool {
-        self.end
-            .is_some_and(|end| !matches!(end.how, EndMode::Stall(Some(_))))
+        self.end.is_some()
     }
 }
 
 /// A premature end of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EarlyEnd {
-    pub(crate) at: CutPoint,
+    /// The number of sent bytes of the body, which is longer; `None` before the status line.
+    pub(crate) after_body_bytes: Option<u64>,
     pub(crate) how: EndMode,
-}
-
-/// Where a response ends early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CutPoint {
-    /// Before the status line: no byte is sent.
-    Start,
-    /// After this many bytes of the body, which is longer.
-    Body(u64),
 }
 
 /// How a response ends early.
@@ -63,59 +54,37 @@ pub(crate) enum EndMode {
     Reset,
     /// The connection is closed: the client sees the end of the stream.
     Close,
-    /// Nothing more is sent for this long on the mock's clock, or at all if `None`.
-    Stall(Option<Duration>),
+    /// Nothing more is sent.
+    Hang,
 }
 
-/// The speed of a response, including its head: a number of bytes per period, in equal steps.
+/// The speed of a response, including its head: a number of bytes at intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     bytes: NonZeroU32,
-    steps: u64,
-    step: Duration,
-    /// Whether each step sends its bytes at its start, and not at its end.
-    begins_at_once: bool,
+    every: Duration,
 }
 
 impl Pace {
-    /// Sends the first `bytes` immediately, and as many again after each pause.
-    pub(super) fn trickle(bytes: NonZeroU32, every: Duration) -> Self {
-        Self {
-            bytes,
-            steps: 1,
-            step: every,
-            begins_at_once: true,
-        }
-    }
-
-    /// Sends this many bytes per second. Steps of 50 ms are small enough to look continuous, and
-    /// large enough to be cheap.
-    pub(super) fn bandwidth(bytes: NonZeroU32) -> Self {
-        Self {
-            bytes,
-            steps: 20,
-            step: Duration::from_millis(50),
-            begins_at_once: false,
-        }
+    /// Sends the first `bytes` immediately, and as many again after each interval.
+    pub(super) fn new(bytes: NonZeroU32, every: Duration) -> Self {
+        Self { bytes, every }
     }
 
     /// Returns the number of bytes that may have been sent after `elapsed`.
     pub(crate) fn allowed(&self, elapsed: Duration) -> u64 {
-        let steps = elapsed.as_nanos().checked_div(self.step.as_nanos());
+        let steps = elapsed.as_nanos().checked_div(self.every.as_nanos());
         let steps = u64::try_from(steps.unwrap_or(u128::MAX)).unwrap_or(u64::MAX);
-        let steps = steps.saturating_add(self.begins_at_once.into());
-        steps.saturating_mul(self.bytes.get().into()) / self.steps
+        steps
+            .saturating_add(1)
+            .saturating_mul(self.bytes.get().into())
     }
 
     /// Returns when the byte after the first `sent` bytes is due, as a time since the start.
     pub(crate) fn due(&self, sent: u64) -> Duration {
-        let bytes_and_steps = sent.saturating_add(1).saturating_mul(self.steps);
-        let steps = bytes_and_steps.div_ceil(self.bytes.get().into());
-        let steps = steps - u64::from(self.begins_at_once);
-        let nanoseconds = self.step.as_nanos().saturating_mul(steps.into());
-        let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
-        let rest = u32::try_from(nanoseconds % 1_000_000_000).unwrap_or(0);
-        Duration::new(seconds, rest)
+        let steps = sent / u64::from(self.bytes.get());
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        self.every.saturating_mul(steps)
     }
 }
 
@@ -123,40 +92,10 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn pace(rate: u32) -> Pace {
-        Pace::bandwidth(NonZeroU32::new(rate).unwrap())
-    }
-
-    #[test]
-    fn a_second_lets_exactly_its_bytes_go() {
-        for rate in [1, 3, 19, 20, 21, 1_000, u32::MAX] {
-            for seconds in [1, 2, 60] {
-                let allowed = pace(rate).allowed(Duration::from_secs(seconds));
-                assert_eq!(allowed, seconds * u64::from(rate));
-            }
-            assert_eq!(pace(rate).allowed(Duration::ZERO), 0);
-        }
-    }
-
-    #[test]
-    fn a_byte_is_due_when_it_is_allowed_and_not_a_step_before() {
-        for rate in [1, 3, 19, 20, 21, 1_000] {
-            for sent in [0, 1, 7, 100] {
-                let due = pace(rate).due(sent);
-                assert!(pace(rate).allowed(due) > sent, "{rate} {sent}");
-                assert!(
-                    pace(rate).allowed(due.saturating_sub(pace(rate).step)) <= sent,
-                    "{rate} {sent}"
-                );
-            }
-        }
-        assert!(pace(1).due(u64::MAX) > Duration::from_secs(86_400));
-    }
-
     #[test]
     fn each_pause_lets_as_many_bytes_go_as_the_first_moment() {
         let every = Duration::from_secs(2);
-        let pace = Pace::trickle(NonZeroU32::new(10).unwrap(), every);
+        let pace = Pace::new(NonZeroU32::new(10).unwrap(), every);
         let allowed = [0, 1_999, 2_000, 4_000].map(|ms| pace.allowed(Duration::from_millis(ms)));
         assert_eq!(allowed, [10, 10, 20, 30]);
         let due = [0, 9, 10, 19, 20].map(|sent| pace.due(sent).as_secs());
@@ -165,8 +104,8 @@ mod tests {
 
     #[test]
     fn extreme_pauses_do_no_harm() {
-        let pace = |every| Pace::trickle(NonZeroU32::MIN, every);
-        assert_eq!(pace(Duration::MAX).due(u64::MAX).as_secs(), u64::MAX);
+        let pace = |every| Pace::new(NonZeroU32::MIN, every);
+        assert_eq!(pace(Duration::MAX).due(u64::MAX), Duration::MAX);
         assert_eq!(pace(Duration::ZERO).allowed(Duration::ZERO), u64::MAX);
     }
 }

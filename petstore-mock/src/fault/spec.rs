@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use http::HeaderValue;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use http::{HeaderValue, Method};
+use serde::{Deserialize, Serialize};
 
 use super::{
     effect::Effect,
-    trigger::{HeaderField, MatchedKey, RequestView, Trigger},
+    trigger::{MatchedKey, RequestView, Trigger},
 };
 use crate::{
-    operation::Operation,
+    operation::{Operation, Target},
     text::{count, present},
 };
 
@@ -27,9 +27,7 @@ use crate::{
 ///         "name": "the answer is lost",
 ///         "operation": "createPet",
 ///         "key": "free-key",
-///         "header": {"name": "x-mock-fault", "value": "lost"},
 ///         "when": {"first": 3},
-///         "seed": 7,
 ///         "processed": true,
 ///         "effect": {"reset": {}}
 ///     }"#,
@@ -38,101 +36,182 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// `when` is `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"after": 3}`, `{"chance": 0.1}`, or `"named"`: only
-/// requests with `X-Mock-Fault` and its name, if [`Builder::fault_header`](crate::Builder::fault_header)
-/// enables that.
+/// Instead of an `operation`, it can have a `method` and a `path`, such as `"PUT"` and
+/// `"/pets/{petId}"`. `when` is `"always"`, `{"first": 3}`, `{"nth": 3}`, `{"after": 3}`, `{"chance":
+/// 0.1}` (with a `seed`), or `"named"`: only requests with `X-Mock-Fault` and its name, if
+/// [`Builder::fault_header`](crate::Builder::fault_header) enables that. A fault that could never
+/// hit a request is refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+#[serde(try_from = "FaultForm", into = "FaultForm")]
 pub struct Fault {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) operation: Option<Operation>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) target: Target,
     pub(super) key: Option<MatchedKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) header: Option<HeaderField>,
-    #[serde(default)]
     pub(super) when: Trigger,
-    #[serde(default, deserialize_with = "count")]
     pub(super) seed: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processed: Option<bool>,
-    /// The effect of each hit.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub(super) effect: Option<Effect>,
-    /// Instead of `effect`: one effect per hit, and none after the last.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub(super) sequence: Option<Vec<Effect>>,
+    pub(super) effects: Effects,
 }
 
-impl<'de> Deserialize<'de> for Fault {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // This is the derived function. Its name takes precedence over that of the trait.
-        let fault = Self::deserialize(from)?;
-        match (&fault.effect, &fault.sequence) {
-            (None, None) => Err(D::Error::custom(
-                "a fault has an `effect`, or a `sequence` of effects",
-            )),
-            (Some(_), Some(_)) => Err(D::Error::custom(
-                "a fault has an `effect` or a `sequence`, not both",
-            )),
-            _ if fault.sets_length() => Err(D::Error::custom(SETS_LENGTH)),
-            _ => Ok(fault),
+/// The effects of the hits of a fault.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Effects {
+    Each(Effect),
+    /// One effect per hit, and none after the last.
+    Sequence(Vec<Effect>),
+}
+
+impl Default for Effects {
+    fn default() -> Self {
+        Self::Sequence(Vec::new())
+    }
+}
+
+/// The JSON form of a fault.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FaultForm {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<Operation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<MatchedKey>,
+    #[serde(default)]
+    when: Trigger,
+    #[serde(default, deserialize_with = "count")]
+    seed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    processed: Option<bool>,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    effect: Option<Effect>,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    sequence: Option<Vec<Effect>>,
+}
+
+impl TryFrom<FaultForm> for Fault {
+    type Error = &'static str;
+
+    fn try_from(form: FaultForm) -> Result<Self, Self::Error> {
+        let target = match (form.operation, &form.method, &form.path) {
+            (None, None, None) => Target::default(),
+            (Some(operation), None, None) => operation.into(),
+            (None, Some(method), Some(path)) => {
+                let method = Method::from_bytes(method.as_bytes());
+                let method = method.map_err(|_| "the `method` of a fault is not a method")?;
+                (method, &**path).into()
+            }
+            _ => return Err("a fault has an `operation`, or both a `method` and a `path`"),
+        };
+        let effects = match (form.effect, form.sequence) {
+            (Some(effect), None) => Effects::Each(effect),
+            (None, Some(effects)) => Effects::Sequence(effects),
+            (None, None) => return Err("a fault has an `effect`, or a `sequence` of effects"),
+            (Some(_), Some(_)) => return Err("a fault has an `effect` or a `sequence`, not both"),
+        };
+        let fault = Self {
+            name: form.name,
+            target,
+            key: form.key,
+            when: form.when,
+            seed: form.seed,
+            processed: form.processed,
+            effects,
+        };
+        fault.problem().map_or(Ok(fault), Err)
+    }
+}
+
+impl From<Fault> for FaultForm {
+    fn from(fault: Fault) -> Self {
+        let (method, path) = match fault.target.method_and_path() {
+            Some((method, path)) => (Some(method.to_string()), Some(path.to_string())),
+            None => (None, None),
+        };
+        let (effect, sequence) = match fault.effects {
+            Effects::Each(effect) => (Some(effect), None),
+            Effects::Sequence(effects) => (None, Some(effects)),
+        };
+        Self {
+            name: fault.name,
+            operation: fault.target.operation(),
+            method,
+            path,
+            key: fault.key,
+            when: fault.when,
+            seed: fault.seed,
+            processed: fault.processed,
+            effect,
+            sequence,
         }
     }
 }
 
-impl Serialize for Fault {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, to)
-    }
-}
-
-/// An effect sets a header that delimits the body.
-pub(super) const SETS_LENGTH: &str =
-    "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or `body`";
-
 impl Fault {
-    /// Whether an effect sets a header that delimits the body.
-    pub(super) fn sets_length(&self) -> bool {
-        self.effect
-            .iter()
-            .chain(self.sequence.iter().flatten())
-            .any(Effect::sets_length)
+    /// Returns why the fault can never hit a request, or must not.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        let effects = match &self.effects {
+            Effects::Each(effect) => std::slice::from_ref(effect),
+            Effects::Sequence(effects) => effects,
+        };
+        let is_named = self.name.as_ref().is_some_and(|name| !name.is_empty());
+        if effects.is_empty() {
+            return Some("the `sequence` of a fault needs at least one effect");
+        }
+        if effects.iter().any(Effect::is_empty) {
+            return Some("the effect `all` needs at least one effect");
+        }
+        if effects.iter().any(Effect::sets_length) {
+            return Some(
+                "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or \
+                 `body`",
+            );
+        }
+        match self.when {
+            Trigger::First(0) | Trigger::Nth(0) => {
+                Some("`first` and `nth` are at least 1: requests are counted from 1")
+            }
+            Trigger::Probability(chance) if !(chance > 0.0 && chance <= 1.0) => {
+                Some("`chance` is a probability above 0, and at most 1")
+            }
+            Trigger::Named if !is_named => {
+                Some("a fault with \"when\": \"named\" needs a `name`, which requests send")
+            }
+            _ => None,
+        }
     }
 
     /// Returns the name of the fault. The default is the name of its effect.
     #[must_use]
     pub fn name(&self) -> String {
-        match (&self.name, &self.effect) {
+        match (&self.name, &self.effects) {
             (Some(name), _) => name.clone(),
-            (None, Some(effect)) => effect.to_string(),
-            (None, None) => "sequence".to_owned(),
+            (None, Effects::Each(effect)) => effect.to_string(),
+            (None, Effects::Sequence(_)) => "sequence".to_owned(),
         }
+    }
+
+    /// Returns the key whose requests it hits, if it is for one key.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_ref().map(|key| &*key.0)
     }
 
     /// Whether the fault matches a request.
     pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
-        let Self {
-            operation,
-            key,
-            header,
-            ..
-        } = self;
-        operation.is_none_or(|operation| request.is_for(operation))
-            && key.as_ref().is_none_or(|key| request.has_key(key))
-            && header
-                .as_ref()
-                .is_none_or(|field| request.has_header(field))
+        request.is_meant(&self.target)
+            && self.key.as_ref().is_none_or(|key| request.has_key(key))
             && (self.when != Trigger::Named || self.is_chosen_by(request.chosen_fault()))
     }
 
@@ -150,8 +229,12 @@ impl Fault {
                 after_body_bytes: None,
             },
             "emptyReply" => Effect::EmptyReply,
-            "hang" => Effect::Hang,
-            "malformedJson" => Effect::MalformedJson,
+            "hang" => Effect::Hang {
+                after_body_bytes: None,
+            },
+            "malformedJson" => Effect::Body {
+                text: "{".to_owned(),
+            },
             other => match other.parse() {
                 Ok(status @ 200..=599) => Effect::status(status),
                 _ => return None,
@@ -159,18 +242,17 @@ impl Fault {
         };
         Some(Self {
             name: Some(name.to_owned()),
-            effect: Some(effect),
+            effects: Effects::Each(effect),
             ..Self::default()
         })
     }
 
     /// Returns the effect of the hit with this number, from 1; `None` if it lets the request pass.
     pub(super) fn effect(&self, hit: usize) -> Option<&Effect> {
-        let effect = match &self.sequence {
-            Some(effects) => effects.get(hit.checked_sub(1)?),
-            None => self.effect.as_ref(),
-        };
-        effect.filter(|effect| !effect.is_pass())
+        match &self.effects {
+            Effects::Each(effect) => Some(effect),
+            Effects::Sequence(effects) => effects.get(hit.checked_sub(1)?),
+        }
     }
 
     /// Whether the service processes a request with this effect. By default it does, except for
@@ -181,11 +263,13 @@ impl Fault {
 }
 
 impl fmt::Display for Fault {
-    /// Writes the name and the operation.
+    /// Writes the name and the target.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name())?;
-        self.operation
-            .map_or(Ok(()), |operation| write!(f, " on {operation}"))
+        if self.target.is_all() {
+            return Ok(());
+        }
+        write!(f, " on {}", self.target)
     }
 }
 
@@ -193,7 +277,6 @@ impl fmt::Display for Fault {
 mod tests {
     use std::collections::BTreeSet;
 
-    use http::HeaderMap;
     use serde_json::{Value, from_str, from_value, json, to_value};
     use strum::VariantNames as _;
 
@@ -207,13 +290,10 @@ mod tests {
             json!({"status": {"status": 500, "code": "busy", "body": false}}),
             json!({"delay": {"seconds": 1.5}}),
             json!({"delay": {"uniform": {"from": 1.0, "to": 2.0}}}),
-            json!({"delay": {"logNormal": {"median": 1.0, "sigma": 0.4}}}),
             json!({"body": {"text": "<html>"}}),
-            json!({"malformedJson": {}}),
             json!({"rateHeaders": "missing"}),
             json!({"rateHeaders": "garbage"}),
             json!({"rateHeaders": {"wrong": {"remaining": 60}}}),
-            json!({"date": {"offsetSeconds": -3600}}),
             json!({"retryAfter": {"seconds": 2}}),
             json!({"retryAfter": {"httpDate": 2}}),
             json!({"retryAfter": {"rfc850": 2}}),
@@ -222,20 +302,15 @@ mod tests {
             json!({"retryAfter": {"text": ""}}),
             json!({"retryAfter": "missing"}),
             json!({"setHeader": {"name": "x-a", "value": "1"}}),
-            json!({"addHeader": {"name": "x-a", "value": "1"}}),
             json!({"setHeader": {"name": "x-a"}}),
-            json!({"petStatus": {"value": "lost"}}),
             json!({"reset": {}}),
             json!({"reset": {"afterBodyBytes": 3}}),
             json!({"emptyReply": {}}),
             json!({"cut": {"afterBodyBytes": 3}}),
-            json!({"stall": {"afterBodyBytes": 0}}),
-            json!({"stall": {"afterBodyBytes": 3, "seconds": 60.0}}),
             json!({"hang": {}}),
+            json!({"hang": {"afterBodyBytes": 3}}),
             json!({"trickle": {"bytes": 1, "everySeconds": 0.5}}),
-            json!({"bandwidth": {"bytesPerSecond": 100}}),
-            json!({"all": [{"hang": {}}, {"all": []}]}),
-            json!({"pass": {}}),
+            json!({"all": [{"hang": {}}, {"all": [{"reset": {}}]}]}),
         ];
         let kind = |effect: &Value| effect.as_object().unwrap().keys().next().unwrap().clone();
         let tested: BTreeSet<_> = effects.iter().map(kind).collect();
@@ -268,13 +343,10 @@ mod tests {
     #[test]
     fn says_what_is_wrong_with_a_fault() {
         for (text, wrong) in [
-            (r#"{}"#, "a fault has an `effect`"),
+            ("{}", "a fault has an `effect`"),
             (r#"{"effect": {"hang": {}}, "sequence": []}"#, "not both"),
             (r#"{"effect": null}"#, "expected value"),
-            (
-                r#"{"effect": {"hang": {}}, "sequence": null}"#,
-                "invalid type: null",
-            ),
+            (r#"{"sequence": null}"#, "invalid type: null"),
             (
                 r#"{"effect": {"hung": {}}}"#,
                 "unknown variant `hung`, expected one of `all`",
@@ -306,10 +378,10 @@ mod tests {
             ),
             (
                 r#"{"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}}"#,
-                "use the",
+                "use the effect `cut`",
             ),
             (
-                r#"{"sequence": [{"all": [{"addHeader": {"name": "transfer-encoding"}}]}]}"#,
+                r#"{"sequence": [{"all": [{"setHeader": {"name": "transfer-encoding"}}]}]}"#,
                 "cannot set Content-Length or Transfer-Encoding",
             ),
             (
@@ -325,16 +397,20 @@ mod tests {
                 "unknown variant `listpets`",
             ),
             (
+                r#"{"method": "GET", "effect": {"hang": {}}}"#,
+                "an `operation`, or both a `method` and a `path`",
+            ),
+            (
+                r#"{"method": "A B", "path": "/a", "effect": {"hang": {}}}"#,
+                "`method` of a fault is not a method",
+            ),
+            (
                 r#"{"when": {"every": 2}, "effect": {"hang": {}}}"#,
                 "unknown variant `every`",
             ),
             (
                 r#"{"on": "listPets", "effect": {"hang": {}}}"#,
                 "unknown field `on`",
-            ),
-            (
-                r#"{"seed": 9223372036854775808, "effect": {"hang": {}}}"#,
-                "expected i64",
             ),
             (
                 r#"{"seed": -1, "effect": {"hang": {}}}"#,
@@ -344,17 +420,45 @@ mod tests {
                 r#"{"when": {"first": 9223372036854775808}, "effect": {"hang": {}}}"#,
                 "expected i64",
             ),
-            (
-                r#"{"when": {"nth": 9223372036854775808}, "effect": {"hang": {}}}"#,
-                "expected i64",
-            ),
-            (
-                r#"{"when": {"after": 9223372036854775808}, "effect": {"hang": {}}}"#,
-                "expected i64",
-            ),
         ] {
             let error = from_str::<Fault>(text).unwrap_err().to_string();
             assert!(error.contains(wrong), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_fault_that_can_never_hit_a_request() {
+        for (text, wrong) in [
+            (r#""sequence": []"#, "needs at least one effect"),
+            (r#""effect": {"all": []}"#, "`all` needs at least one"),
+            (r#""sequence": [{"hang": {}}, {"all": []}]"#, "`all` needs"),
+            (
+                r#""when": {"first": 0}, "effect": {"hang": {}}"#,
+                "at least 1",
+            ),
+            (
+                r#""when": {"nth": 0}, "effect": {"hang": {}}"#,
+                "at least 1",
+            ),
+            (
+                r#""when": {"chance": 0}, "effect": {"hang": {}}"#,
+                "above 0",
+            ),
+            (
+                r#""when": {"chance": 2}, "effect": {"hang": {}}"#,
+                "at most 1",
+            ),
+            (
+                r#""when": "named", "effect": {"hang": {}}"#,
+                "needs a `name`",
+            ),
+            (
+                r#""name": "", "when": "named", "effect": {"hang": {}}"#,
+                "needs a `name`",
+            ),
+        ] {
+            let error = from_str::<Fault>(&format!("{{{text}}}")).unwrap_err();
+            assert!(error.to_string().contains(wrong), "{text}: {error}");
         }
     }
 
@@ -369,75 +473,46 @@ mod tests {
 
     #[test]
     fn a_sequence_takes_one_effect_after_the_other_and_ends() {
-        let text = r#"{"sequence": [{"hang": {}}, {"all": []}, {"reset": {}}]}"#;
+        let text = r#"{"sequence": [{"hang": {}}, {"emptyReply": {}}]}"#;
         let fault: Fault = from_str(text).unwrap();
-        let effects: Vec<_> = (1..=4).map(|hit| fault.effect(hit)).collect();
-        assert_eq!(
-            effects,
-            [
-                Some(&Effect::Hang),
-                None,
-                Some(&Effect::Reset {
-                    after_body_bytes: None
-                }),
-                None
-            ]
-        );
-        assert_eq!(to_value(&fault).unwrap()["sequence"][1], json!({"all": []}));
-        assert_ne!(to_value(&fault).unwrap()["effect"], Value::from("x"));
+        let effects: Vec<_> = (1..=3)
+            .map(|hit| fault.effect(hit).map(ToString::to_string))
+            .collect();
+        let expected = [Some("hang".to_owned()), Some("emptyReply".to_owned()), None];
+        assert_eq!(effects, expected);
     }
 
     #[test]
     fn only_a_status_prevents_the_processing_of_a_request() {
-        let fault: Fault = from_str(r#"{"sequence": []}"#).unwrap();
-        assert!(fault.is_processed(&Effect::Reset {
-            after_body_bytes: None
-        }));
-        assert!(!fault.is_processed(&Effect::All(vec![Effect::Hang, Effect::status(503)])));
+        let fault: Fault = from_str(r#"{"effect": {"hang": {}}}"#).unwrap();
+        assert!(fault.is_processed(&Effect::EmptyReply));
+        let both = Effect::All(vec![Effect::EmptyReply, Effect::status(503)]);
+        assert!(!fault.is_processed(&both));
         let told = Fault {
             processed: Some(false),
             ..fault
         };
-        assert!(!told.is_processed(&Effect::Reset {
-            after_body_bytes: None
-        }));
+        assert!(!told.is_processed(&Effect::EmptyReply));
     }
 
     #[test]
     fn every_condition_must_hold() {
-        let mut headers = HeaderMap::new();
-        headers.append("x-mock-fault", HeaderValue::from_static("other"));
-        headers.append("x-mock-fault", HeaderValue::from_static("reset"));
         let list = Some(Operation::ListPets);
-        let no_headers = HeaderMap::new();
-        let request = RequestView::new(list, Some("k"), &headers);
-        let strange = RequestView::new(None, None, &no_headers);
-        for (conditions, fits, fits_any) in [
+        let request = RequestView::new(list, &Method::GET, "/v1/pets", Some("k"));
+        let strange = RequestView::new(None, &Method::PUT, "/v1/nowhere", None);
+        for (conditions, fits, fits_strange) in [
             (json!({}), true, true),
-            (
-                json!({"operation": "listPets", "key": "k", "header": {"name": "x-mock-fault"}}),
-                true,
-                false,
-            ),
-            (
-                json!({"header": {"name": "x-mock-fault", "value": "reset"}}),
-                true,
-                false,
-            ),
-            (
-                json!({"header": {"name": "x-mock-fault", "value": "res"}}),
-                false,
-                false,
-            ),
+            (json!({"operation": "listPets", "key": "k"}), true, false),
             (json!({"operation": "getPet"}), false, false),
             (json!({"key": "K"}), false, false),
-            (json!({"operation": "listPets"}), true, false),
+            (json!({"method": "GET", "path": "/pets"}), true, false),
+            (json!({"method": "PUT", "path": "/{x}"}), false, true),
         ] {
             let mut fault = conditions.clone();
             fault["effect"] = json!({"hang": {}});
             let fault: Fault = from_value(fault).unwrap();
             assert_eq!(fault.matches(request), fits, "{conditions}");
-            assert_eq!(fault.matches(strange), fits_any, "{conditions}");
+            assert_eq!(fault.matches(strange), fits_strange, "{conditions}");
         }
     }
 }

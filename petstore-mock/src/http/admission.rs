@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use http::{
-    HeaderMap, HeaderValue, Version,
+    HeaderValue, Version,
     header::{HOST, TRANSFER_ENCODING},
 };
 
 use super::{
     credentials::{CredentialError, bearer, credentials, has_other_credentials, key_in_url},
-    error::{ApiError, ErrorCode, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
+    error::{ApiError, ErrorCode},
 };
 use crate::{
     exchange::{Admission, KeyFlaw},
@@ -37,7 +37,10 @@ pub(crate) fn admit(
     let now = app.clock().since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
     let mut arrival = Arrival::new(now, target);
-    arrival.operation = Operation::of(request.method(), path);
+    arrival.operation = match app.settings().routes.find(request.method(), path) {
+        Some(_) => None,
+        None => Operation::of(request.method(), path),
+    };
     if let Some(error) = malformed(request, caller) {
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.admission = Admission::Rejected;
@@ -47,21 +50,6 @@ pub(crate) fn admit(
         };
     }
     if !is_of_the_service(path) {
-        return AdmissionResult {
-            arrival,
-            error: None,
-        };
-    }
-    #[cfg(feature = "proxy")]
-    if app.settings().upstream.is_some() {
-        // With the proxy, the real service decides about keys and quotas.
-        arrival.rate = Some(app.anonymous_rate(now));
-        arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
-        arrival.key = bearer(headers).ok().and_then(|key| app.label_of(key));
-        arrival.admission = match arrival.key {
-            Some(_) => Admission::Admitted,
-            None => Admission::Anonymous,
-        };
         return AdmissionResult {
             arrival,
             error: None,
@@ -105,15 +93,14 @@ fn is_of_the_service(path: &str) -> bool {
 }
 
 /// Returns why a request is refused before anything else: too many connections, or a violation of
-/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings. There, hyper only
-/// limits the length of the fields.
+/// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings.
 fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
     if caller.is_over_limit {
         return Some(ApiError::overloaded().and_close());
     }
     let (headers, version) = (request.headers(), request.version());
     if version == Version::HTTP_2 {
-        return is_too_large(headers).then(ApiError::headers_too_large);
+        return None;
     }
     let codings = headers.get_all(TRANSFER_ENCODING).iter();
     // The coding must be applied exactly once (RFC 9112, section 6.1). Two fields are one list.
@@ -132,13 +119,6 @@ fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
         _ => return None,
     };
     Some(ApiError::bad_request(message))
-}
-
-fn is_too_large(headers: &HeaderMap) -> bool {
-    let lengths = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len());
-    headers.len() > MAX_HEADER_FIELDS || lengths.sum::<usize>() > MAX_HEAD_BYTES as usize
 }
 
 /// Whether this is a valid host with an optional port (RFC 3986, section 3.2.2).

@@ -1,7 +1,5 @@
 //! Reads the bodies of requests with a size limit, and writes JSON.
 
-use std::{error::Error, iter::successors};
-
 use axum::BoxError;
 use bytes::Bytes;
 use http::{
@@ -20,10 +18,6 @@ pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// The usual number of fields of a response, to avoid reallocation.
 const HEADER_FIELDS: usize = 8;
 
-#[derive(Debug, thiserror::Error)]
-#[error("the body took too long to arrive")]
-pub(crate) struct BodyTimeout;
-
 /// Reads a body of at most `limit` bytes.
 pub(crate) async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, ApiError>
 where
@@ -40,19 +34,11 @@ where
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(error) if is_timeout(&*error) => {
-            let message = "the body of the request took too long to arrive";
-            Err(ApiError::new(ErrorCode::RequestTimeout, message).and_close())
-        }
         Err(_) => {
             let message = "the body could not be read to its end: send it whole";
             Err(ApiError::new(ErrorCode::InvalidBody, message).and_close())
         }
     }
-}
-
-fn is_timeout(error: &(dyn Error + 'static)) -> bool {
-    successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<BodyTimeout>)
 }
 
 /// Refuses a body whose content type is not JSON.

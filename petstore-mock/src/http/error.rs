@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
+    clock::seconds_until,
     state::{ChangeError, Exhausted},
     text::{nearest, printable},
 };
@@ -24,11 +25,6 @@ const MAX_TYPOS: usize = 2;
 
 /// The media type of every body, including errors.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// The maximum number of header fields.
-pub(crate) const MAX_HEADER_FIELDS: usize = 100;
-/// The maximum total size of the request line and the header fields: 256 KiB.
-pub(crate) const MAX_HEAD_BYTES: u32 = 256 * 1024;
 
 /// The values of `code` in the mock's errors.
 ///
@@ -63,16 +59,10 @@ pub enum ErrorCode {
     /// 409: the input contradicts itself or the mock's state. Only the administration uses this
     /// code.
     Conflict,
-    /// 408: the request took too long to arrive.
-    RequestTimeout,
-    /// 414: the target of the request is too long.
-    UriTooLong,
     /// 415: the content type of the body is not JSON.
     UnsupportedMediaType,
     /// 413: the body is longer than 1 MiB.
     PayloadTooLarge,
-    /// 431: there are more than 100 header fields, or the head is longer than 256 KiB.
-    HeadersTooLarge,
     /// 429: a quota of the key is exhausted.
     RateLimitExceeded,
     /// 429: the key is banned.
@@ -87,10 +77,6 @@ pub enum ErrorCode {
     NotImplemented,
     /// 503: the connection limit is reached.
     Overloaded,
-    /// 502: the proxy cannot reach the service.
-    BadGateway,
-    /// 504: the service did not answer the proxy in time.
-    GatewayTimeout,
 }
 
 impl ErrorCode {
@@ -102,19 +88,14 @@ impl ErrorCode {
             Self::Unauthorized => 401,
             Self::PetNotFound | Self::RouteNotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::RequestTimeout => 408,
             Self::Conflict => 409,
             Self::OperationRemoved => 410,
             Self::PayloadTooLarge => 413,
-            Self::UriTooLong => 414,
             Self::UnsupportedMediaType => 415,
             Self::RateLimitExceeded | Self::KeyBanned => 429,
-            Self::HeadersTooLarge => 431,
             Self::InternalError => 500,
             Self::NotImplemented => 501,
-            Self::BadGateway => 502,
             Self::Overloaded => 503,
-            Self::GatewayTimeout => 504,
             Self::InsufficientStorage => 507,
         }
     }
@@ -220,28 +201,8 @@ impl ApiError {
 
     /// The connection limit is reached.
     pub(crate) fn overloaded() -> Self {
-        let message = "connection limit reached: close some, or raise `--max-connections`";
+        let message = "connection limit reached: close some";
         Self::new(ErrorCode::Overloaded, message).with(RETRY_AFTER, 1)
-    }
-
-    /// Creates the error for a request that hyper refuses, or whose head took too long.
-    pub(crate) fn unreadable(code: ErrorCode) -> Self {
-        let message = match code {
-            ErrorCode::UriTooLong => "the request target is longer than 65534 bytes",
-            ErrorCode::HeadersTooLarge => return Self::headers_too_large(),
-            ErrorCode::RequestTimeout => "the head of the request took too long to arrive",
-            _ => "malformed HTTP request",
-        };
-        Self::new(code, message).and_close()
-    }
-
-    /// The request's header fields are too many or too long.
-    pub(crate) fn headers_too_large() -> Self {
-        let message = format!(
-            "the request has more than {MAX_HEADER_FIELDS} header fields, or its head is longer \
-             than {MAX_HEAD_BYTES} bytes: send fewer"
-        );
-        Self::new(ErrorCode::HeadersTooLarge, message).and_close()
     }
 
     /// The request is malformed HTTP.
@@ -294,15 +255,6 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
     nearest(&path).or_else(|| nearest(&format!("/v1{path}")))
 }
 
-/// Returns the whole seconds from `now` until `until`, rounded up, and at least 1.
-fn seconds_until(until: Duration, now: Duration) -> u64 {
-    // Only the difference is rounded. Rounding both times could make it a second longer.
-    let wait = until.saturating_sub(now);
-    wait.as_secs()
-        .saturating_add(u64::from(wait.subsec_nanos() > 0))
-        .max(1)
-}
-
 impl ApiError {
     /// Returns the response with an Error object.
     pub(crate) fn to_response(&self) -> http::Response<Bytes> {
@@ -330,20 +282,6 @@ impl IntoResponse for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tells_to_wait_whole_seconds_rounded_up_and_at_least_one() {
-        let at = |seconds, milliseconds: u32| Duration::new(seconds, milliseconds * 1_000_000);
-        assert_eq!(seconds_until(at(60, 0), at(0, 0)), 60);
-        assert_eq!(seconds_until(at(60, 0), at(10, 1)), 50);
-        assert_eq!(seconds_until(at(60, 0), at(59, 999)), 1);
-        assert_eq!(seconds_until(at(60, 0), at(60, 0)), 1);
-        assert_eq!(seconds_until(at(60, 0), Duration::MAX), 1);
-        assert_eq!(seconds_until(at(301, 500), at(1, 500)), 300);
-        assert_eq!(seconds_until(at(301, 500), at(1, 501)), 300);
-        assert_eq!(seconds_until(at(301, 500), at(1, 499)), 301);
-        assert_eq!(seconds_until(Duration::MAX, at(0, 0)), u64::MAX);
-    }
 
     #[test]
     fn guesses_what_was_meant() {

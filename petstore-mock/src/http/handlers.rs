@@ -37,7 +37,12 @@ pub(super) async fn answer(
     request: Request,
 ) -> Outcome {
     let Some(operation) = operation else {
-        return Err(unknown(request.method(), request.uri()));
+        let route = app
+            .settings()
+            .routes
+            .find(request.method(), request.uri().path());
+        let route = route.ok_or_else(|| unknown(app, request.method(), request.uri()))?;
+        return key.map(|_| route.to_response());
     };
     let key = key?;
     match operation {
@@ -125,9 +130,9 @@ async fn create_pet(app: &AppState, key: Option<u32>, request: Request) -> Outco
     let mut pet =
         new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
     pet.status = pet.status.or(app.settings().default_status);
-    let id = app.change(key, Change::Add(pet)).await?;
+    let id = app.change(key, Change::Add(pet))?;
     // The pet may have been removed in the meantime.
-    let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
+    let json = pet_json(app, key, id)?;
     let mut response = json_response(StatusCode::CREATED, json);
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
@@ -146,8 +151,15 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
         ));
     }
     let id = pet_id(uri.path())?;
-    let json = app.pet_json(key, id).ok_or(ChangeError::NoSuchPet(id))?;
+    let json = pet_json(app, key, id)?;
     Ok(json_response(StatusCode::OK, json))
+}
+
+fn pet_json(app: &AppState, key: Option<u32>, id: i64) -> Result<Bytes, ApiError> {
+    app.read(key, |store| match store.pet(id) {
+        Some(pet) => to_json(pet),
+        None => Err(ChangeError::NoSuchPet(id).into()),
+    })
 }
 
 /// `GET /store/orders`: returns the seeded objects, because the specification only names the
@@ -157,10 +169,17 @@ fn list_orders(app: &AppState, key: Option<u32>) -> Outcome {
 }
 
 /// Returns the error of a path that does not exist, or does not support the method.
-fn unknown(method: &Method, uri: &Uri) -> ApiError {
-    let methods = Operation::methods_of(uri.path());
+fn unknown(app: &AppState, method: &Method, uri: &Uri) -> ApiError {
+    let routes = &app.settings().routes;
+    let mut methods = Operation::methods_of(uri.path());
+    methods.extend(routes.methods_of(uri.path()).into_iter().cloned());
+    if methods.contains(&Method::GET) {
+        methods.push(Method::HEAD);
+    }
     if !methods.is_empty() {
-        return ApiError::method_not_allowed(&methods.join(", "));
+        let mut names: Vec<_> = methods.iter().map(Method::as_str).collect();
+        names.sort_unstable();
+        return ApiError::method_not_allowed(&names.join(", "));
     }
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
@@ -170,6 +189,7 @@ fn unknown(method: &Method, uri: &Uri) -> ApiError {
         "the operations are {}; the mock's own pages are under /_mock",
         all.join(", ")
     );
-    let paths: Vec<_> = Operation::ALL.iter().map(|one| one.path()).collect();
+    let paths = Operation::ALL.iter().map(|one| one.path());
+    let paths: Vec<_> = paths.chain(routes.paths()).collect();
     ApiError::route_not_found(method, path, &paths, &overview)
 }

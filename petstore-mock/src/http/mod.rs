@@ -9,13 +9,7 @@ mod error;
 mod handlers;
 pub(crate) mod new_pet;
 pub(crate) mod params;
-#[cfg(feature = "proxy")]
-mod proxied;
 mod router;
 
 pub use self::error::ErrorCode;
-pub(crate) use self::{
-    body::BodyTimeout,
-    error::{ApiError, MAX_HEAD_BYTES, MAX_HEADER_FIELDS},
-    router::Service,
-};
+pub(crate) use self::router::Service;

@@ -4,15 +4,14 @@ use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::Body,
     extract::Request,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    HeaderName, Method, StatusCode,
-    header::{ALLOW, CONTENT_LENGTH, EXPECT, ORIGIN},
+    HeaderName, HeaderValue, Method, StatusCode, Version,
+    header::{ALLOW, CONNECTION, CONTENT_LENGTH, EXPECT, ORIGIN},
     uri::PathAndQuery,
 };
 use tower_service::Service as _;
@@ -99,27 +98,19 @@ impl Service {
             Ok(faults) => (faults, refusal),
             Err(error) => (None, refusal.or(Some(error))),
         };
-        let method = request.method().clone();
+        let (method, version) = (request.method().clone(), request.version());
         // A client that waits for `100 Continue` has not sent its body yet.
         let expects_continue = request.headers().contains_key(EXPECT);
         let journal = Arc::clone(app.journal());
         let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
-        // The whole body of the response, if it is too long to be buffered and changed.
-        let mut stream = None;
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors.preflight(),
+            None if is_preflight => cors.preflight(app.settings().routes.methods()),
             None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
                 ActiveFaults::unavailable()
             }
-            None => {
-                let (answer, long) = self
-                    .respond(operation, arrived, key, request, &mut recording)
-                    .await;
-                stream = long;
-                answer
-            }
+            None => self.respond(operation, arrived, key, request).await,
         };
         if method == Method::HEAD {
             remove_body(&mut response);
@@ -149,9 +140,7 @@ impl Service {
             // The time of the response, after the delay.
             now = app.clock().since_epoch();
         }
-        if !self.is_proxied(&response) {
-            common_headers::add(response.headers_mut(), now, rate, operation);
-        }
+        common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
             cors.open(response.headers_mut());
         }
@@ -164,73 +153,31 @@ impl Service {
                 *record.lost.get_mut() = is_lost;
             });
         }
-        // The recording ends last, so that it contains what the client receives.
-        let response = recording.end(response);
-        match stream {
-            Some(stream) => response.map(|body| body.with_stream(stream)),
-            None => response,
+        if version != Version::HTTP_2 && recording.has_unread_body() {
+            // The rest of the body must not be read as a request (RFC 9112, section 9.6).
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
         }
+        // The recording ends last, so that it contains what the client receives.
+        recording.end(response)
     }
 
-    /// Answers a request, or forwards it. If the body of the response is long, also returns the
-    /// whole body as a stream.
-    #[cfg_attr(
-        not(feature = "proxy"),
-        expect(unused_variables, reason = "for the proxy")
-    )]
+    /// Lets a handler answer a request.
     async fn respond(
         &self,
         operation: Option<Operation>,
         arrived: Duration,
         key: CheckedKey,
         request: Request,
-        recording: &mut Recording,
-    ) -> (http::Response<Bytes>, Option<Body>) {
-        #[cfg(feature = "proxy")]
-        if let Some(upstream) = &self.app.settings().upstream
-            && request.uri().path().starts_with("/v1")
-        {
-            return super::proxied::forward(&self.app, upstream, operation, request, recording)
-                .await;
-        }
+    ) -> http::Response<Bytes> {
         // After a panic, only the state is reused, whose locks tolerate it.
         let answer = AssertUnwindSafe(handlers::answer(
             &self.app, operation, arrived, key, request,
         ));
-        let answer = match answer.catch_unwind().await {
+        match answer.catch_unwind().await {
             Ok(answer) => answer.unwrap_or_else(|error| error.to_response()),
             Err(_) => ApiError::panicked().to_response(),
-        };
-        (answer, None)
-    }
-
-    /// Whether a response has the headers of a real service.
-    #[cfg_attr(
-        not(feature = "proxy"),
-        expect(unused_variables, reason = "for the proxy")
-    )]
-    fn is_proxied(&self, response: &http::Response<Bytes>) -> bool {
-        #[cfg(feature = "proxy")]
-        if self.app.settings().upstream.is_some() {
-            return response.headers().contains_key(http::header::DATE);
         }
-        false
-    }
-
-    /// Refuses and records bytes that are not a valid request; `head` is their start.
-    pub(crate) fn refuse(
-        &self,
-        caller: Caller,
-        head: &[u8],
-        error: &ApiError,
-    ) -> http::Response<Bytes> {
-        let now = self.app.clock().since_epoch();
-        let mut response = error.to_response();
-        let rate = self.app.anonymous_rate(now);
-        common_headers::add(response.headers_mut(), now, Some(rate), None);
-        let journal = Arc::clone(self.app.journal());
-        Recording::refusal(journal, caller, now, rate, head).end(response.clone());
-        response
     }
 
     /// Answers a request to the administration. Such requests are neither counted nor recorded.
@@ -256,7 +203,8 @@ impl Service {
         } else {
             None
         };
-        let request = || RequestView::new(operation, bearer(headers).ok(), headers);
+        let (method, path) = (request.method(), request.uri().path());
+        let request = || RequestView::new(operation, method, path, bearer(headers).ok());
         let chosen = self.app.faults().choose(named, request);
         chosen.map_err(|error| ApiError::new(ErrorCode::InvalidParameter, error.to_string()))
     }

@@ -2,7 +2,6 @@
 //! It passes each exchange to the report.
 
 mod connection;
-mod pattern;
 mod recording;
 mod ring;
 mod tee;
@@ -10,17 +9,11 @@ mod verify;
 
 pub(crate) use crate::exchange::{Arrival, Caller};
 
-#[cfg(test)]
-pub(crate) use self::pattern::differences;
+pub use self::verify::Times;
 pub(crate) use self::{
     connection::OpenConnection,
     recording::{AddedPet, Recording},
     ring::{DEFAULT, Journal},
     tee::Observed,
-    verify::{check_order, check_times},
-};
-pub use self::{
-    pattern::Pattern,
-    ring::JournalUsage,
-    verify::{Expectation, Times},
+    verify::{verify, wait_for},
 };

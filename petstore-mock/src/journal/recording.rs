@@ -1,10 +1,7 @@
 //! Records an exchange while it happens. To be cheap, it formats nothing and copies everything
 //! once. The recording ends with the response, or when the client leaves.
 
-use std::{
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -15,7 +12,7 @@ use super::{
     Journal,
     tee::{Observed, Tee},
 };
-use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Rate, Record};
+use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Record};
 
 /// The id of the pet that this request created.
 #[derive(Clone, Copy, Debug)]
@@ -81,37 +78,6 @@ impl Recording {
         )
     }
 
-    /// Starts the recording of bytes that are not a valid request; `head` is their start.
-    pub(crate) fn refusal(
-        journal: Arc<Journal>,
-        caller: Caller,
-        now: Duration,
-        rate: Rate,
-        head: &[u8],
-    ) -> Self {
-        let line = head
-            .split(|byte| matches!(byte, b'\r' | b'\n'))
-            .next()
-            .unwrap_or_default();
-        let line = String::from_utf8_lossy(line);
-        let mut words = line.split(' ');
-        let method = words
-            .next()
-            .and_then(|word| Method::from_bytes(word.as_bytes()).ok());
-        // As in access logs, a hyphen stands for an unknown value.
-        let target = match (&method, words.next()) {
-            (Some(_), Some(target)) if !target.is_empty() => target,
-            (None, _) if !line.is_empty() => &line,
-            _ => "-",
-        };
-        let mut arrival = Arrival::new(now, target.into());
-        (arrival.admission, arrival.rate) = (Admission::Rejected, Some(rate));
-        let mut request = Request::new(Body::empty());
-        let unknown = || Method::from_bytes(b"-").unwrap_or_default();
-        *request.method_mut() = method.unwrap_or_else(unknown);
-        Self::begin(journal, caller, arrival, request).0
-    }
-
     /// Changes the record of a request in flight.
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut Record)) {
         // It is shared only when it is stored.
@@ -120,23 +86,16 @@ impl Recording {
         }
     }
 
-    /// Returns the number of the request.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn number(&self) -> u64 {
-        self.record.as_ref().map_or(0, |record| record.number)
-    }
-
-    /// Returns the body of the request; empty if it is long.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn sent_body(&self) -> Vec<u8> {
-        self.body.as_ref().map(Tee::whole).unwrap_or_default()
-    }
-
     /// Reads and discards the rest of a body that no handler has read.
     pub(crate) async fn discard_body(&self) {
         if let Some(body) = &self.body {
             body.clone().discard().await;
         }
+    }
+
+    /// Whether the client may still send a part of the body.
+    pub(crate) fn has_unread_body(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| !body.is_whole())
     }
 
     /// Stores the exchange with its response, and returns the response to send.

@@ -9,15 +9,14 @@ use std::{
     time::Duration,
 };
 
-use serde::Serialize;
 use tokio::sync::watch;
 
-use super::Pattern;
 use crate::{
     changes::Changes,
     clock::Clock,
     clock::real_time,
-    exchange::{Admission, Exchange, KeyLabel, Masker, Moment, Record},
+    exchange::{Admission, Exchange, Masker, Moment, Record},
+    operation::Target,
     report::{Audit, Report, Severities},
 };
 
@@ -55,25 +54,8 @@ struct Ring {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     kept: u64,
-    /// The highest number of a dropped exchange.
-    dropped: u64,
-    /// The number of dropped exchanges.
-    dropped_count: u64,
-}
-
-/// How much the journal holds, and how much it has dropped since the start, a reset or a clearing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct JournalUsage {
-    /// The maximum number of requests.
-    pub capacity: usize,
-    /// The maximum of their approximate memory, in bytes.
-    pub max_bytes: usize,
-    /// The number of requests in the journal.
-    pub kept: usize,
-    /// The number of requests that were dropped, because the journal was full.
-    pub dropped: u64,
+    /// Whether exchanges were dropped, because the journal was full.
+    has_dropped: bool,
 }
 
 impl Journal {
@@ -99,14 +81,9 @@ impl Journal {
         }
     }
 
-    /// Registers a key, so that its requests can be found. A secret key is masked from now on.
-    pub(crate) fn know(&self, key: &str, label: &Arc<KeyLabel>, is_public: bool) {
-        lock(&self.keys).add(key, Arc::clone(label), is_public);
-    }
-
-    /// Returns the number of the last request.
-    pub(crate) fn last_number(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+    /// Masks a secret key from now on.
+    pub(crate) fn mask(&self, key: &str) {
+        lock(&self.keys).add(key);
     }
 
     /// Returns the number of a new request.
@@ -165,20 +142,8 @@ impl Journal {
         }
         let oldest = ring.records.pop_front()?;
         ring.bytes -= oldest.weight();
-        ring.dropped = ring.dropped.max(oldest.number);
-        ring.dropped_count += 1;
+        ring.has_dropped = true;
         Some(oldest)
-    }
-
-    /// Returns how much the journal holds, and what it has dropped.
-    pub(crate) fn usage(&self) -> JournalUsage {
-        let ring = lock(&self.ring);
-        JournalUsage {
-            capacity: self.capacity,
-            max_bytes: MAX_BYTES,
-            kept: ring.records.len(),
-            dropped: ring.dropped_count,
-        }
     }
 
     /// Records the opening and the end of a connection.
@@ -220,40 +185,29 @@ impl Journal {
         lock(&self.audit).forget();
     }
 
-    /// Returns the exchanges that match, by number.
-    pub(crate) fn matching(&self, pattern: &Pattern) -> Vec<Exchange> {
-        self.latest(pattern, usize::MAX, |_| true)
+    /// Returns the exchanges of the requests that are meant, by number.
+    pub(crate) fn matching(&self, target: &Target) -> Vec<Exchange> {
+        self.latest(usize::MAX, |record| record.is_meant(target))
     }
 
-    /// Returns the last `limit` matching exchanges, by number. Copies only these.
-    pub(crate) fn latest(
-        &self,
-        pattern: &Pattern,
-        limit: usize,
-        is_meant: impl Fn(&Record) -> bool,
-    ) -> Vec<Exchange> {
-        self.look(|records, keys, _| {
-            let is_found = |one: &&Arc<Record>| is_meant(one) && pattern.matches(one, keys);
-            let found: Vec<_> = records.iter().filter(is_found).collect();
-            let last = &found[found.len().saturating_sub(limit)..];
-            last.iter()
-                .map(|record| Exchange::new(record, keys))
-                .collect()
-        })
+    /// Returns the number of requests that are meant, and whether the journal has dropped any
+    /// request.
+    pub(super) fn count(&self, target: &Target) -> (usize, bool) {
+        let ring = lock(&self.ring);
+        let meant = ring.records.iter().filter(|one| one.is_meant(target));
+        (meant.count(), ring.has_dropped)
     }
 
-    /// Calls `look` with the stored exchanges, by number. The last argument of `look` is the
-    /// highest number of a dropped exchange.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&[Arc<Record>], &Masker, u64) -> T) -> T {
-        let (mut records, dropped) = {
-            let ring = lock(&self.ring);
-            (
-                ring.records.iter().cloned().collect::<Vec<_>>(),
-                ring.dropped,
-            )
-        };
+    /// Returns the last `limit` exchanges that `is_meant` selects, by number. Copies only these.
+    pub(crate) fn latest(&self, limit: usize, is_meant: impl Fn(&Record) -> bool) -> Vec<Exchange> {
+        let mut records: Vec<_> = lock(&self.ring).records.iter().cloned().collect();
+        records.retain(|record| is_meant(record));
         records.sort_unstable_by_key(|record| record.number);
-        look(&records, &lock(&self.keys), dropped)
+        let keys = lock(&self.keys);
+        let last = &records[records.len().saturating_sub(limit)..];
+        last.iter()
+            .map(|record| Exchange::new(record, &keys))
+            .collect()
     }
 
     /// Returns the exchanges after the first `seen` ones, in order of completion. Also returns the
@@ -298,7 +252,7 @@ impl Journal {
     /// Drops all exchanges. Numbers and the report continue.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
-        (ring.bytes, ring.dropped, ring.dropped_count) = (0, 0, 0);
+        (ring.bytes, ring.has_dropped) = (0, false);
         let records = std::mem::take(&mut ring.records);
         drop(ring);
         drop(records);

@@ -78,15 +78,9 @@ impl Tee {
         }
     }
 
-    /// Returns a copy of what was read; empty if more was read than is kept.
-    #[cfg(feature = "proxy")]
-    pub(super) fn whole(&self) -> Vec<u8> {
-        let reading = self.lock();
-        if reading.length == reading.start.len() as u64 {
-            reading.start.clone()
-        } else {
-            Vec::new()
-        }
+    /// Whether the body was read completely.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lock().is_whole
     }
 
     fn lock(&self) -> MutexGuard<'_, Reading> {
@@ -130,8 +124,7 @@ impl Body for Tee {
     }
 }
 
-/// A response's body: bytes, or a stream of the administration or of a proxied service. The rules
-/// judge the exchange when the body is read or dropped.
+/// A response's body: bytes, or a stream of the administration. The rules judge the exchange when the body is read or dropped.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) whole: Bytes,
@@ -147,13 +140,6 @@ impl Observed {
             stream: None,
             open: Some((journal, record)),
         }
-    }
-
-    /// Returns the body as a stream, of which `whole` was only the start.
-    pub(crate) fn with_stream(mut self, stream: AxumBody) -> Self {
-        self.whole = Bytes::new();
-        self.stream = Some(stream);
-        self
     }
 
     /// Lets the rules judge the exchange. Call it before the last bytes are sent, because the

@@ -39,14 +39,14 @@ impl KeyName {
         };
         Self {
             name: key.name(),
-            plan: key.known_plan(),
+            plan: Some(key.plan()),
             senders: key.senders(),
         }
     }
 
     /// Whether the key has the same plan and senders as before.
     pub(super) fn is_still(&self, key: &KeyLabel) -> bool {
-        (self.plan, self.senders) == (key.known_plan(), key.senders())
+        (self.plan, self.senders) == (Some(key.plan()), key.senders())
     }
 
     pub(super) fn as_str(&self) -> &str {

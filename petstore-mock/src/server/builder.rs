@@ -4,19 +4,18 @@ use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, mpsc},
 };
+
+use http::Method;
 
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use super::{
-    connection::ServeContext,
+    connection::{Limits, ServeContext},
     listener,
     mock_server::{MockServer, OwnRuntime},
-    state::Limits,
 };
-#[cfg(feature = "proxy")]
-use crate::proxy::{ParseUpstreamError, Upstream};
 use crate::{
     clock::Clock,
     cors::Cors,
@@ -25,9 +24,10 @@ use crate::{
     model::PetStatus,
     plan::Plan,
     report::{Rule, Severity},
+    routes::{Route, RouteError, RouteResponse, Routes},
     state::{
         AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, RateHeaders, Seed,
-        SeedError, Settings, Window, block_on, is_sendable,
+        SeedError, Settings, Window, is_sendable,
     },
 };
 
@@ -101,7 +101,7 @@ impl MockServer {
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
     addr: SocketAddr,
-    /// If this is empty, a mock has the default keys, and a proxy has those that it sees.
+    /// If this is empty, the server has the default keys.
     keys: Vec<InitialKey>,
     seed: Seed,
     data: Option<PathBuf>,
@@ -111,8 +111,7 @@ pub struct Builder {
     tls: bool,
     settings: Settings,
     faults: Vec<Fault>,
-    #[cfg(feature = "proxy")]
-    upstream: Option<(String, std::time::Duration)>,
+    routes: Vec<Route>,
 }
 
 impl Builder {
@@ -128,9 +127,14 @@ impl Builder {
             tls: false,
             settings: Settings::default(),
             faults: Vec::new(),
-            #[cfg(feature = "proxy")]
-            upstream: None,
+            routes: Vec::new(),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// Sets the address to listen on (default: 127.0.0.1).
@@ -143,12 +147,6 @@ impl Builder {
     /// process had.
     pub fn port(mut self, port: u16) -> Self {
         self.addr.set_port(port);
-        self
-    }
-
-    /// Sets the limits of connections: see [`Limits`].
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
         self
     }
 
@@ -317,8 +315,8 @@ impl Builder {
     /// Gives each key its own pets and orders (default: all keys share them), so that tests that
     /// run in parallel on one server do not disturb each other.
     ///
-    /// A key begins with the pets that the server has at the key's first request. A data file and
-    /// snapshots contain only the shared pets. [`Key::pets`](crate::Key::pets) returns those of a key.
+    /// A key begins with the pets that the server has at the key's first request. A data file
+    /// contains only the shared pets. [`Key::pets`](crate::Key::pets) returns those of a key.
     ///
     /// ```
     /// # use petstore_mock::{MockServer, Plan, SeedPet};
@@ -346,19 +344,6 @@ impl Builder {
         self
     }
 
-    /// Forwards requests to a real service, instead of answering them (default: none). `url` is its
-    /// base URL. A response whose head takes longer than `timeout` is answered 504.
-    ///
-    /// The journal, faults and the compliance report are as with the mock. There are no default
-    /// keys: the service decides about keys, and the server lists those that it has seen.
-    /// [`MockServer::service_report`] says how the service kept its contract. `https` trusts the
-    /// system's certificates. Redirects are not followed, so that the key goes to this origin only.
-    #[cfg(feature = "proxy")]
-    pub fn upstream(mut self, url: impl Into<String>, timeout: std::time::Duration) -> Self {
-        self.upstream = Some((url.into(), timeout));
-        self
-    }
-
     /// Sets the token for administration from other machines, which send `Authorization: Bearer
     /// TOKEN`. Without a token, administration is local only.
     pub fn admin_token(mut self, token: impl Into<String>) -> Self {
@@ -366,16 +351,44 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum size of a body for the administration, in bytes (default: 256 MiB, enough
-    /// for a snapshot with millions of pets).
-    pub fn admin_body(mut self, bytes: usize) -> Self {
-        self.settings.admin_body = bytes;
+    /// Sets a fault from the first request. [`MockServer::faults`] sets faults later. If it is for a
+    /// key, the server must have that key from its start.
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
         self
     }
 
-    /// Sets a fault from the first request. [`MockServer::faults`] sets faults later.
-    pub fn fault(mut self, fault: Fault) -> Self {
-        self.faults.push(fault);
+    /// Adds an own route: a static response for an operation that the contract does not show.
+    ///
+    /// It has the same keys, quotas, journal, faults and report as the contract's operations. The
+    /// path is below `/v1`. A segment in braces stands for any value; a literal one beats it. A
+    /// `HEAD` request is answered like a `GET`.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, RouteResponse};
+    /// use http::Method;
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stock = RouteResponse::json(&json!({"available": 7}));
+    /// let server = MockServer::builder()
+    ///     .route(Method::GET, "/store/inventory", stock)
+    ///     .route(Method::DELETE, "/pets/{petId}", RouteResponse::empty().with_status(204))
+    ///     .start()
+    ///     .await?;
+    /// let url = format!("{}/store/inventory", server.url());
+    /// let reply = reqwest::Client::new().get(url).bearer_auth("free-key").send().await?;
+    /// assert_eq!(reply.text().await?, r#"{"available":7}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn route(self, method: Method, path: &str, response: RouteResponse) -> Self {
+        self.routes([Route::new(method, path, response)])
+    }
+
+    pub(crate) fn routes(mut self, routes: impl IntoIterator<Item = Route>) -> Self {
+        self.routes.extend(routes);
         self
     }
 
@@ -383,8 +396,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Fails if the address cannot be bound, a key is invalid in a header, or the seed contradicts
-    /// itself.
+    /// Fails if the address cannot be bound, a key is invalid in a header, the seed contradicts
+    /// itself, or an own route cannot be used.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let Self {
             addr,
@@ -393,19 +406,12 @@ impl Builder {
             data,
             clock,
             limits,
-            #[cfg_attr(
-                not(feature = "tls"),
-                expect(unused_mut, reason = "only TLS sets an authority")
-            )]
             mut settings,
             faults,
+            routes,
             ..
         } = self;
-        #[cfg(feature = "proxy")]
-        if let Some((url, timeout)) = &self.upstream {
-            settings.upstream = Some(Upstream::new(url, *timeout)?);
-        }
-        if keys.is_empty() && !settings.is_proxy() {
+        if keys.is_empty() {
             keys = DEFAULT_KEYS
                 .map(|(key, plan)| InitialKey::new(key, plan))
                 .into();
@@ -413,6 +419,7 @@ impl Builder {
         if !settings.admin_token.iter().all(|token| is_sendable(token)) {
             return Err(StartError::AdminToken);
         }
+        settings.routes = Routes::new(routes)?;
         let store = seed.into_store()?;
         #[cfg(feature = "tls")]
         let tls = self
@@ -424,18 +431,21 @@ impl Builder {
         if let Some(tls) = &tls {
             settings.authority = Some(tls.authority().to_owned());
         }
-        let app = AppState::new(clock, settings, keys, store, faults).map_err(StartError::Key)?;
+        let app = AppState::new(clock, settings, keys, store, faults.clone());
+        let app = app.map_err(StartError::Key)?;
+        if let Some(problem) = faults.iter().find_map(|fault| app.problem_of(fault)) {
+            return Err(StartError::Fault(problem));
+        }
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
             // The data file comes last, so that a server that cannot start creates no file.
             Some(path) => {
-                let data_error = |source| StartError::Data {
-                    path: path.clone(),
-                    source,
-                };
-                app.with_data(path.clone()).await.map_err(data_error)?
+                let file = path.clone();
+                let opened = tokio::task::spawn_blocking(move || app.with_data(&file)).await;
+                let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error).into()));
+                opened.map_err(|source| StartError::Data { path, source })?
             }
             None => app,
         };
@@ -456,7 +466,10 @@ impl Builder {
     /// Fails like [`Builder::start`], and if no thread can be started.
     pub fn start_blocking(self) -> Result<MockServer, StartError> {
         let runtime = OwnRuntime::new().map_err(StartError::Thread)?;
-        let started = block_on(runtime.spawn(self.start()));
+        let (send, receive) = mpsc::channel();
+        // If this thread were gone, nobody would wait for the server.
+        runtime.spawn(async move { drop(send.send(self.start().await)) });
+        let started = receive.recv();
         let server = started.map_err(|error| StartError::Thread(io::Error::other(error)))??;
         Ok(server.on(runtime))
     }
@@ -469,7 +482,6 @@ impl fmt::Debug for Builder {
             .field("addr", &self.addr)
             .field("keys", &self.keys.len())
             .field("clock", &self.clock)
-            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
@@ -493,10 +505,6 @@ pub enum StartError {
     /// The admin token is empty, or contains a space or a non-ASCII character.
     #[error("the admin token is empty, or contains a space or a non-ASCII character")]
     AdminToken,
-    /// The base URL of the real service is invalid, or the system has no certificates.
-    #[cfg(feature = "proxy")]
-    #[error("cannot forward to the service: {0}")]
-    Upstream(String),
     /// The data file cannot be used.
     #[error("cannot use the data file {path}: {source}", path = path.display())]
     Data {
@@ -515,11 +523,10 @@ pub enum StartError {
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
-}
-
-#[cfg(feature = "proxy")]
-impl From<ParseUpstreamError> for StartError {
-    fn from(error: ParseUpstreamError) -> Self {
-        Self::Upstream(error.to_string())
-    }
+    /// A fault is for a key that the server does not have.
+    #[error("{0}")]
+    Fault(String),
+    /// An own route is invalid, repeated, or an operation of the contract.
+    #[error("{0}")]
+    Route(#[from] RouteError),
 }

@@ -1,55 +1,74 @@
 //! One connection: HTTP/1.1, or HTTP/2 if the client starts with it (RFC 9113, section 3.3).
 
 use std::{
-    future::{pending, poll_fn},
+    future::pending,
     pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use axum::{BoxError, body::Body};
-use bytes::Bytes;
-use http::{HeaderValue, Request, Response, Version, header::CONNECTION, header::EXPECT};
+use axum::body::Body;
+use http::{Request, Response, Version, header::CONNECTION};
 use hyper::{
-    body::{Body as HttpBody, Frame, Incoming, SizeHint},
+    body::{Body as _, Incoming},
+    rt,
     service::service_fn,
 };
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use tokio::{
-    io::{AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::TcpStream,
-    sync::watch,
-    time::Sleep,
-};
+#[cfg(feature = "tls")]
+use tokio::io::AsyncWriteExt as _;
+use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::watch};
 
 use super::{
     io::ConnectionIo,
     socket_faults::ResponseBody,
-    state::{InFlightGuard, Limits, Shared, Throttle, Transport},
+    state::{InFlightGuard, Shared, Throttle, Transport},
 };
 use crate::{
     clock::real_time,
-    fault::{CutPoint, EarlyEnd, EndMode, SocketPlan},
-    http::{ApiError, BodyTimeout, MAX_HEAD_BYTES, MAX_HEADER_FIELDS, Service},
+    fault::{EarlyEnd, EndMode, SocketPlan},
+    http::Service,
     journal::{Caller, OpenConnection},
 };
 
-/// Longer HTTP/2 header lists are refused by hyper, without a body.
-const MAX_HTTP2_HEADER_BYTES: u32 = 4 * MAX_HEAD_BYTES;
+/// What a server bears.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The maximum number of connections. Others are answered 503 `overloaded`, and closed.
+    pub(super) connections: usize,
+    /// How long a client may take for its first byte and a TLS handshake, and then for the head of
+    /// each request, in real time.
+    pub(super) patience: Duration,
+}
 
-/// A body of at most this length has usually arrived when the request is answered, so the
-/// connection can stay open.
-const MAX_SHORT_BODY: u64 = 8 * 1024;
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4_096,
+            patience: Duration::from_secs(120),
+        }
+    }
+}
 
-/// How much of an unread request is read and discarded before the connection is closed.
+/// The maximum number of header fields.
+const MAX_HEADER_FIELDS: usize = 100;
+
+/// The maximum size of the head of a request: 256 KiB.
+const MAX_HEAD_BYTES: u32 = 256 * 1024;
+
+/// How much of a request is read and discarded at most after its response, and for how long.
 const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_DRAINING: Duration = Duration::from_secs(5);
+
+/// How long the last response of an idle connection may still be on its way when the server stops.
+const LAST_BYTES: Duration = Duration::from_millis(100);
 
 /// The parts of the server that its connections share.
 pub(super) struct ServeContext {
@@ -67,50 +86,31 @@ pub(super) async fn serve(
     caller: Caller,
     open: OpenConnection,
     server: Arc<ServeContext>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) {
     // Responses are written completely, so the socket need not wait for more bytes. If the option
     // cannot be set, the connection is slower, but works.
     let _ = stream.set_nodelay(true);
-    let state = Shared::new();
-    #[cfg(feature = "tls")]
-    let Some(stream) = secured(stream, caller, &server, stop.clone()).await else {
-        return;
-    };
-    #[cfg(not(feature = "tls"))]
-    let stream = Box::new(stream);
-    speak(
-        ConnectionIo::new(stream, state.clone()),
-        caller,
-        &server,
-        &state,
-        stop,
-    )
-    .await;
-    drop(open);
-    let (stream, head, refused, end, is_blocked, must_drain) = {
-        let mut state = state.lock();
-        let (stream, head) = (state.stream.take(), std::mem::take(&mut state.head));
-        (
-            stream,
-            head,
-            state.refused,
-            state.end,
-            state.is_blocked(),
-            state.must_drain,
-        )
+    let stream = tokio::select! {
+        stream = begun(stream, &server) => stream,
+        () = real_time::sleep(server.limits.patience) => None,
+        () = stopped(&mut stop) => None,
     };
     let Some(stream) = stream else { return };
-    if end == Some(EndMode::Reset) || is_blocked {
+    let state = Shared::new();
+    let io = ConnectionIo::new(stream, state.clone());
+    let has_unread_bytes = speak(io, caller, &server, &state, stop).await;
+    drop(open);
+    let Some((stream, end)) = state.take() else {
+        return;
+    };
+    match end {
         // This drops the bytes that a client has not read. If the option cannot be set, they are
-        // kept, and a fault's reset becomes a close.
-        let _ = stream.socket().set_zero_linger();
-    } else if let Some(code) = refused {
-        refuse(stream, caller, &server, &head, &ApiError::unreadable(code)).await;
-    } else if must_drain {
-        drain(stream, server.limits.body).await;
-    } else if end.is_none() {
-        close(stream).await;
+        // kept, and the reset becomes a close.
+        Some(EndMode::Reset) => drop(stream.socket().set_zero_linger()),
+        Some(EndMode::Close | EndMode::Hang) => {}
+        None if has_unread_bytes => drain(stream).await,
+        None => close(stream).await,
     }
 }
 
@@ -120,45 +120,57 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Returns the stream for HTTP, with TLS if enabled; `None` if the handshake fails.
-#[cfg(feature = "tls")]
-async fn secured(
+/// Waits for the first byte. Returns the stream for HTTP, with TLS if enabled; `None` if the client
+/// leaves, or does not begin with a handshake.
+async fn begun(
     stream: TcpStream,
-    caller: Caller,
+    #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "for TLS"))]
     server: &ServeContext,
-    mut stop: watch::Receiver<bool>,
 ) -> Option<Box<dyn Transport>> {
-    let Some(tls) = &server.tls else {
-        return Some(Box::new(stream));
-    };
-    let limit = server.limits.head;
-    let handshake = tokio::select! {
-        handshake = tls.accept(stream) => handshake?,
-        () = real_time::sleep(limit), if !limit.is_zero() => return None,
-        () = stopped(&mut stop) => return None,
-    };
-    match handshake {
-        Ok(stream) => Some(stream),
-        Err(stream) => {
-            let error = ApiError::bad_request("this port speaks TLS: use https");
-            refuse(stream, caller, server, &[], &error).await;
-            None
-        }
+    // `readable` may return too early.
+    stream.peek(&mut [0]).await.ok()?;
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &server.tls {
+        return match tls.accept(stream).await? {
+            Ok(stream) => Some(stream),
+            Err(mut stream) => {
+                // The client may have left.
+                let _ = stream.write_all(plain_http().as_bytes()).await;
+                drain(stream).await;
+                None
+            }
+        };
     }
+    Some(Box::new(stream))
 }
 
-/// Serves HTTP until the client, the server, a limit or a fault ends the connection.
+/// Returns the response to a request in plain HTTP, if the server speaks TLS.
+#[cfg(feature = "tls")]
+fn plain_http() -> String {
+    let body = r#"{"code":"bad_request","message":"this port speaks TLS: use https","status":400}"#;
+    let length = body.len();
+    format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+/// Serves HTTP until the client, the server or a fault ends the connection. Returns whether the
+/// client may still be sending a request that was answered.
 async fn speak(
     io: ConnectionIo,
     caller: Caller,
     server: &Arc<ServeContext>,
     state: &Shared,
     mut stop: watch::Receiver<bool>,
-) {
+) -> bool {
     let requests = AtomicU64::new(0);
     let service = service_fn(|request: Request<Incoming>| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
-        let in_flight = InFlightGuard::begin(state.clone());
+        // The request begins here, and not in the future below, so that requests that are read
+        // together count together.
+        let is_http2 = request.version() == Version::HTTP_2;
+        let in_flight = InFlightGuard::begin(state.clone(), is_http2);
         let caller = Caller { nth, ..caller };
         answer(
             request,
@@ -174,34 +186,32 @@ async fn speak(
         .auto_date_header(false)
         .max_headers(MAX_HEADER_FIELDS)
         .max_buf_size(MAX_HEAD_BYTES as usize)
-        // hyper's is one timer for an idle connection and a slow head, set anew for each request, and it does
-        // not run before the first byte. hyper has none for a client that does not read, or for an idle
-        // HTTP/2 connection. So `Shared::overdue` has all limits, with one timer per connection.
-        .header_read_timeout(None)
+        .timer(RealTimer)
+        .header_read_timeout(server.limits.patience)
         // Responses are short, so copying them is cheaper than vectored writes.
         .writev(false);
     protocols
         .http2()
         .auto_date_header(false)
-        .max_header_list_size(MAX_HTTP2_HEADER_BYTES);
+        .max_header_list_size(MAX_HEAD_BYTES);
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
-    let mut overdue = pin!(state.overdue(server.limits));
     let mut ended = pin!(state.ended());
-    let mut is_stopping = false;
-    // The client may disconnect at any time, so errors are ignored.
+    let (mut is_stopping, mut is_idle) = (false, false);
     loop {
         tokio::select! {
             biased;
-            _ = &mut connection => return,
-            () = &mut ended => return,
-            () = &mut overdue => return,
+            // An error is a request that hyper refused, or a client that has left.
+            served = &mut connection => return served.is_err() || state.lock().must_drain,
+            () = &mut ended => return false,
             () = stopped(&mut stop), if !is_stopping => {
-                if state.lock().can_be_cut() {
-                    return;
+                if state.lock().is_hanging() {
+                    return false;
                 }
-                is_stopping = true;
+                (is_stopping, is_idle) = (true, state.lock().is_idle());
                 connection.as_mut().graceful_shutdown();
             }
+            // hyper waits for the rest of a head.
+            () = real_time::sleep(LAST_BYTES), if is_idle => return false,
         }
     }
 }
@@ -220,63 +230,35 @@ async fn answer(
     // If the client leaves, this is dropped with the request.
     in_flight: InFlightGuard,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
-    let is_http1 = request.version() != Version::HTTP_2;
-    if is_http1 {
-        // A client that sent `Expect` may or may not send its body after the response.
-        let is_long = request.headers().contains_key(EXPECT)
-            || request
-                .body()
-                .size_hint()
-                .upper()
-                .is_none_or(|length| length > MAX_SHORT_BODY);
-        state.lock().has_unread_body = is_long && !request.body().is_end_stream();
-    }
-    let request = request.map(|body| {
-        if body.is_end_stream() {
-            return Body::empty();
-        }
-        let state = is_http1.then(|| state.clone());
-        Body::new(RequestBody {
-            body,
-            timeout: server.limits.body,
-            sleep: None,
-            state,
-        })
+    let request = request.map(|body| match body.is_end_stream() {
+        true => Body::empty(),
+        false => Body::new(body),
     });
     let mut response = server.service.pass(caller, request).await;
     let plan = response
         .extensions_mut()
         .remove::<SocketPlan>()
         .unwrap_or_default();
-    let clock = || server.service.app().clock().clone();
-    let closes = response
-        .headers()
-        .get(CONNECTION)
-        .is_some_and(|value| value == "close");
     {
         let mut state = state.lock();
+        let clock = || server.service.app().clock().clone();
         state.throttle = plan.pace().map(|pace| Throttle::new(pace, clock()));
-        if is_http1 && (closes || state.has_unread_body) {
-            // The rest of the body must not be read as a request.
-            response
-                .headers_mut()
-                .insert(CONNECTION, HeaderValue::from_static("close"));
-            state.must_drain = true;
-        }
+        // The rest of the request may still arrive.
+        state.must_drain = response.headers().contains_key(CONNECTION);
     }
     let response = response.map(|body| ResponseBody::new(body, in_flight));
     match plan.end() {
         None => Ok(response),
         Some(EarlyEnd {
-            at: CutPoint::Body(bytes),
+            after_body_bytes: Some(bytes),
             how,
-        }) => Ok(response.map(|body| body.cut(bytes, how, clock()))),
+        }) => Ok(response.map(|body| body.cut(bytes, how))),
         Some(EarlyEnd {
-            at: CutPoint::Start,
+            after_body_bytes: None,
             how,
         }) => {
             state.end(how);
-            if matches!(how, EndMode::Stall(_)) {
+            if how == EndMode::Hang {
                 pending::<()>().await;
             }
             Err(EndedByFault)
@@ -284,93 +266,16 @@ async fn answer(
     }
 }
 
-/// The body of a request. It fails with [`BodyTimeout`] if it takes too long.
-struct RequestBody {
-    body: Incoming,
-    timeout: Duration,
-    /// Set if the body has to be awaited. Most bodies arrive together with their head.
-    sleep: Option<Pin<Box<Sleep>>>,
-    /// The state of an HTTP/1 connection. There, unread bytes would come before the next request.
-    state: Option<Shared>,
-}
-
-impl HttpBody for RequestBody {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
-            if let Some(state) = &this.state {
-                let mut state = state.lock();
-                match &frame {
-                    Some(Err(_)) => state.has_unread_body = true,
-                    Some(Ok(_)) if !this.body.is_end_stream() => {}
-                    Some(Ok(_)) | None => state.has_unread_body = false,
-                }
-            }
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        if this.timeout.is_zero() {
-            return Poll::Pending;
-        }
-        let sleep = this
-            .sleep
-            .get_or_insert_with(|| Box::pin(real_time::sleep(this.timeout)));
-        sleep
-            .as_mut()
-            .poll(context)
-            .map(|()| Some(Err(BodyTimeout.into())))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// Writes a complete response to bytes that are not a valid request, and closes the connection.
-async fn refuse(
-    mut stream: Box<dyn Transport>,
-    caller: Caller,
-    server: &ServeContext,
-    head: &[u8],
-    error: &ApiError,
-) {
-    let (parts, body) = server.service.refuse(caller, head, error).into_parts();
-    let mut text = format!("HTTP/1.1 {}\r\n", parts.status).into_bytes();
-    for (name, value) in &parts.headers {
-        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-    }
-    text.extend(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
-    text.extend(body);
-    // The client may have left, or may not read, so the time is limited.
-    let limit = server.limits.write;
-    let is_written = tokio::select! {
-        written = stream.write_all(&text) => written.is_ok(),
-        () = real_time::sleep(limit), if !limit.is_zero() => false,
-    };
-    if is_written {
-        drain(stream, server.limits.body).await;
-    }
-}
-
 /// Reads and discards what the client still sends. Closing immediately would reset the connection,
 /// and the client might lose an unread response (RFC 9112, section 9.6).
-async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
+async fn drain(mut stream: Box<dyn Transport>) {
     // An error means that the stream is already shut down.
-    let _ = stream.shutdown().await;
+    let _ = tokio::io::AsyncWriteExt::shutdown(&mut stream).await;
     let mut rest = stream.take(MAX_DRAINED_BYTES);
     let mut sink = tokio::io::sink();
     tokio::select! {
         _ = tokio::io::copy(&mut rest, &mut sink) => {}
-        () = real_time::sleep(limit), if !limit.is_zero() => {}
+        () = real_time::sleep(MAX_DRAINING) => {}
     }
 }
 
@@ -378,5 +283,119 @@ async fn drain(mut stream: Box<dyn Transport>, limit: Duration) {
 /// alert could be an attack (RFC 8446, section 6.1).
 async fn close(mut stream: Box<dyn Transport>) {
     // hyper may have closed the stream already.
-    let _ = poll_fn(|context| Poll::Ready(Pin::new(&mut stream).poll_shutdown(context))).await;
+    let _ = std::future::poll_fn(|context| {
+        Poll::Ready(tokio::io::AsyncWrite::poll_shutdown(
+            Pin::new(&mut stream),
+            context,
+        ))
+    })
+    .await;
+}
+
+/// hyper's timer, in real time: under paused time, an idle connection would time out at once.
+#[derive(Clone, Copy, Debug)]
+struct RealTimer;
+
+/// A wait in real time.
+struct RealSleep(Pin<Box<tokio::time::Sleep>>);
+
+impl rt::Timer for RealTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(RealSleep(Box::pin(real_time::sleep(duration))))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn rt::Sleep>> {
+        self.sleep(deadline.saturating_duration_since(real_time::now()))
+    }
+
+    fn now(&self) -> Instant {
+        real_time::now()
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn rt::Sleep>>, deadline: Instant) {
+        if let Some(mut sleep) = sleep.as_mut().downcast_mut_pin::<RealSleep>() {
+            sleep.0.as_mut().reset(deadline.into());
+        }
+    }
+}
+
+impl rt::Sleep for RealSleep {}
+
+impl Future for RealSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+    use crate::{server::Builder, server::MockServer};
+
+    fn impatient() -> Builder {
+        MockServer::builder().limits(Limits {
+            patience: Duration::from_millis(300),
+            ..Limits::default()
+        })
+    }
+
+    /// Returns what a client receives that sends this, and then waits.
+    async fn reply(builder: Builder, bytes: &[u8]) -> String {
+        let server = builder.start().await.unwrap();
+        let mut stream = TcpStream::connect(server.addr()).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        reply
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_too_long_is_closed_without_a_response() {
+        for bytes in ["", "G", "GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+            assert_eq!(reply(impatient(), bytes.as_bytes()).await, "", "{bytes}");
+        }
+        #[cfg(feature = "tls")]
+        assert_eq!(reply(impatient().tls(), b"\x16\x03\x01\x02").await, "");
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_closed_after_its_response() {
+        let get = b"GET /_mock/health HTTP/1.1\r\nHost: x\r\n\r\n";
+        let reply = reply(impatient(), get).await;
+        assert!(
+            reply.starts_with("HTTP/1.1 200") && reply.ends_with("\"ok\"}"),
+            "{reply}"
+        );
+    }
+
+    #[tokio::test]
+    async fn too_many_connections_are_answered_503() {
+        let builder = MockServer::builder().limits(Limits {
+            connections: 1,
+            ..Limits::default()
+        });
+        let server = builder.start().await.unwrap();
+        let get = b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n";
+        let mut first = TcpStream::connect(server.addr()).await.unwrap();
+        first.write_all(get).await.unwrap();
+        first.read_exact(&mut [0; 12]).await.unwrap();
+        let mut second = TcpStream::connect(server.addr()).await.unwrap();
+        second.write_all(get).await.unwrap();
+        let mut reply = String::new();
+        second.read_to_string(&mut reply).await.unwrap();
+        for part in ["HTTP/1.1 503", "\r\nretry-after: 1\r\n", "\"overloaded\""] {
+            assert!(reply.contains(part), "{reply}");
+        }
+        // 64 more connections are accepted and answered 503. Further ones are closed immediately.
+        let mut waiting = Vec::new();
+        for _ in 0..80 {
+            waiting.push(TcpStream::connect(server.addr()).await.unwrap());
+        }
+        let mut last = waiting.pop().unwrap();
+        assert_eq!(last.read(&mut [0; 64]).await.unwrap(), 0);
+    }
 }

@@ -85,7 +85,7 @@ pub(super) async fn serve(
     server: Arc<ServeContext>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let limit = server.limits.connections.max(1);
+    let limit = server.limits.connections;
     let mut connections = JoinSet::new();
     let mut count = 0;
     loop {
@@ -97,7 +97,7 @@ pub(super) async fn serve(
         };
         match accepted {
             // Refused connections must be bounded too, so this one is closed without a response.
-            Some(Ok(_)) if connections.len() >= limit.saturating_add(MAX_REFUSED) => {}
+            Some(Ok(_)) if connections.len() >= limit + MAX_REFUSED => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
                 let journal = &server.service.app().journal();

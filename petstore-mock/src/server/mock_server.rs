@@ -5,6 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use tokio::{
@@ -24,11 +25,15 @@ use crate::{
     exchange::Exchange,
     fault::Faults,
     handle::{Key, Keys, Orders, Pets},
-    journal::{Expectation, JournalUsage, Pattern, Times, check_order, check_times},
+    journal::{self, Times},
+    operation::Target,
     plan::Plan,
     report::Report,
-    state::{AppState, ChangeError, Snapshot, block_on},
+    state::{AppState, ChangeError, Snapshot},
 };
+
+/// How long a stopping server waits for requests in flight.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// A running mock of the Pet Store service.
 ///
@@ -50,7 +55,6 @@ pub struct MockServer {
     url: String,
     addr: SocketAddr,
     app: Arc<AppState>,
-    context: Arc<ServeContext>,
     /// Shared with the accept loop. So dropping the server can close the port, even if the loop
     /// does not run.
     listener: Arc<Listener>,
@@ -83,7 +87,6 @@ impl MockServer {
             origin,
             addr,
             app: Arc::clone(context.service.app()),
-            context,
             listener,
             stop,
             task,
@@ -122,7 +125,7 @@ impl MockServer {
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn ca_certificate(&self) -> Option<&str> {
-        self.context.tls.as_ref().map(super::tls::Tls::authority)
+        self.app.settings().authority.as_deref()
     }
 
     /// Returns the server's clock, which a test can move.
@@ -175,7 +178,7 @@ impl MockServer {
     ///
     /// Fails if the data file cannot be written.
     pub fn reset(&self) -> Result<(), ChangeError> {
-        block_on(self.app.reset())
+        self.app.reset()
     }
 
     /// Returns the pets, orders and key usage, to restore them later.
@@ -192,7 +195,7 @@ impl MockServer {
     /// Fails if the snapshot contradicts itself, uses another kind of window than this server, or
     /// if the data file cannot be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        block_on(self.app.restore(snapshot))
+        self.app.restore(snapshot)
     }
 
     /// Returns the server's faults, to set and remove them.
@@ -213,73 +216,64 @@ impl MockServer {
         self.app.faults()
     }
 
-    /// Returns the matching exchanges in the journal, by number.
+    /// Returns the exchanges in the journal, by number: all for `..`, or those that [`Target`] means.
     ///
     /// An exchange is available as soon as its response is being sent. The journal does not contain
     /// requests to `/_mock`.
     #[must_use]
-    pub fn requests(&self, pattern: impl Into<Pattern>) -> Vec<Exchange> {
-        self.app.journal().matching(&pattern.into())
+    pub fn requests(&self, target: impl Into<Target>) -> Vec<Exchange> {
+        self.app.journal().matching(&target.into())
     }
 
-    /// Returns how much the journal holds, and how many requests it has dropped.
-    #[must_use]
-    pub fn journal_usage(&self) -> JournalUsage {
-        self.app.journal().usage()
-    }
-
-    /// Checks the number of matching requests in the journal.
+    /// Checks the number of requests in the journal.
     ///
     /// ```
-    /// # use petstore_mock::{MockServer, Operation, Pattern};
+    /// # use petstore_mock::{MockServer, Operation};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), reqwest::Error> {
     /// # let server = MockServer::start().await;
     /// # reqwest::get(format!("{}/pets?limit=5", server.url())).await?;
     /// server.verify(Operation::ListPets, 1);
-    /// server.verify(Pattern::from(Operation::ListPets).query("limit", "5"), 1..);
     /// server.verify(Operation::CreatePet, 0);
+    /// server.verify((http::Method::GET, "/store/inventory"), ..=2);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Panics
     ///
-    /// If the number is wrong. The message shows the closest requests and how they differ. Also
-    /// panics if the number is uncertain because the journal has dropped requests.
+    /// If the number is wrong. The message shows the last requests. Also panics if the number is
+    /// uncertain because the journal has dropped requests.
     #[track_caller]
     #[expect(clippy::panic, reason = "an assertion panics")]
-    pub fn verify(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) {
-        if let Err(text) = check_times(self.app.journal(), &pattern.into(), &times.into(), 0) {
+    pub fn verify(&self, target: impl Into<Target>, times: impl Into<Times>) {
+        if let Err(text) = journal::verify(self.app.journal(), &target.into(), &times.into()) {
             panic!("{text}");
         }
     }
 
-    /// Checks that requests matching these patterns arrived in this order. Others may have arrived
-    /// in between.
+    /// Waits until the journal has this number of requests, for at most a minute in real time.
+    ///
+    /// ```
+    /// # use petstore_mock::{MockServer, Operation};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = MockServer::start().await;
+    /// let url = format!("{}/pets", server.url());
+    /// tokio::spawn(async move { reqwest::get(url).await });
+    /// server.wait_for(Operation::ListPets, 1..).await;
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///
-    /// If they did not. The message shows the last matching request, and the closest ones to the
-    /// missing request.
-    #[track_caller]
+    /// If they do not come. The message shows the last requests.
     #[expect(clippy::panic, reason = "an assertion panics")]
-    pub fn verify_order<P: Into<Pattern>>(&self, patterns: impl IntoIterator<Item = P>) {
-        let patterns: Vec<Pattern> = patterns.into_iter().map(Into::into).collect();
-        if let Err(text) = check_order(self.app.journal(), &patterns) {
+    pub async fn wait_for(&self, target: impl Into<Target>, times: impl Into<Times>) {
+        let (target, times) = (target.into(), times.into());
+        if let Err(text) = journal::wait_for(self.app.journal(), &target, &times).await {
             panic!("{text}");
         }
-    }
-
-    /// Expects a number of matching requests from now on. Checked when the returned value is
-    /// dropped.
-    pub fn expect(&self, pattern: impl Into<Pattern>, times: impl Into<Times>) -> Expectation {
-        Expectation::new(
-            Arc::clone(self.app.journal()),
-            self.app.clock().clone(),
-            pattern.into(),
-            times.into(),
-        )
     }
 
     /// Returns the compliance report since the start of the server. A reset does not clear it.
@@ -297,20 +291,6 @@ impl MockServer {
         self.app.report()
     }
 
-    /// Returns how the real service kept its contract
-    /// ([`Builder::upstream`](crate::Builder::upstream)).
-    #[cfg(feature = "proxy")]
-    #[must_use]
-    pub fn service_report(&self) -> crate::ServiceReport {
-        self.app.service().report()
-    }
-
-    /// Returns the state, which outlives the server.
-    #[cfg(all(feature = "cli", feature = "proxy"))]
-    pub(crate) fn state(&self) -> Arc<AppState> {
-        Arc::clone(&self.app)
-    }
-
     /// Returns the journal, which outlives the server.
     #[cfg(feature = "cli")]
     pub(crate) fn journal(&self) -> Arc<crate::journal::Journal> {
@@ -318,7 +298,7 @@ impl MockServer {
     }
 
     /// Stops the server: closes the port and idle connections, and waits for requests in flight,
-    /// for [`Limits::grace`](crate::Limits::grace) at most, in real time.
+    /// for 5 seconds at most, in real time.
     pub async fn stop(mut self) {
         self.listener.close();
         self.app.journal().close();
@@ -327,7 +307,7 @@ impl MockServer {
         // Dropping `self` closes the remaining connections.
         tokio::select! {
             _ = &mut self.task => {}
-            () = real_time::sleep(self.context.limits.grace) => {}
+            () = real_time::sleep(GRACE) => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The server: listener, connections with limits and faults, and TLS. `http` creates the responses.
+//! The server: listener, connections with faults, and TLS. `http` creates the responses.
 
 mod builder;
 mod connection;
@@ -15,5 +15,4 @@ pub(crate) use self::tls::connect_tls;
 pub use self::{
     builder::{Builder, StartError},
     mock_server::MockServer,
-    state::Limits,
 };

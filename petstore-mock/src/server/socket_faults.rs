@@ -8,23 +8,21 @@ use std::{
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::state::{InFlightGuard, Sleep};
-use crate::{clock::Clock, fault::EndMode, journal::Observed};
+use super::state::InFlightGuard;
+use crate::{fault::EndMode, journal::Observed};
 
 /// The body of a response. A fault may truncate it. Dropping it ends the request in flight.
 pub(super) struct ResponseBody {
     body: Observed,
-    cut: Option<Box<Cut>>,
+    cut: Option<Cut>,
     in_flight: InFlightGuard,
 }
 
 /// The early end of a body, set by a fault.
 struct Cut {
     how: EndMode,
-    /// The pause of a stall, if it is limited. It begins when it is first polled.
-    pause: Option<Sleep>,
-    /// The bytes after the end.
-    rest: Bytes,
+    /// The number of bytes after the end, which are announced.
+    missing: usize,
 }
 
 impl ResponseBody {
@@ -36,23 +34,22 @@ impl ResponseBody {
         }
     }
 
-    /// Ends the body after this many bytes, permanently or for some time.
-    pub(super) fn cut(mut self, after: u64, how: EndMode, clock: Clock) -> Self {
+    /// Ends the body after this many bytes.
+    pub(super) fn cut(mut self, after: u64, how: EndMode) -> Self {
         let whole = &mut self.body.whole;
         let after = usize::try_from(after).map_or(whole.len(), |after| after.min(whole.len()));
-        let rest = whole.split_off(after);
-        let pause = match how {
-            EndMode::Stall(Some(time)) => {
-                Some(Box::pin(async move { clock.sleep(time).await }) as Sleep)
-            }
-            _ => None,
-        };
-        self.cut = Some(Box::new(Cut { how, pause, rest }));
+        let missing = whole.split_off(after).len();
+        self.cut = Some(Cut { how, missing });
         self
     }
+}
 
-    fn poll_part(
-        &mut self,
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if let Some(stream) = &mut self.body.stream {
@@ -62,40 +59,16 @@ impl ResponseBody {
             }
             return Poll::Ready(frame);
         }
-        let mut data = std::mem::take(&mut self.body.whole);
+        let data = std::mem::take(&mut self.body.whole);
         if data.is_empty()
-            && let Some(cut) = &mut self.cut
+            && let Some(cut) = &self.cut
         {
-            let Some(pause) = &mut cut.pause else {
-                // The connection is ended by the socket, after everything before the end is
-                // flushed.
-                self.in_flight.end(cut.how);
-                return Poll::Pending;
-            };
-            ready!(pause.as_mut().poll(context));
-            data = std::mem::take(&mut cut.rest);
-            self.cut = None;
+            // The connection is ended by the socket, after everything before the end is flushed.
+            self.in_flight.end(cut.how);
+            return Poll::Pending;
         }
         self.body.judge();
         Poll::Ready((!data.is_empty()).then(|| Ok(Frame::data(data))))
-    }
-}
-
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    /// With HTTP/2, the next part is requested only when this one was sent.
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.in_flight.release_body();
-        let frame = ready!(self.poll_part(context));
-        if frame.is_some() {
-            self.in_flight.hold_body();
-        }
-        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -106,8 +79,8 @@ impl Body for ResponseBody {
 
     /// Returns the length that is announced. It is called before the first frame.
     fn size_hint(&self) -> SizeHint {
-        let rest = self.cut.as_ref().map_or(0, |cut| cut.rest.len());
-        let whole = SizeHint::with_exact((self.body.whole.len() + rest) as u64);
+        let missing = self.cut.as_ref().map_or(0, |cut| cut.missing);
+        let whole = SizeHint::with_exact((self.body.whole.len() + missing) as u64);
         self.body.stream.as_ref().map_or(whole, Body::size_hint)
     }
 }

@@ -1,41 +1,32 @@
-//! The service without HTTP: the clock, the keys, the store, the faults and the journal. The keys
-//! and the store each have a lock, which is only held for a short time.
+//! The service without HTTP: the clock, the keys, the stores, the faults and the journal. The keys
+//! and the stores each have a lock, which is only held for a short time.
 
 use std::{
+    collections::BTreeMap,
     fmt,
-    path::PathBuf,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use bytes::Bytes;
-use tokio::runtime::Handle;
-
 use super::{
-    key_stores::KeyStores,
+    data_file::DataError,
     keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
-    persistence::{DataError, DataFile},
     quota::{Period, Quota},
     settings::Settings,
     snapshot::Snapshot,
-    store::{Change, ChangeError, Store},
+    store::{Change, ChangeError, Contents, Store},
+    stores::Stores,
 };
 use crate::{
     changes::{ChangeKind, Changes},
     clock::Clock,
-    exchange::{KeyOrigin, Rate},
+    exchange::Rate,
     fault::{Fault, Faults},
     journal::Journal,
     plan::Plan,
     report::Report,
 };
-
-/// Freeing more pets than this at once would delay requests noticeably.
-const MAX_FREED_AT_ONCE: usize = 10_000;
-
-/// The maximum number of keys of the real service that the proxy remembers.
-#[cfg(feature = "proxy")]
-const MAX_KEYS_OF_SERVICE: usize = 1_000;
 
 /// The service without HTTP.
 pub(crate) struct AppState {
@@ -45,15 +36,8 @@ pub(crate) struct AppState {
     /// Changes by tests and the administration.
     changes: Changes,
     faults: Faults,
-    /// What the real service did.
-    #[cfg(feature = "proxy")]
-    service: crate::proxy::ServiceObserver,
     accounts: Mutex<Accounts>,
-    /// Shared with the thread that writes the data file.
-    store: Arc<Mutex<Store>>,
-    data: Option<DataFile>,
-    /// The stores of isolated keys.
-    key_stores: KeyStores,
+    stores: Mutex<Stores>,
     first: InitialState,
 }
 
@@ -82,12 +66,8 @@ impl AppState {
             faults: Faults::new(changes.clone()),
             changes,
             settings,
-            #[cfg(feature = "proxy")]
-            service: crate::proxy::ServiceObserver::default(),
             accounts: Mutex::default(),
-            store: Arc::new(Mutex::new(store.clone())),
-            data: None,
-            key_stores: KeyStores::default(),
+            stores: Mutex::new(Stores::new(store.clone())),
             first: InitialState {
                 keys,
                 store,
@@ -100,17 +80,16 @@ impl AppState {
     }
 
     /// Keeps the store in a file. The store of an existing file replaces the initial one.
-    pub(crate) async fn with_data(mut self, path: PathBuf) -> Result<Self, DataError> {
-        let (data, store) = DataFile::open(path, self.first.store.clone()).await?;
-        (self.data, self.store) = (Some(data), store);
-        Ok(self)
+    pub(crate) fn with_data(self, path: &Path) -> Result<Self, DataError> {
+        let stores = Mutex::new(Stores::open(path, self.first.store.clone())?);
+        Ok(Self { stores, ..self })
     }
 
     fn reset_keys(&self) -> Result<(), KeyError> {
         let mut accounts = self.accounts();
         accounts.reset(&self.first.keys, &self.settings)?;
-        for (key, account) in accounts.sorted() {
-            self.journal.know(key, account.label(), is_public(key));
+        for key in &self.first.keys {
+            self.mask(key.key());
         }
         self.changes.notify(ChangeKind::Keys);
         Ok(())
@@ -139,14 +118,18 @@ impl AppState {
         &self.changes
     }
 
-    pub(crate) fn faults(&self) -> &Faults {
-        &self.faults
+    /// Returns why a fault can never hit a request, because this server does not have its key.
+    pub(crate) fn problem_of(&self, fault: &Fault) -> Option<String> {
+        let is_unknown = fault
+            .key()
+            .is_some_and(|key| self.accounts().get(key).is_none());
+        is_unknown.then(|| {
+            format!("the fault `{fault}` is for a key that this server does not have: add it first")
+        })
     }
 
-    /// Returns what the real service did.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn service(&self) -> &crate::proxy::ServiceObserver {
-        &self.service
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Returns the compliance report.
@@ -157,8 +140,6 @@ impl AppState {
     /// Clears the report.
     pub(crate) fn forget_report(&self) {
         self.journal.forget_report();
-        #[cfg(feature = "proxy")]
-        self.service.forget();
     }
 
     /// Admits or refuses a request with `key`; `None` if the key does not exist.
@@ -181,13 +162,7 @@ impl AppState {
     /// Reads the store of a key, if keys are isolated, or else the shared one. `read` must be
     /// short, because all other requests wait.
     pub(crate) fn read<T>(&self, key: Option<u32>, read: impl FnOnce(&Store) -> T) -> T {
-        match self.isolated(key) {
-            Some(key) => {
-                let first = || self.store().clone();
-                self.key_stores.with(key, first, |store| read(store))
-            }
-            None => read(&self.store()),
-        }
+        read(self.stores().of(self.isolated(key)))
     }
 
     /// Returns the key, if it has its own store.
@@ -199,69 +174,37 @@ impl AppState {
         }
     }
 
-    /// Returns the JSON of a pet.
-    pub(crate) fn pet_json(&self, key: Option<u32>, id: i64) -> Option<Bytes> {
-        self.read(key, |store| {
-            store
-                .pets()
-                .get(id)
-                .map(|pet| Bytes::copy_from_slice(pet.json().as_bytes()))
-        })
-    }
-
     /// Returns whether changes are possible. They are not while the data file cannot be written.
-    pub(crate) async fn is_ready(&self) -> bool {
-        match &self.data {
-            Some(data) => data.is_ready().await,
-            None => true,
-        }
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stores().is_ready()
     }
 
     /// Changes the data file, and then the store. Returns the id of an added pet.
-    pub(crate) async fn change(
-        &self,
-        key: Option<u32>,
-        mut change: Change,
-    ) -> Result<i64, ChangeError> {
-        if let Some(key) = self.isolated(key) {
-            let first = || self.store().clone();
-            let change = |store: &mut Store| store.change(&mut change);
-            return self.key_stores.with(key, first, change);
-        }
-        match &self.data {
-            Some(data) => data.change(change).await,
-            None => self.store().change(&mut change),
-        }
+    pub(crate) fn change(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
+        self.stores().change(self.isolated(key), change)
     }
 
-    /// Makes a change for a test or the administration. If it replaces the store, it also replaces
-    /// the stores of all isolated keys.
-    pub(crate) async fn arrange(
-        &self,
-        key: Option<u32>,
-        change: Change,
-    ) -> Result<i64, ChangeError> {
-        let is_replaced = matches!(change, Change::Replace(_));
-        // This copy keeps the old pets alive, so that they are freed here, where no request waits.
-        let old = self.store().clone();
-        let changed = self.change(key, change).await;
-        if is_replaced && changed.is_ok() {
-            self.key_stores.clear();
-        }
-        if old.pets().len() > MAX_FREED_AT_ONCE
-            && let Ok(runtime) = Handle::try_current()
-        {
-            runtime.spawn_blocking(move || drop(old));
-        }
+    /// Makes a change for a test or the administration.
+    pub(crate) fn arrange(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
+        let changed = self.change(key, change);
         self.changes.notify(ChangeKind::Pets);
         changed
     }
 
+    /// Replaces the shared store, and the stores of all isolated keys.
+    pub(crate) fn replace(
+        &self,
+        shared: Contents,
+        isolated: impl IntoIterator<Item = (u32, Contents)>,
+    ) -> Result<(), ChangeError> {
+        self.stores().replace(shared, isolated)?;
+        self.changes.notify(ChangeKind::Pets);
+        Ok(())
+    }
+
     /// Closes the data file, if any. The store cannot be changed afterwards.
     pub(crate) fn close(&self) {
-        if let Some(data) = &self.data {
-            data.close();
-        }
+        self.stores().close();
     }
 
     /// Clears the journal.
@@ -287,49 +230,24 @@ impl AppState {
         name: Option<&str>,
         plan: Plan,
     ) -> Result<(Box<str>, u32), KeyError> {
-        self.add_key_from(KeyOrigin::Test, key, name, plan)
-    }
-
-    fn add_key_from(
-        &self,
-        origin: KeyOrigin,
-        key: Option<&str>,
-        name: Option<&str>,
-        plan: Plan,
-    ) -> Result<(Box<str>, u32), KeyError> {
         let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, name, plan, origin, &self.settings)?;
-        if let Some(account) = accounts.by_number(number) {
-            self.journal.know(&key, account.label(), is_public(&key));
-        }
+        let (key, number) = accounts.add(key, name, plan, &self.settings)?;
+        self.mask(&key);
         self.changes.notify(ChangeKind::Keys);
         Ok((key, number))
     }
 
-    /// Returns the label of a key of the real service. The mock does not limit such a key. `None`
-    /// if there are too many keys.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn label_of(&self, key: &str) -> Option<Arc<crate::exchange::KeyLabel>> {
-        let label = |accounts: &mut Accounts| {
-            let account = accounts.get(key)?;
-            Some(Arc::clone(account.label()))
-        };
-        let known = label(&mut self.accounts());
-        if known.is_some() {
-            return known;
+    /// Masks a key in the journal, unless it is public.
+    fn mask(&self, key: &str) {
+        if !is_public(key) {
+            self.journal.mask(key);
         }
-        if self.accounts().sorted().len() < MAX_KEYS_OF_SERVICE {
-            // Another request may have added it.
-            let plan = Plan::default_enterprise();
-            let _ = self.add_key_from(KeyOrigin::Service, Some(key), None, plan);
-        }
-        label(&mut self.accounts())
     }
 
     /// Removes a key. Returns whether it existed.
     pub(crate) fn remove_key(&self, number: u32) -> bool {
         let was_there = self.accounts().remove(number);
-        self.key_stores.remove(number);
+        self.stores().reset_key(number);
         self.keys_changed(was_there)
     }
 
@@ -362,7 +280,7 @@ impl AppState {
     /// Restores the unused quotas of a key and, if keys are isolated, the initial pets. Ends its
     /// ban. Returns whether it exists.
     pub(crate) fn reset_key(&self, number: u32) -> bool {
-        self.key_stores.remove(number);
+        self.stores().reset_key(number);
         let is_there = self.change_key(number, |account| account.reset(&self.settings));
         self.changes.notify(ChangeKind::Pets);
         is_there
@@ -377,9 +295,8 @@ impl AppState {
     }
 
     /// Restores the initial state, except for the clock.
-    pub(crate) async fn reset(&self) -> Result<(), ChangeError> {
-        self.arrange(None, Change::Replace(self.first.store.clone()))
-            .await?;
+    pub(crate) fn reset(&self) -> Result<(), ChangeError> {
+        self.replace(self.first.store.contents().clone(), [])?;
         // The initial keys were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
@@ -390,27 +307,36 @@ impl AppState {
 
     /// Returns a snapshot of pets, orders and usage.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // Copying the store is fast, because the copy shares the pets.
-        let store = self.store().clone();
-        Snapshot::take(store, &mut self.accounts())
+        let stores = {
+            let mut stores = self.stores();
+            let isolated = stores.isolated().map(|(key, store)| (key, store.clone()));
+            let isolated: BTreeMap<u32, Contents> = isolated.collect();
+            (stores.of(None).contents().clone(), isolated)
+        };
+        let (shared, isolated) = stores;
+        Snapshot::take(
+            shared,
+            |key| isolated.get(&key).cloned(),
+            &mut self.accounts(),
+        )
     }
 
     /// Restores a snapshot completely, or not at all. Does not change keys that it does not
     /// contain.
-    pub(crate) async fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
+    pub(crate) fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
         let store = snapshot.store()?;
         let restored = snapshot.accounts(&mut self.accounts())?;
-        self.arrange(None, Change::Replace(store)).await?;
+        self.replace(store.clone(), snapshot.isolated())?;
         for account in restored {
             self.change_key(account.label().number(), |current| *current = account);
         }
         Ok(())
     }
 
-    /// Locks the store. A panicking handler must not disable the service. The store stays
+    /// Locks the stores. A panicking handler must not disable the service. The stores stay
     /// consistent, because every change comes after all checks.
-    fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stores(&self) -> MutexGuard<'_, Stores> {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks the keys. Hold the lock only for a short time, because all other requests wait.

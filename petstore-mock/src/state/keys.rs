@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::{instant, serialize_seconds},
-    exchange::{KeyLabel, KeyOrigin, Rate},
+    exchange::{KeyLabel, Rate},
     plan::Plan,
 };
 
@@ -113,13 +113,12 @@ impl Accounts {
         key: Option<&str>,
         name: Option<&str>,
         plan: Plan,
-        origin: KeyOrigin,
         settings: &Settings,
     ) -> Result<(Box<str>, u32), KeyError> {
         let number = self.counted.saturating_add(1);
         let key = key.map_or_else(|| self.fresh(number), Box::from);
-        let label = KeyLabel::new(number, plan, &key, is_public(&key)).from(origin);
-        let label = label.with_senders(settings.senders);
+        let label =
+            KeyLabel::new(number, plan, &key, is_public(&key)).with_senders(settings.senders);
         let label = match name {
             Some(name) => label.named(name),
             None => label,
@@ -363,7 +362,7 @@ mod tests {
         let mut accounts = Accounts::default();
         for key in ["abcdefghijkl", "bcdefghijkm"] {
             accounts
-                .add(Some(key), None, Plan::Free, KeyOrigin::Test, &settings)
+                .add(Some(key), None, Plan::Free, &settings)
                 .unwrap();
         }
         for (text, is_found) in [

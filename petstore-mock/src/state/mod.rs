@@ -4,31 +4,27 @@
 mod allowance;
 mod app_state;
 mod ban;
-mod block_on;
-mod key_stores;
+pub(crate) mod data_file;
 mod keys;
-pub(crate) mod persistence;
-mod pet_list;
 mod quota;
 mod seed;
 mod settings;
 mod snapshot;
 mod store;
+mod stores;
 
 pub(crate) use self::{
     allowance::Exhausted,
     app_state::AppState,
-    block_on::block_on,
     keys::{Account, InitialKey, Verdict, is_sendable},
-    pet_list::StoredPet,
     settings::{DEFAULT_KEYS, Settings},
     store::{Change, Store},
 };
 pub use self::{
     allowance::{ParseRateHeadersError, RateHeaders},
     ban::BanPolicy,
+    data_file::DataError,
     keys::{KeyError, KeyUsage, QuotaUsage},
-    persistence::DataError,
     quota::{ParseWindowError, Window},
     seed::{Seed, SeedError},
     snapshot::Snapshot,

@@ -28,12 +28,6 @@ pub enum Window {
     Sliding,
 }
 
-#[cfg(any(test, feature = "cli"))]
-impl Window {
-    /// The names of all.
-    pub(crate) const NAMES: &'static [&'static str] = &["fixed", "sliding"];
-}
-
 /// The error for a text that is not the name of a [`Window`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a window is fixed or sliding")]
@@ -188,8 +182,7 @@ mod tests {
     #[test]
     fn the_error_of_an_unknown_name_lists_all() {
         let problem = "other".parse::<Window>().unwrap_err().to_string();
-        assert_eq!(Window::NAMES, Window::VARIANTS);
-        for name in Window::NAMES {
+        for name in Window::VARIANTS {
             assert!(problem.contains(name), "{problem}");
         }
     }

@@ -1,6 +1,6 @@
 //! The initial content of the store: built-in pets, or those of a file or a test.
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::store::{Change, ChangeError, Store};
@@ -36,21 +36,6 @@ pub struct Seed {
     pets: Vec<SeedPet>,
     #[serde(default)]
     orders: Vec<Value>,
-}
-
-/// A file with a seed. A recording of the proxy also has faults, which only `--faults` reads.
-#[derive(Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a seed such as {\"pets\": [], \"orders\": []}"
-)]
-struct SeedFile {
-    #[serde(default)]
-    pets: Vec<SeedPet>,
-    #[serde(default)]
-    orders: Vec<Value>,
-    #[serde(default, rename = "faults")]
-    _faults: IgnoredAny,
 }
 
 impl Default for Seed {
@@ -100,7 +85,7 @@ impl Seed {
                 orders: Vec::new(),
             })
         } else if text.trim_ascii_start().starts_with(b"{") {
-            read_json(text).map(|SeedFile { pets, orders, .. }| Self { pets, orders })
+            read_json(text)
         } else {
             let forms = "a JSON array of pets, or an object such as {\"pets\": [], \"orders\": []}";
             Err(format!("a seed is {forms}"))
@@ -138,7 +123,7 @@ impl Seed {
         let (with_id, without): (Vec<_>, Vec<_>) = pets.partition(|(_, pet)| pet.id.is_some());
         for (place, pet) in with_id.into_iter().chain(without) {
             store
-                .change(&mut Change::Add(pet))
+                .change(Change::Add(pet))
                 .map_err(|error| at("pets", place, error))?;
         }
         for (place, order) in self.orders.into_iter().enumerate() {
@@ -146,7 +131,7 @@ impl Seed {
                 return Err(at("orders", place, ChangeError::NotAnObject));
             };
             store
-                .change(&mut Change::AddOrder(order))
+                .change(Change::AddOrder(order))
                 .map_err(|error| at("orders", place, error))?;
         }
         Ok(store)
@@ -196,13 +181,14 @@ const BUILTIN_PETS: [(&str, i64, Option<PetStatus>); 25] = [
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantNames as _;
+
     use super::*;
 
     fn ids(seed: Seed) -> Vec<i64> {
         seed.into_store()
             .unwrap()
             .pets()
-            .iter()
             .map(|pet| pet.id)
             .collect()
     }
@@ -215,7 +201,7 @@ mod tests {
     fn the_default_is_25_pets_of_every_status_the_same_each_time() {
         assert_eq!(Seed::default(), Seed::default());
         assert_eq!(ids(Seed::default()), (1..=25).collect::<Vec<i64>>());
-        let statuses = PetStatus::NAMES.iter().map(|name| name.parse().ok());
+        let statuses = PetStatus::VARIANTS.iter().map(|name| name.parse().ok());
         for status in statuses.chain([None]) {
             let pets = Seed::default().pets;
             assert!(pets.iter().any(|pet| pet.status == status), "{status:?}");
@@ -235,7 +221,7 @@ mod tests {
             .into_store()
             .unwrap();
         for (id, name) in [(9, "b"), (10, "a"), (11, "c")] {
-            assert_eq!(store.pets().get(id).unwrap().to_pet().name, name);
+            assert_eq!(store.pet(id).unwrap().name, name);
         }
     }
 

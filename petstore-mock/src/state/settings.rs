@@ -1,7 +1,9 @@
 //! The settings of the service. Most of them decide what the specification leaves open.
 
 use super::{allowance::RateHeaders, ban::BanPolicy, quota::Window};
-use crate::{cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities};
+use crate::{
+    cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities, routes::Routes,
+};
 
 /// The default keys and their plans.
 pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
@@ -20,6 +22,7 @@ pub(crate) struct Settings {
     /// The status of a pet that is created without one.
     pub(crate) default_status: Option<PetStatus>,
     pub(crate) ban: BanPolicy,
+    pub(crate) routes: Routes,
     /// The origins whose web pages may use the service.
     pub(crate) cors: Cors,
     /// The maximum number of exchanges in the journal.
@@ -32,25 +35,10 @@ pub(crate) struct Settings {
     pub(crate) isolate_keys: bool,
     /// Whether requests can choose a fault with `X-Mock-Fault`.
     pub(crate) fault_header: bool,
-    /// The real service, if requests are forwarded.
-    #[cfg(feature = "proxy")]
-    pub(crate) upstream: Option<crate::proxy::Upstream>,
     /// The certificate authority of TLS, as PEM.
     pub(crate) authority: Option<String>,
     /// The token for administration from other machines.
     pub(crate) admin_token: Option<String>,
-    /// The maximum size of a body for the administration, in bytes.
-    pub(crate) admin_body: usize,
-}
-
-impl Settings {
-    /// Returns whether a real service answers the requests.
-    pub(crate) fn is_proxy(&self) -> bool {
-        #[cfg(feature = "proxy")]
-        return self.upstream.is_some();
-        #[cfg(not(feature = "proxy"))]
-        return false;
-    }
 }
 
 impl Default for Settings {
@@ -61,17 +49,15 @@ impl Default for Settings {
             paging: true,
             default_status: None,
             ban: BanPolicy::default(),
+            routes: Routes::default(),
             cors: Cors::default(),
             journal: journal::DEFAULT,
             senders: 1,
             severities: Severities::default(),
             isolate_keys: false,
             fault_header: false,
-            #[cfg(feature = "proxy")]
-            upstream: None,
             authority: None,
             admin_token: None,
-            admin_body: 256 * 1024 * 1024,
         }
     }
 }

@@ -1,24 +1,21 @@
 //! A snapshot of pets, orders and key usage, to restore in this process, or as JSON in another.
 
-use std::{iter, sync::Arc};
-
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{
     allowance::PerPeriod,
     ban::BanRecord,
     keys::{Account, Accounts},
-    pet_list::{PetList, StoredPet},
     quota::Used,
-    store::{ChangeError, Order, Store},
+    store::{ChangeError, Contents},
 };
 use crate::{clock, plan::Plan, text::present};
 
 /// The version of the JSON. Other versions are refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// A snapshot of a server's pets, orders and key usage.
+/// A snapshot of a server's pets, orders and key usage. With isolated keys
+/// ([`Builder::isolate_keys`](crate::Builder::isolate_keys)), it also contains their pets and orders.
 ///
 /// It contains no keys: usage refers to the numbers of the keys. It can be serialized as JSON. It
 /// does not contain the clock, which never goes back.
@@ -38,12 +35,10 @@ const VERSION: u32 = 1;
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[serde(deny_unknown_fields)]
 pub struct Snapshot {
     version: u32,
-    last_id: i64,
-    pets: PetList,
-    orders: Arc<Vec<Order>>,
+    store: Contents,
     keys: Vec<KeyState>,
 }
 
@@ -62,10 +57,22 @@ struct KeyState {
     hour: Option<Used>,
     day: Used,
     record: BanRecord,
+    /// `None` if the key has no store of its own.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    store: Option<Contents>,
 }
 
 impl Snapshot {
-    pub(super) fn take(store: Store, accounts: &mut Accounts) -> Self {
+    /// Takes a snapshot. `isolated` returns the store of an isolated key.
+    pub(super) fn take(
+        store: Contents,
+        isolated: impl Fn(u32) -> Option<Contents>,
+        accounts: &mut Accounts,
+    ) -> Self {
         let state = |(_, account): (&str, &mut Account)| {
             let PerPeriod { minute, hour, day } = account.allowance.used();
             let (number, plan) = (account.label().number(), account.label().plan());
@@ -76,59 +83,29 @@ impl Snapshot {
                 hour,
                 day,
                 record: account.record.clone(),
+                store: isolated(number),
             }
         };
         let keys = accounts.sorted().into_iter().map(state).collect();
-        let (last_id, pets, orders) = store.into_parts();
         Self {
             version: VERSION,
-            last_id,
-            pets,
-            orders,
+            store,
             keys,
         }
     }
 
-    /// Returns the JSON in small pieces. Serializing everything at once, or freeing it at once,
-    /// would delay all other requests.
-    pub(crate) fn into_json_pieces(self) -> impl Iterator<Item = Bytes> {
-        // Texts and numbers can always be serialized.
-        let orders = serde_json::to_string(&self.orders).unwrap_or_default();
-        let keys = serde_json::to_string(&self.keys).unwrap_or_default();
-        let head = format!(
-            "{{\"version\":{},\"lastId\":{},\"pets\":[",
-            self.version, self.last_id
-        );
-        let tail = format!("],\"orders\":{orders},\"keys\":{keys}}}");
-        let pets = self
-            .pets
-            .pieces()
-            .to_vec()
-            .into_iter()
-            .enumerate()
-            .map(|(place, piece)| {
-                let pets = piece
-                    .iter()
-                    .map(StoredPet::json)
-                    .collect::<Vec<_>>()
-                    .join(",");
-                Bytes::from(if place == 0 { pets } else { format!(",{pets}") })
-            });
-        iter::once(head.into())
-            .chain(pets)
-            .chain(iter::once(tail.into()))
+    /// Returns the shared store.
+    pub(super) fn store(&self) -> Result<&Contents, ChangeError> {
+        match self.version {
+            VERSION => Ok(&self.store),
+            _ => Err(ChangeError::Snapshot("its version is not 2")),
+        }
     }
 
-    /// Returns the store.
-    pub(super) fn store(&self) -> Result<Store, ChangeError> {
-        if self.version != VERSION {
-            return Err(ChangeError::Snapshot("its version is not 1"));
-        }
-        Ok(Store::from_parts(
-            self.last_id,
-            self.pets.clone(),
-            Arc::clone(&self.orders),
-        ))
+    /// Returns the stores of the isolated keys.
+    pub(super) fn isolated(&self) -> impl Iterator<Item = (u32, Contents)> {
+        let keys = self.keys.iter();
+        keys.filter_map(|key| Some((key.number, key.store.clone()?)))
     }
 
     /// Returns the accounts of the keys that still exist.
@@ -141,6 +118,7 @@ impl Snapshot {
             hour,
             day,
             record,
+            store: _,
         } in &self.keys
         {
             let used = PerPeriod {

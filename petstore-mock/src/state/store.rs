@@ -1,29 +1,41 @@
 //! The pets and orders, and all changes of them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    ops::Bound::{Excluded, Unbounded},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::pet_list::{PetList, StoredPet};
-use crate::model::{PetStatus, SeedPet};
+use crate::model::{Pet, PetStatus, SeedPet};
 
 /// An order. The specification does not show its fields, so it can have any.
 pub(crate) type Order = Map<String, Value>;
 
+/// The pets and orders, as a snapshot and the data file have them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Contents {
+    /// The highest id ever used, unless a pet in the list has a higher one.
+    last_id: i64,
+    #[serde(with = "as_array")]
+    pets: BTreeMap<i64, Pet>,
+    /// In the order in which they were added.
+    orders: Vec<Order>,
+}
+
 /// One page of a listing.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
-    pets: Vec<&'a StoredPet>,
+    pets: Vec<&'a Pet>,
     /// Whether there are more pets.
     more: bool,
 }
 
 impl Page<'_> {
-    pub(crate) fn pets(&self) -> &[&StoredPet] {
+    pub(crate) fn pets(&self) -> &[&Pet] {
         &self.pets
     }
 
@@ -34,17 +46,11 @@ impl Page<'_> {
     }
 }
 
-/// The pets and orders. Copies share them until one is changed.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+/// The pets and orders of the server, or of an isolated key.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
-    /// The highest id ever used, unless a pet in the list has a higher one.
-    last_id: i64,
-    pets: PetList,
-    /// In the order in which they were added.
-    orders: Arc<Vec<Order>>,
-    /// Changes with the pets and orders, and is unique in the process.
-    #[serde(skip, default = "next_version")]
+    contents: Contents,
+    /// Changes with the contents, and is unique in the process.
     version: u64,
 }
 
@@ -58,8 +64,8 @@ pub(crate) enum Change {
     ClearPets,
     AddOrder(Order),
     ClearOrders,
-    /// Replaces the whole store.
-    Replace(Store),
+    /// Replaces everything.
+    Replace(Contents),
 }
 
 /// The error of a change.
@@ -87,26 +93,22 @@ pub enum ChangeError {
 }
 
 impl Store {
-    /// Restores a store from its parts.
-    pub(super) fn from_parts(last_id: i64, pets: PetList, orders: Arc<Vec<Order>>) -> Self {
-        Self {
-            last_id,
-            pets,
-            orders,
-            ..Self::default()
-        }
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
     }
 
-    pub(super) fn into_parts(self) -> (i64, PetList, Arc<Vec<Order>>) {
-        (self.last_id, self.pets, self.orders)
+    /// Returns the pet with this id.
+    pub(crate) fn pet(&self, id: i64) -> Option<&Pet> {
+        self.contents.pets.get(&id)
     }
 
-    pub(crate) fn pets(&self) -> &PetList {
-        &self.pets
+    /// Returns all pets, by ascending id.
+    pub(crate) fn pets(&self) -> impl ExactSizeIterator<Item = &Pet> {
+        self.contents.pets.values()
     }
 
     pub(crate) fn orders(&self) -> &[Order] {
-        &self.orders
+        &self.contents.orders
     }
 
     /// Returns a number that changes with the pets and orders, and is unique in the process.
@@ -121,7 +123,11 @@ impl Store {
         limit: usize,
         status: Option<PetStatus>,
     ) -> Page<'_> {
-        let mut found = self.pets.find(after, status);
+        let from = after.map_or(Unbounded, Excluded);
+        let pets = self.contents.pets.range((from, Unbounded));
+        let mut found = pets
+            .map(|(_, pet)| pet)
+            .filter(|pet| status.is_none() || pet.status == status);
         let pets = found.by_ref().take(limit).collect();
         Page {
             pets,
@@ -129,42 +135,114 @@ impl Store {
         }
     }
 
-    /// Makes a change completely, or not at all. Assigns an id to a new pet without one, and
-    /// returns it.
-    pub(crate) fn change(&mut self, change: &mut Change) -> Result<i64, ChangeError> {
-        let mut id = 0;
-        match change {
-            Change::Add(pet) => id = self.add(pet)?,
-            Change::Remove(id) if !self.pets.remove(*id) => {
-                return Err(ChangeError::NoSuchPet(*id));
-            }
-            Change::Remove(_) => {}
-            Change::ClearPets => self.pets = PetList::default(),
-            Change::AddOrder(order) => Arc::make_mut(&mut self.orders).push(order.clone()),
-            Change::ClearOrders => self.orders = Arc::default(),
-            Change::Replace(store) => *self = store.clone(),
-        }
-        self.version = next_version();
+    /// Makes a change completely, or not at all. Returns the id of a new pet.
+    pub(crate) fn change(&mut self, mut change: Change) -> Result<i64, ChangeError> {
+        let id = self.check(&mut change)?;
+        self.apply(change);
         Ok(id)
     }
 
-    fn add(&mut self, pet: &mut SeedPet) -> Result<i64, ChangeError> {
-        let last_id = self.last_id.max(self.pets.last_id());
-        let id = pet
-            .id
-            .or_else(|| last_id.checked_add(1))
-            .ok_or(ChangeError::OutOfIds)?;
-        if !self.pets.insert(pet.clone().into_pet(id).into()) {
-            return Err(ChangeError::IdTaken(id));
+    /// Checks that a change is possible. Assigns an id to a new pet without one, and returns it.
+    pub(super) fn check(&self, change: &mut Change) -> Result<i64, ChangeError> {
+        let pets = &self.contents.pets;
+        match change {
+            Change::Add(pet) => {
+                let id = match pet.id {
+                    Some(id) => id,
+                    None => self.next_id().ok_or(ChangeError::OutOfIds)?,
+                };
+                pet.id = Some(id);
+                match pets.contains_key(&id) {
+                    true => Err(ChangeError::IdTaken(id)),
+                    false => Ok(id),
+                }
+            }
+            Change::Remove(id) if !pets.contains_key(id) => Err(ChangeError::NoSuchPet(*id)),
+            Change::Remove(_)
+            | Change::ClearPets
+            | Change::AddOrder(_)
+            | Change::ClearOrders
+            | Change::Replace(_) => Ok(0),
         }
-        (pet.id, self.last_id) = (Some(id), last_id.max(id));
-        Ok(id)
+    }
+
+    /// Applies a change that was checked.
+    pub(super) fn apply(&mut self, change: Change) {
+        self.contents.last_id = self.highest_id();
+        let Contents {
+            last_id,
+            pets,
+            orders,
+        } = &mut self.contents;
+        match change {
+            Change::Add(pet) => {
+                // The check has assigned it.
+                let id = pet.id.unwrap_or_default();
+                *last_id = id.max(*last_id);
+                pets.insert(id, pet.into_pet(id));
+            }
+            Change::Remove(id) => drop(pets.remove(&id)),
+            Change::ClearPets => pets.clear(),
+            Change::AddOrder(order) => orders.push(order),
+            Change::ClearOrders => orders.clear(),
+            Change::Replace(contents) => self.contents = contents,
+        }
+        self.version = next_version();
+    }
+
+    fn highest_id(&self) -> i64 {
+        let last = self.contents.pets.last_key_value();
+        last.map_or(self.contents.last_id, |(id, _)| {
+            self.contents.last_id.max(*id)
+        })
+    }
+
+    fn next_id(&self) -> Option<i64> {
+        self.highest_id().checked_add(1)
+    }
+}
+
+impl From<Contents> for Store {
+    fn from(contents: Contents) -> Self {
+        Self {
+            contents,
+            version: next_version(),
+        }
     }
 }
 
 fn next_version() -> u64 {
     static VERSIONS: AtomicU64 = AtomicU64::new(1);
     VERSIONS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The pets as an array in JSON.
+mod as_array {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::model::Pet;
+
+    pub(super) fn serialize<S: Serializer>(
+        pets: &BTreeMap<i64, Pet>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(pets.values())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<i64, Pet>, D::Error> {
+        let mut pets = BTreeMap::new();
+        for pet in Vec::<Pet>::deserialize(from)? {
+            let id = pet.id;
+            if pets.insert(id, pet).is_some() {
+                return Err(D::Error::custom(format!("two pets have the id {id}")));
+            }
+        }
+        Ok(pets)
+    }
 }
 
 #[cfg(test)]
@@ -175,7 +253,7 @@ mod tests {
         let mut store = Store::default();
         for (id, status) in pets {
             store
-                .change(&mut Change::Add(SeedPet {
+                .change(Change::Add(SeedPet {
                     status,
                     ..rex().with_id(id)
                 }))
@@ -189,7 +267,7 @@ mod tests {
     }
 
     fn add(store: &mut Store, id: Option<i64>) -> Result<i64, ChangeError> {
-        store.change(&mut Change::Add(SeedPet { id, ..rex() }))
+        store.change(Change::Add(SeedPet { id, ..rex() }))
     }
 
     fn ids(page: &Page<'_>) -> (Vec<i64>, bool) {
@@ -202,6 +280,7 @@ mod tests {
         assert_eq!(ids(&store.page(None, 3, None)), (vec![-3, 1, 5], true));
         assert_eq!(ids(&store.page(Some(5), 3, None)), (vec![9], false));
         assert_eq!(ids(&store.page(Some(9), 3, None)), (vec![], false));
+        assert_eq!(ids(&store.page(Some(i64::MAX), 3, None)), (vec![], false));
     }
 
     #[test]
@@ -244,21 +323,20 @@ mod tests {
                 10,
             ),
         ] {
-            assert_eq!(
-                add(&mut serde_json::from_str(text).unwrap(), None),
-                Ok(next)
-            );
+            let contents: Contents = serde_json::from_str(text).unwrap();
+            assert_eq!(add(&mut contents.into(), None), Ok(next));
         }
         let mut store = Store::default();
         assert_eq!(add(&mut store, Some(9)), Ok(9));
-        store.change(&mut Change::Remove(9)).unwrap();
+        store.change(Change::Remove(9)).unwrap();
         assert_eq!(
-            store.change(&mut Change::Remove(9)),
+            store.change(Change::Remove(9)),
             Err(ChangeError::NoSuchPet(9))
         );
         assert_eq!(add(&mut store, None), Ok(10));
-        store.change(&mut Change::ClearPets).unwrap();
-        assert_eq!((store.pets.len(), add(&mut store, None)), (0, Ok(11)));
+        store.change(Change::ClearPets).unwrap();
+        assert_eq!(store.pets().len(), 0);
+        assert_eq!(add(&mut store, None), Ok(11));
     }
 
     #[test]
@@ -271,5 +349,16 @@ mod tests {
             Err(ChangeError::IdTaken(i64::MAX))
         );
         assert_eq!(add(&mut store, Some(-5)), Ok(-5));
+    }
+
+    #[test]
+    fn reads_its_own_json_and_refuses_duplicates() {
+        let store = store([(9, None), (-3, Some(PetStatus::Sold))]);
+        let text = serde_json::to_string(store.contents()).unwrap();
+        let read: Contents = serde_json::from_str(&text).unwrap();
+        assert_eq!(&read, store.contents());
+        let twins = text.replace("-3", "9");
+        let error = serde_json::from_str::<Contents>(&twins).unwrap_err();
+        assert!(error.to_string().starts_with("two pets have the id 9"));
     }
 }

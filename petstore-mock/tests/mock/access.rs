@@ -58,7 +58,7 @@ async fn other_machines_can_only_read_health_and_documents() {
     let Some((_mock, origin)) = on_all_addresses(|builder| builder).await else {
         return;
     };
-    for path in ["health", "ready", "openapi.yaml", "admin.json"] {
+    for path in ["health", "openapi.yaml", "admin.json"] {
         let reply = reply(client().get(format!("{origin}/_mock/{path}"))).await;
         assert_eq!(reply.status, 200, "{path}");
     }

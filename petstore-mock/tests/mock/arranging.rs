@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{MINUTE_ENDS, Mock, NOW, REX, Reply, reply, start, start_with};
+use super::support::{MINUTE_ENDS, Mock, NOW, REX, Reply, reply, start};
 
 async fn send(mock: &Mock, method: Method, path: &str, body: &str) -> Reply {
     reply(mock.request(method, path).body(body.to_owned())).await
@@ -191,33 +191,6 @@ async fn a_reset_brings_back_all_but_the_time() {
     );
 }
 
-/// A snapshot of a version that had no quotas per hour.
-const WITHOUT_HOURS: &str = r#"{"version": 1, "lastId": 7,
-    "pets": [{"id": 7, "name": "Rex", "categoryId": 1}], "orders": [],
-    "keys": [
-        {"number": 1, "plan": "free", "minute": [[1767225600, 3]], "day": [[1767225600, 4]],
-            "record": {"toldUntil": {"secs": 0, "nanos": 0}, "strikes": [],
-                "bannedUntil": {"secs": 0, "nanos": 0}}},
-        {"number": 4, "plan": "enterprise:9/99", "minute": [], "day": [],
-            "record": {"toldUntil": {"secs": 0, "nanos": 0}, "strikes": [],
-                "bannedUntil": {"secs": 0, "nanos": 0}}}
-    ]}"#;
-
-#[tokio::test]
-async fn a_snapshot_from_before_the_hours_quota_is_restored() {
-    let mock = start().await;
-    let restored = send(&mock, Method::PUT, "/_mock/snapshot", WITHOUT_HOURS).await;
-    assert_eq!(restored.status, 204, "{}", restored.body);
-    assert_eq!(mock.get_as("free-key", "/v1/pets/7").await.rate().1, 56);
-    let keys = mock.get("/_mock/keys").await.json();
-    assert_eq!(keys[0]["day"]["used"], 5, "{keys}");
-    let enterprise = mock.get_as("enterprise-key", "/v1/pets").await;
-    assert_eq!(enterprise.rate().0, 9);
-    let null = WITHOUT_HOURS.replacen("\"day\"", "\"hour\": null, \"day\"", 1);
-    let refused = send(&mock, Method::PUT, "/_mock/snapshot", &null).await;
-    assert_eq!(refused.status, 400, "{}", refused.body);
-}
-
 #[tokio::test]
 async fn a_snapshot_is_put_back_as_it_was_taken() {
     let mock = start().await;
@@ -263,7 +236,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
             204
         );
         assert_eq!(
-            mock.get("/_mock/snapshot").await.json()["lastId"],
+            mock.get("/_mock/snapshot").await.json()["store"]["lastId"],
             json!(read)
         );
     }
@@ -286,7 +259,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
             .expect_error(400, "invalid_body");
     }
     for (part, bad) in [
-        ("\"version\":1", "\"version\":2"),
+        ("\"version\":2", "\"version\":1"),
         (
             "\"bannedUntil\":{\"secs\":0",
             "\"bannedUntil\":{\"secs\":253402300800",
@@ -312,30 +285,64 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_long_as_a_large_store() {
-    let pets = format!(
-        "[{{\"name\": \"{}\", \"categoryId\": 7}}]",
-        "x".repeat(2_000_000)
-    );
+async fn a_body_has_at_most_16_mib() {
     let mock = start().await;
-    assert_eq!(
-        send(&mock, Method::POST, "/_mock/seed", &pets).await.status,
-        204
-    );
+    let pets = |length: usize| {
+        let name = "x".repeat(length);
+        format!("[{{\"name\": \"{name}\", \"categoryId\": 7}}]")
+    };
+    let seeded = send(&mock, Method::POST, "/_mock/seed", &pets(2_000_000)).await;
+    assert_eq!(seeded.status, 204);
     let snapshot = mock.get("/_mock/snapshot").await.body;
-    assert_eq!(
-        send(&mock, Method::PUT, "/_mock/snapshot", &snapshot)
-            .await
-            .status,
-        204
-    );
-    let strict = start_with(|builder| builder.admin_body(1_000)).await;
-    let refused = send(&strict, Method::POST, "/_mock/seed", &pets).await;
+    let restored = send(&mock, Method::PUT, "/_mock/snapshot", &snapshot).await;
+    assert_eq!(restored.status, 204);
+    let refused = send(&mock, Method::POST, "/_mock/seed", &pets(17 << 20)).await;
     refused.expect_error(413, "payload_too_large");
-    assert_eq!(
-        send(&strict, Method::POST, "/_mock/seed", "[]")
+}
+
+#[tokio::test]
+async fn pets_are_added_and_removed_without_a_key() {
+    let mock = start().await;
+    let added = send(&mock, Method::POST, "/_mock/pets", REX).await;
+    let rex = json!({"id": 26, "name": "Rex", "categoryId": 7});
+    assert_eq!((added.status, added.json()), (201, rex.clone()));
+    assert_eq!(mock.get("/v1/pets/26").await.json(), rex);
+    let twin = REX.replace('{', "{\"id\": 26, ");
+    send(&mock, Method::POST, "/_mock/pets", &twin)
+        .await
+        .expect_error(409, "conflict");
+    for (path, status) in [
+        ("/_mock/pets/26", 204),
+        ("/_mock/pets/26", 404),
+        ("/_mock/pets/x", 404),
+        ("/_mock/pets", 204),
+    ] {
+        let removed = send(&mock, Method::DELETE, path, "").await;
+        assert_eq!(removed.status, status, "{path}");
+    }
+    assert_eq!(mock.get("/_mock/pets").await.json()["total"], 0);
+    for body in [
+        "",
+        r#"{"name": "Rex"}"#,
+        r#"{"name": "Rex", "categoryId": 7, "tag": 1}"#,
+    ] {
+        send(&mock, Method::POST, "/_mock/pets", body)
             .await
-            .status,
-        204
+            .expect_error(400, "invalid_body");
+    }
+}
+
+#[tokio::test]
+async fn a_fault_for_an_unknown_key_is_refused() {
+    let mock = start().await;
+    let fault = |key: &str| format!(r#"{{"key": "{key}", "effect": {{"status": 503}}}}"#);
+    let set = send(&mock, Method::POST, "/_mock/faults", &fault("free-key")).await;
+    assert_eq!(set.status, 201);
+    let refused = send(&mock, Method::POST, "/_mock/faults", &fault("s3cr3t")).await;
+    refused.expect_error(400, "invalid_body");
+    let message = refused.message();
+    assert!(
+        message.contains("a key that this server does not have") && !message.contains("s3cr3t"),
+        "{message}"
     );
 }

@@ -355,6 +355,14 @@ fn the_clock_starts_at_a_date_and_faults_come_from_a_file() {
     .unwrap();
     let answer = exec_asking(&["--faults", path], "ask /v1/pets");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    let given = r#"[{"method": "GET", "path": "/pets", "effect": {"status": 503}}]"#;
+    let answer = exec_asking(&["--faults", given], "ask /v1/pets");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    let (status, _, err) = run(&["--faults", r#"[{"key": "s3cr3t", "effect": {"hang": {}}}]"#]);
+    assert!(
+        status == 1 && err.contains("a key that this server does not have"),
+        "{err}"
+    );
     fs::write(&file, "[{\"effect\": {\"status\": 99}}]").unwrap();
     let (status, _, err) = run(&["--port", "0", "--faults", path]);
     assert_eq!(status, 1);
@@ -375,19 +383,6 @@ fn prints_the_documents_that_it_serves() {
     let (status, json, _) = run(&["openapi", "--format", "json"]);
     assert_eq!(status, 0);
     assert!(json.starts_with("{\"openapi\":\"3.1.0\",") && json.ends_with("}\n"));
-}
-
-#[test]
-fn prints_completions_for_every_shell() {
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let (status, script, err) = run(&["completions", shell]);
-        assert_eq!((status, &*err), (0, ""));
-        assert!(
-            script.contains("openapi") && script.contains("seed"),
-            "{shell}"
-        );
-    }
-    assert_eq!(run(&["completions", "tcsh"]).0, 2);
 }
 
 #[test]
@@ -422,4 +417,75 @@ fn the_admin_token_is_never_shown() {
         err.contains("cannot read the admin token /nowhere/token"),
         "{err}"
     );
+}
+
+#[test]
+fn a_frozen_clock_starts_at_its_date_and_stands() {
+    let flags = ["--frozen", "--start-at", "2030-12-04T23:59:59Z"];
+    let answer = exec_asking(&flags, "sleep 1.1; ask /v1/pets/1");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(
+        answer.contains("\r\ndate: Wed, 04 Dec 2030 23:59:59 GMT"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn assumptions_are_set_by_flags_and_by_a_variable() {
+    let flags = ["--assume", "paging=off", "--assume", "cors=off"];
+    let answer = exec_asking(&flags, "ask '/v1/pets?limit=2'");
+    assert!(!answer.contains("\r\nlink:"), "{answer}");
+    let mut banning = command(&["exec", "--plan", "enterprise:1/9", "--", "bash", "-c"]);
+    banning.env("PETSTORE_MOCK_ASSUME", "ban-after=0 ban-for=7");
+    let script = format!("{ASK} for n in 1 2 3; do ask /v1/pets; done");
+    let (status, out, err) = ended(banning.arg(script));
+    assert_eq!(status, 0, "{err}");
+    assert!(
+        out.contains("key_banned") && out.contains("retry-after: 7"),
+        "{out}"
+    );
+}
+
+#[test]
+fn own_routes_come_from_a_file() {
+    let file = scratch("routes.json");
+    let path = file.to_str().unwrap();
+    fs::write(
+        &file,
+        r#"[{"method": "GET", "path": "/store/{id}", "status": 203, "json": [7]}]"#,
+    )
+    .unwrap();
+    let answer = exec_asking(&["--routes", path], "ask /v1/store/5");
+    assert!(
+        answer.starts_with("HTTP/1.1 203 ") && answer.ends_with("[7]"),
+        "{answer}"
+    );
+    fs::write(&file, r#"[{"method": "GET", "path": "/pets/{id}"}]"#).unwrap();
+    let (status, _, err) = run(&["--port", "0", "--routes", path]);
+    assert!(
+        status == 1 && err.contains("GET /v1/pets/{id}: this is an operation of the contract"),
+        "{err}"
+    );
+}
+
+#[test]
+fn health_asks_the_port_of_the_variable() {
+    let (status, out, err) = exec(
+        &[],
+        "port=${PETSTORE_MOCK_URL##*:}; env -u PETSTORE_MOCK_URL PETSTORE_MOCK_PORT=$port $MOCK health",
+    );
+    assert_eq!((status, &*out, &*err), (0, "ok\n", NOTHING));
+}
+
+#[test]
+fn misspelt_variables_are_a_warning_and_kubernetes_is_ignored() {
+    let mut odd = command(&["exec", "--", "true"]);
+    odd.env("PETSTORE_MOCK_PROT", "1")
+        .env("PETSTORE_MOCK_PORT", "tcp://10.0.0.1:4010")
+        .env("PETSTORE_MOCK_PORT_4010_TCP", "tcp://10.0.0.1:4010")
+        .env("PETSTORE_MOCK_SERVICE_HOST", "10.0.0.1");
+    let (status, _, err) = ended(&mut odd);
+    let warning = "petstore-mock: the variable PETSTORE_MOCK_PROT sets nothing; did you mean \
+                   PETSTORE_MOCK_PORT?\n";
+    assert_eq!((status, err), (0, format!("{warning}{NOTHING}")));
 }

@@ -489,7 +489,12 @@ async fn a_named_key_is_shown_by_its_name() {
 #[test]
 fn a_post_repeated_as_soon_as_its_client_gives_up_is_found() {
     let server = petstore_mock::MockServer::start_blocking();
-    let hangs = server.faults().on(Operation::CreatePet).apply(Effect::Hang);
+    let hangs = server
+        .faults()
+        .on(Operation::CreatePet)
+        .apply(Effect::Hang {
+            after_body_bytes: None,
+        });
     let send = |name: u64| {
         let body = format!(r#"{{"name":"{name}","categoryId":7}}"#);
         let head = "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\

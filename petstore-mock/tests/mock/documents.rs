@@ -107,7 +107,6 @@ fn every_assumption_of_the_contract_is_marked_as_one() {
         "/components/responses/InvalidParameter",
         "/components/responses/PayloadTooLarge",
         "/components/responses/UnsupportedMediaType",
-        "/components/responses/HeadersTooLarge",
         "/components/responses/InternalError",
         "/components/headers/Deprecation",
         "/components/headers/WWW-Authenticate",

@@ -51,24 +51,6 @@ async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
 }
 
 #[tokio::test]
-async fn a_client_asks_for_its_fault_by_a_header() {
-    let mock = start().await;
-    let name = HeaderName::from_static("x-mock-fault");
-    let busy = HeaderValue::from_static("busy");
-    let _fault = mock.server.faults().on_all().header(name, busy).status(503);
-    for (value, status) in [("busy", 503), ("other", 200)] {
-        let request = mock
-            .request(Method::GET, "/v1/pets")
-            .bearer_auth("free-key");
-        assert_eq!(
-            reply(request.header("X-Mock-Fault", value)).await.status,
-            status
-        );
-    }
-    assert_eq!(mock.get("/v1/pets").await.status, 200);
-}
-
-#[tokio::test]
 async fn requests_are_counted_in_order_of_arrival() {
     let mock = start().await;
     let faults = mock.server.faults();
@@ -84,10 +66,10 @@ async fn requests_are_counted_in_order_of_arrival() {
 #[tokio::test]
 async fn a_sequence_takes_its_steps_and_then_lets_go() {
     let mock = start().await;
-    let steps = [Effect::status(503), Effect::Pass, Effect::bare_status(500)];
+    let steps = [Effect::status(503), Effect::bare_status(500)];
     let fault = mock.on(Operation::ListPets).sequence(steps);
-    assert_eq!(statuses(&mock, 5).await, [503, 200, 500, 200, 200]);
-    assert_eq!((fault.matched(), fault.hits()), (5, 2));
+    assert_eq!(statuses(&mock, 4).await, [503, 500, 200, 200]);
+    assert_eq!((fault.matched(), fault.hits()), (4, 2));
 }
 
 #[tokio::test]
@@ -135,10 +117,8 @@ async fn what_is_hit_uses_quota_and_has_rate_headers() {
 async fn a_status_with_and_without_a_body() {
     let mock = start().await;
     let list = || mock.on(Operation::ListPets).first(1);
-    let _shape = list().status(429);
-    mock.get("/v1/pets")
-        .await
-        .expect_error(429, "too_many_requests");
+    let _shape = list().status(404);
+    mock.get("/v1/pets").await.expect_error(404, "not_found");
     let _bare = list().apply(Effect::bare_status(502));
     let bare = mock.get("/v1/pets?limit=1").await;
     assert_eq!(
@@ -197,16 +177,10 @@ async fn a_delay_passes_on_the_mocks_clock() {
 }
 
 #[tokio::test]
-async fn invalid_json_and_a_wrong_content_type() {
+async fn a_wrong_content_type() {
     let mock = start().await;
     let right = mock.get("/v1/pets?limit=2").await;
     let list = || mock.on(Operation::ListPets);
-
-    let fault = list().apply(Effect::MalformedJson);
-    let wrong = mock.get("/v1/pets?limit=2").await;
-    assert_eq!(wrong.body, right.body[..right.body.len() - 1]);
-    assert!(serde_json::from_str::<serde_json::Value>(&wrong.body).is_err());
-    drop(fault);
 
     let html = HeaderValue::from_static("text/html");
     let fault = list().apply(Effect::SetHeader(HeaderField::new(CONTENT_TYPE, html)));
@@ -253,19 +227,30 @@ async fn rate_headers_that_are_missing_garbage_or_wrong() {
 }
 
 #[tokio::test]
-async fn dates_and_waits_that_are_off() {
+async fn an_injected_429_looks_like_the_mocks_own() {
     let mock = start().await;
-    for (offset, date) in [
-        (3_600, "Thu, 01 Jan 2026 01:00:10 GMT"),
-        (-86_400, "Wed, 31 Dec 2025 00:00:10 GMT"),
-        (i64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
-        (i64::MIN, "Thu, 01 Jan 1970 00:00:00 GMT"),
-    ] {
-        let _fault = mock.server.faults().on_all().apply(Effect::Date {
-            offset_seconds: offset,
-        });
-        assert_eq!(mock.get("/v1/pets").await.header("date"), date);
-    }
+    let exhausted = mock.on(Operation::ListPets).first(2).status(429);
+    let told = mock.get_as("free-key", "/v1/pets").await;
+    told.expect_error(429, "rate_limit_exceeded");
+    assert_eq!(told.rate(), (60, 0, MINUTE_ENDS));
+    assert_eq!(told.header("retry-after"), "50");
+    let other = Effect::All(vec![
+        Effect::RetryAfter(RetryAfter::Missing),
+        Effect::RateHeaders(RateFault::Missing),
+    ]);
+    let _other = mock.on(Operation::ListPets).apply(other);
+    let told = mock.get_as("free-key", "/v1/pets").await;
+    assert_eq!(
+        (told.header("retry-after"), told.header("x-ratelimit-limit")),
+        ("-", "-"),
+        "the fault says otherwise"
+    );
+    drop(exhausted);
+}
+
+#[tokio::test]
+async fn waits_that_are_off() {
+    let mock = start().await;
     for (form, value) in [
         (RetryAfter::Seconds(2), "2".to_owned()),
         (
@@ -294,62 +279,54 @@ async fn dates_and_waits_that_are_off() {
 }
 
 #[tokio::test]
-async fn any_header_and_an_unknown_pet_status() {
+async fn any_header_is_set_or_removed() {
     let mock = start().await;
-    let (name, value) = (
-        HeaderName::from_static("x-a"),
-        HeaderValue::from_static("b"),
-    );
-    let link = HeaderName::from_static("link");
+    let set = |name, value: Option<HeaderValue>| {
+        Effect::SetHeader(HeaderField::new(HeaderName::from_static(name), value))
+    };
+    let b = Some(HeaderValue::from_static("b"));
     let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
-        Effect::AddHeader(HeaderField::new(name.clone(), value.clone())),
-        Effect::AddHeader(HeaderField::new(name, value.clone())),
-        Effect::SetHeader(HeaderField::new(
-            HeaderName::from_static("x-ratelimit-limit"),
-            value,
-        )),
-        Effect::SetHeader(HeaderField::new(link, None)),
-        Effect::PetStatus {
-            value: "lost".to_owned(),
-        },
+        set("x-a", b.clone()),
+        set("x-ratelimit-limit", b),
+        set("link", None),
     ]));
     let page = mock.get("/v1/pets?limit=3").await;
-    assert_eq!(page.headers.get_all("x-a").iter().count(), 2);
-    assert_eq!(
-        (page.header("x-ratelimit-limit"), page.header("link")),
-        ("b", "-")
-    );
-    let pets = page.json();
-    assert_eq!(pets.as_array().unwrap().len(), 3);
-    assert!(
-        pets.as_array()
-            .unwrap()
-            .iter()
-            .all(|pet| pet["status"] == "lost"),
-        "{pets}"
-    );
+    let names = ["x-a", "x-ratelimit-limit", "link"];
+    assert_eq!(names.map(|name| page.header(name)), ["b", "b", "-"]);
 }
 
 #[tokio::test]
 async fn a_fault_that_changed_nothing_has_not_hit() {
     let mock = start().await;
-    let lost = mock.server.faults().on_all().apply(Effect::PetStatus {
-        value: "lost".to_owned(),
-    });
-    assert_eq!(
-        mock.get("/v1/pets/0").await.status,
-        404,
-        "an error has no status of a pet"
-    );
-    assert_eq!((lost.matched(), lost.hits()), (1, 0));
-    assert_eq!(mock.get("/v1/pets/1").await.json()["status"], "lost");
-    assert_eq!(lost.hits(), 1);
-    let broken = mock.server.faults().on_all().apply(Effect::MalformedJson);
+    let text = "{".to_owned();
+    let broken = mock.server.faults().on_all().apply(Effect::Body { text });
     let head = mock
         .request(Method::HEAD, "/v1/pets")
         .bearer_auth("free-key");
     assert_eq!(reply(head).await.status, 200);
-    assert_eq!(broken.optional().hits(), 0, "an answer to HEAD has no body");
+    assert_eq!(
+        (broken.matched(), broken.hits()),
+        (1, 0),
+        "an answer to HEAD has no body"
+    );
+    assert_eq!(mock.get("/v1/pets").await.body, "{");
+    assert_eq!(broken.hits(), 1);
+}
+
+#[tokio::test]
+async fn a_fault_hits_a_method_and_a_path() {
+    let mock = start().await;
+    let gone = mock.on((Method::GET, "/pets/{petId}")).status(410);
+    assert_eq!(statuses(&mock, 1).await, [200]);
+    assert_eq!(mock.get("/v1/pets/1").await.status, 410);
+    assert_eq!((gone.matched(), gone.hits()), (1, 1));
+}
+
+#[tokio::test]
+#[should_panic(expected = "requests are counted from 1")]
+async fn a_fault_that_can_never_hit_is_refused() {
+    let mock = start().await;
+    mock.on(Operation::ListPets).first(0).reset().detach();
 }
 
 /// Drops a guard, and returns the message if it panics.
@@ -383,7 +360,14 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
         "{late}"
     );
     assert_eq!(
-        complaint(faults.on_all().apply(Effect::Hang).optional()),
+        complaint(
+            faults
+                .on_all()
+                .apply(Effect::Hang {
+                    after_body_bytes: None
+                })
+                .optional()
+        ),
         None
     );
     assert!(faults.list().is_empty(), "each is removed all the same");
@@ -393,7 +377,9 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
 async fn a_guard_does_not_make_a_failing_test_abort() {
     let mock = start().await;
     let failing = AssertUnwindSafe(|| {
-        let _guard = mock.server.faults().on_all().apply(Effect::Hang);
+        let _guard = mock.server.faults().on_all().apply(Effect::Hang {
+            after_body_bytes: None,
+        });
         panic!("the test itself");
     });
     let panic = catch_unwind(failing).unwrap_err();
@@ -451,8 +437,8 @@ async fn the_journal_names_the_faults_that_hit() {
     ]));
     let _never = faults
         .on_all()
-        .apply(Effect::PetStatus {
-            value: "lost".to_owned(),
+        .apply(Effect::Cut {
+            after_body_bytes: 1_000_000,
         })
         .optional();
     mock.get("/v1/pets").await;

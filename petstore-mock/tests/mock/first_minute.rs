@@ -144,8 +144,8 @@ fn a_flag_has_a_variable_that_it_overrides() {
     let server = Running::spawn(&mut overridden);
     assert!(server.get("/v1/pets", "a").starts_with("HTTP/1.1 401 "));
     server.stop("TERM");
-    let (status, _, err) = ended(command(&[]).env("PETSTORE_MOCK_BAN_FOR", "soon"));
-    assert!(status == 2 && err.contains("--ban-for"), "{err}");
+    let (status, _, err) = ended(command(&[]).env("PETSTORE_MOCK_ASSUME", "ban-for=soon"));
+    assert!(status == 2 && err.contains("--assume"), "{err}");
 }
 
 #[test]

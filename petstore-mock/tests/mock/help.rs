@@ -21,12 +21,7 @@ fn the_version_goes_to_stdout() {
 fn the_help_names_its_commands_and_flags() {
     let help = printed(&["--help"]);
     let lines: Vec<_> = help.lines().map(str::trim_end).collect();
-    let name = if cfg!(feature = "proxy") {
-        "help_with_proxy"
-    } else {
-        "help"
-    };
-    insta::assert_snapshot!(name, lines.join("\n"));
+    insta::assert_snapshot!("help", lines.join("\n"));
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! Tests for suites that share one server: pets for each key, names and resets of keys, faults chosen by a
-//! header, waiting for requests, and the size of the journal.
+//! header, waiting for requests, and snapshots of all keys.
 
 use std::time::Duration;
 
-use petstore_mock::{Effect, Operation, Plan, SeedPet};
+use petstore_mock::{Effect, MockServer, Operation, Plan, SeedPet, Snapshot};
 use reqwest::Method;
-use serde_json::json;
 
-use super::support::{NOW, REX, Reply, at, reply, start, start_with};
+use super::support::{REX, Reply, reply, start, start_with};
 
 async fn post_as(mock: &super::support::Mock, key: &str, body: &'static str) -> Reply {
     let request = mock
@@ -159,62 +158,17 @@ async fn a_request_chooses_a_fault_by_its_name_if_that_is_switched_on() {
 }
 
 #[tokio::test]
-async fn a_test_waits_until_an_expectation_is_met() {
+async fn a_test_waits_for_requests() {
     let mock = start().await;
-    let listed = mock.server.expect(Operation::ListPets, 2..);
     let url = format!("{}/pets", mock.server.url());
     let sending = tokio::spawn(async move {
         for _ in 0..2 {
             reqwest::get(&url).await.unwrap();
         }
     });
-    listed.wait_for(Duration::from_secs(600)).await;
+    mock.server.wait_for(Operation::ListPets, 2).await;
     assert_eq!(mock.server.requests(Operation::ListPets).len(), 2);
-    listed.wait_until(at(NOW)).await;
     sending.await.unwrap();
-}
-
-#[tokio::test]
-async fn waiting_ends_with_the_mocks_clock_and_says_what_came() {
-    let mock = start().await;
-    mock.get("/v1/pets/1").await;
-    let clock = mock.server.clock().clone();
-    let created = mock.server.expect(Operation::CreatePet, 1..);
-    let waiting = tokio::spawn(async move {
-        created.wait_until(at(NOW + 3_600)).await;
-    });
-    tokio::task::yield_now().await;
-    assert!(!waiting.is_finished());
-    clock.advance(Duration::from_secs(3_600));
-    let message = waiting.await.unwrap_err().into_panic();
-    let message = message.downcast_ref::<String>().unwrap();
-    assert!(
-        message.starts_with("expected at least 1 request"),
-        "{message}"
-    );
-    let none = mock.server.expect(Operation::CreatePet, 1);
-    let waiting = tokio::spawn(async move { none.wait_for(Duration::ZERO).await });
-    assert!(waiting.await.is_err());
-}
-
-#[tokio::test]
-async fn the_journal_says_how_many_requests_it_dropped() {
-    let mock = start_with(|builder| builder.journal(3)).await;
-    for _ in 0..5 {
-        mock.get("/v1/pets").await;
-    }
-    let usage = mock.get("/_mock/journal").await.json();
-    let expected = json!({"capacity": 3, "maxBytes": 4 << 20, "kept": 3, "dropped": 2});
-    assert_eq!(usage, expected);
-    assert_eq!(mock.server.journal_usage().dropped, 2);
-    reply(mock.request(Method::DELETE, "/_mock/requests")).await;
-    assert_eq!(
-        (
-            mock.server.journal_usage().kept,
-            mock.server.journal_usage().dropped
-        ),
-        (0, 0)
-    );
 }
 
 #[tokio::test]
@@ -225,4 +179,22 @@ async fn a_limit_is_a_number_as_json_writes_it() {
         refused.expect_error(400, "invalid_parameter");
     }
     assert_eq!(mock.get("/v1/pets?limit=50").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_snapshot_contains_the_pets_of_each_key() {
+    let server = MockServer::builder().isolate_keys().start().await.unwrap();
+    let (one, other) = (server.key(Plan::Free), server.key(Plan::Free));
+    let rex = one.pets().insert(SeedPet::new("Rex", 7)).unwrap();
+    other.pets().clear().unwrap();
+    let text = serde_json::to_string(&server.snapshot()).unwrap();
+    one.pets().clear().unwrap();
+    other.pets().insert(SeedPet::new("Tom", 7)).unwrap();
+    server.pets().clear().unwrap();
+    server
+        .restore(&serde_json::from_str::<Snapshot>(&text).unwrap())
+        .unwrap();
+    let lengths = [one.pets(), other.pets(), server.pets()].map(petstore_mock::Pets::len);
+    assert_eq!(lengths, [26, 0, 25]);
+    assert_eq!(one.pets().get(rex.id), Some(rex));
 }

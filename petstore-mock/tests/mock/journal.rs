@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{Admission, Limits, Operation, Pattern, Plan};
+use petstore_mock::{Admission, Operation, Plan};
 use reqwest::{Method, header::USER_AGENT};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -146,7 +146,6 @@ async fn a_request_whose_client_leaves_is_recorded_without_a_response() {
     let slow = mock
         .on(Operation::ListPets)
         .delay(Duration::from_secs(3_600));
-    let listed = mock.server.expect(Operation::ListPets, 1);
     let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     let request = "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free-key\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -154,75 +153,33 @@ async fn a_request_whose_client_leaves_is_recorded_without_a_response() {
         tokio::task::yield_now().await;
     }
     drop(stream);
-    listed.wait_for(Duration::from_secs(60)).await;
+    mock.server.wait_for(Operation::ListPets, 1).await;
     let list = &mock.server.requests(..)[0];
     assert_eq!((list.status, list.answered), (None, false));
 }
 
 #[tokio::test]
 async fn refusals_of_the_server_are_recorded_too() {
-    let limits = Limits {
-        head: Duration::from_millis(500),
-        ..Limits::default()
-    };
-    let mock = start_with(|builder| builder.limits(limits)).await;
-    let many = "a: b\r\n".repeat(101);
-    for (request, status, method, target) in [
+    let mock = start().await;
+    for (request, status, method) in [
+        ("GET /v1/pets HTTP/1.1\r\n\r\n", 400, "GET"),
         (
-            format!("GET /v1/pets HTTP/1.1\r\nHost: x\r\n{many}\r\n"),
-            431,
-            "GET",
-            "/v1/pets",
-        ),
-        (
-            "GET /v1/pets HTTP/1.1\r\n\r\n".to_owned(),
-            400,
-            "GET",
-            "/v1/pets",
-        ),
-        (
-            "GET /v1/pets HTTP/1.1\r\nHost: x\r\n".to_owned(),
-            408,
-            "GET",
-            "/v1/pets",
-        ),
-        ("\0\0\r\n\r\n".to_owned(), 400, "-", "\0\0"),
-        (
-            "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
-                .to_owned(),
+            "POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
             501,
             "POST",
-            "/v1/pets",
         ),
     ] {
         let reply = mock.raw(request.as_bytes()).await;
         assert_eq!(reply.status, status, "{request}");
         let exchanges = mock.server.requests(..);
-        let last = exchanges.last().expect(&request);
+        let last = exchanges.last().expect(request);
         assert_eq!(
             (last.status, last.admission),
             (Some(status), Admission::Rejected)
         );
-        assert_eq!((last.method.as_str(), &*last.target), (method, target));
+        assert_eq!((last.method.as_str(), last.path()), (method, "/v1/pets"));
         assert_eq!(last.reply_body, reply.body.as_bytes());
     }
-    let limits = Limits {
-        connections: 1,
-        ..Limits::default()
-    };
-    let mock = start_with(|builder| builder.limits(limits)).await;
-    let first = tokio::net::TcpStream::connect(mock.server.addr())
-        .await
-        .unwrap();
-    // A connection counts as soon as it is accepted, and they are accepted in order.
-    let refused = mock.raw(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    refused.expect_error(503, "overloaded");
-    let last = mock.server.requests(..).pop().unwrap();
-    assert_eq!(
-        (last.status, last.admission),
-        (Some(503), Admission::Rejected)
-    );
-    drop(first);
 }
 
 #[tokio::test]
@@ -288,5 +245,4 @@ async fn verification_is_certain_again_after_a_reset() {
     mock.server.reset().unwrap();
     mock.get_as("free-key", "/v1/pets").await;
     mock.server.verify(Operation::ListPets, 1);
-    mock.server.verify(Pattern::any().key("free-key"), 1);
 }

@@ -38,6 +38,7 @@ mod process;
 mod protocols;
 mod quotas;
 mod refusals;
+mod routes;
 mod routing;
 mod serving;
 mod slow_clients;

@@ -144,41 +144,17 @@ async fn a_refused_head_over_http_2_has_a_length_and_no_body() {
 }
 
 #[tokio::test]
-async fn http_2_has_the_same_limits_of_header_fields() {
+async fn http_2_has_the_same_limit_of_header_fields() {
     let mock = start().await;
     let http2 = Http2::connect(&mock).await;
-    let fields = |count: usize| {
-        let names = (0..count).map(|number| format!("x-{number}").parse().unwrap());
-        names
-            .map(|name| (name, "1".parse().unwrap()))
-            .collect::<HeaderMap>()
+    let of_length = |length: usize| {
+        let value = "x".repeat(length).parse().unwrap();
+        HeaderMap::from_iter([("x-long".parse().unwrap(), value)])
     };
-    assert_eq!(
-        http2.ask("GET", "/v1/pets", fields(99), None).await.status,
-        200
-    );
-    http2
-        .ask("GET", "/v1/pets", fields(100), None)
-        .await
-        .expect_error(431, "headers_too_large");
-    let long = HeaderMap::from_iter([(
-        "x-long".parse().unwrap(),
-        "x".repeat(300_000).parse().unwrap(),
-    )]);
-    http2
-        .ask("GET", "/v1/pets", long, None)
-        .await
-        .expect_error(431, "headers_too_large");
-    let longer = HeaderMap::from_iter([(
-        "x-long".parse().unwrap(),
-        "x".repeat(1_100_000).parse().unwrap(),
-    )]);
-    let refused = http2.ask("GET", "/v1/pets", longer, None).await;
-    assert_eq!(
-        (refused.status, &*refused.body),
-        (431, ""),
-        "hyper itself refuses longer fields, without a body"
-    );
+    for (length, status) in [(200_000, 200), (300_000, 431)] {
+        let reply = http2.ask("GET", "/v1/pets", of_length(length), None).await;
+        assert_eq!(reply.status, status);
+    }
     assert_eq!(
         http2.get("/v1/pets/1").await.status,
         200,
@@ -232,7 +208,9 @@ async fn a_request_over_http_2_does_not_outlive_the_server() {
     };
     let before = tasks();
     let mock = start().await;
-    let hang = mock.on(Operation::ListPets).apply(Effect::Hang);
+    let hang = mock.on(Operation::ListPets).apply(Effect::Hang {
+        after_body_bytes: None,
+    });
     let mut http2 = Http2::connect(&mock).await;
     let request =
         http::Request::get("http://mock/v1/pets").header("authorization", "Bearer free-key");
@@ -251,32 +229,25 @@ async fn a_request_over_http_2_does_not_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn malformed_requests_are_refused_with_an_error_object() {
+async fn malformed_requests_are_refused_without_a_body() {
     let mock = start().await;
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(501));
     let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(3_000_000));
     let far = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(70_000));
-    for (request, status, code) in [
-        ("HELO there\r\n\r\n", 400, "bad_request"),
-        ("\0\r\n\r\n", 400, "bad_request"),
-        ("GET / HTTP/3.0\r\n\r\n", 400, "bad_request"),
-        (
-            "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-            400,
-            "bad_request",
-        ),
-        ("GET / HTTP/1.0\r\nno colon\r\n\r\n", 400, "bad_request"),
-        (&many, 431, "headers_too_large"),
-        (&long, 431, "headers_too_large"),
-        (&far, 414, "uri_too_long"),
+    for (request, status) in [
+        ("HELO there\r\n\r\n", 400),
+        ("\0\r\n\r\n", 400),
+        ("GET / HTTP/3.0\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
+        ("GET / HTTP/1.0\r\nno colon\r\n\r\n", 400),
+        (&many, 431),
+        (&long, 431),
+        (&far, 414),
     ] {
         let reply = mock.raw(request.as_bytes()).await;
-        reply.expect_error(status, code);
-        assert_eq!(reply.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
-        assert_eq!(reply.header("content-length"), reply.body.len().to_string());
-        assert_eq!(reply.header("connection"), "close");
-        assert_eq!(reply.rate(), (60, 60, super::support::MINUTE_ENDS));
+        assert_eq!((reply.status, &*reply.body), (status, ""));
     }
+    assert_eq!(mock.get("/v1/pets").await.status, 200);
 }
 
 #[tokio::test]
@@ -294,5 +265,5 @@ async fn a_good_request_is_answered_before_the_bad_one_behind_it() {
         .unwrap();
     let (first, second) = answers.split_once("{\"status\":\"ok\"}").expect(&answers);
     assert!(first.starts_with("HTTP/1.1 200"), "{answers}");
-    Reply::parse(second).expect_error(400, "bad_request");
+    assert_eq!(Reply::parse(second).status, 400);
 }

@@ -99,8 +99,6 @@ async fn answers_request_targets_other_than_paths() {
             401,
             "the API key is missing",
         ),
-        (b"GET /\x1b[31m", 400, "malformed HTTP request"),
-        (b"GET /v1/pets\xff", 400, "malformed HTTP request"),
     ] {
         let request = [line, &rest[..]].concat();
         let reply = mock.raw(&request).await;
@@ -121,29 +119,13 @@ async fn with_fields(mock: &Mock, path: &str, fields: usize) -> Reply {
 }
 
 #[tokio::test]
-async fn too_many_header_fields_are_431_with_an_error_object() {
+async fn too_many_header_fields_are_431_before_anything_else() {
     let mock = start().await;
     assert_eq!(with_fields(&mock, "/v1/pets", 100).await.status, 200);
-    for (fields, path) in [(101, "/v1/pets"), (500, "/v1/pets/1"), (101, "/v1/nowhere")] {
-        let reply = with_fields(&mock, path, fields).await;
-        reply.expect_error(431, "headers_too_large");
-        assert_eq!(reply.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
-        assert_eq!(
-            reply.rate().1,
-            60,
-            "the request is refused before its key is checked"
-        );
-        assert_eq!(reply.header("connection"), "close");
+    for path in ["/v1/pets", "/v1/nowhere", "/", "/_mock/clock"] {
+        let reply = with_fields(&mock, path, 101).await;
+        assert_eq!((reply.status, &*reply.body), (431, ""), "{path}");
     }
-    for path in ["/", "/_mock/clock"] {
-        with_fields(&mock, path, 101)
-            .await
-            .expect_error(431, "headers_too_large");
-    }
-    let long = mock
-        .request(Method::GET, "/v1/pets")
-        .header("x-long", "x".repeat(900_000));
-    reply(long).await.expect_error(431, "headers_too_large");
     assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
 }
 

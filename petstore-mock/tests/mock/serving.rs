@@ -43,7 +43,7 @@ fn prints_one_line_when_it_is_ready_and_ends_with_0_on_a_signal() {
 #[cfg(unix)]
 #[test]
 fn a_second_signal_does_not_wait_for_requests_in_flight() {
-    let server = Running::start(&["--port", "0", "--grace", "86400"]);
+    let server = Running::start(&["--port", "0"]);
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     let head = post_head("Content-Length: 32\r\nExpect: 100-continue");
     stream.write_all(head.as_bytes()).unwrap();
@@ -60,7 +60,8 @@ fn a_second_signal_does_not_wait_for_requests_in_flight() {
     while TcpStream::connect(server.addr()).is_ok() {}
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(server.stop("INT").0));
-    let status = told.recv_timeout(std::time::Duration::from_secs(60));
+    // This is less than the grace period for requests in flight.
+    let status = told.recv_timeout(std::time::Duration::from_secs(4));
     assert_eq!(status, Ok(Some(0)), "a graceful stop");
 }
 
@@ -113,13 +114,10 @@ fn serves_as_its_flags_say() {
         seed_arg,
         "--key=a=b=enterprise:9/9",
         "--key=c=pro",
-        "--rate-headers=day",
-        "--window=sliding",
-        "--paging=off",
-        "--default-status=sold",
-        "--ban-after=1",
-        "--ban-within=2",
-        "--ban-for=3",
+        "--assume=rate-headers=day",
+        "--assume=window=sliding",
+        "--assume=default-status=sold",
+        "--assume=ban-within=2",
     ]);
     let answer = server.get("/v1/pets", "a=b");
     assert!(answer.contains("x-ratelimit-limit: 9\r\n"), "{answer}");
@@ -139,6 +137,13 @@ fn serves_as_its_flags_say() {
     );
     let empty = Running::start(&["--port=0", "--seed=none"]);
     assert!(empty.get("/v1/pets", "free-key").ends_with("\r\n\r\n[]"));
+}
+
+#[test]
+fn the_ready_line_has_the_address_that_it_listens_on() {
+    let server = Running::start(&["--port=0", "--addr=0.0.0.0"]);
+    let ready = &server.ready;
+    assert!(ready.starts_with("listening on http://0.0.0.0:"), "{ready}");
 }
 
 #[test]

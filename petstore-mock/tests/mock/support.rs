@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use petstore_mock::{Builder, Clock, FaultBuilder, MockServer, Operation};
+use petstore_mock::{Builder, Clock, FaultBuilder, MockServer, Target};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 use tokio::{
@@ -100,9 +100,9 @@ impl Mock {
         self.client.request(method, url)
     }
 
-    /// Starts a fault for an operation.
-    pub(crate) fn on(&self, operation: Operation) -> FaultBuilder<'_> {
-        self.server.faults().on(operation)
+    /// Starts a fault for some requests.
+    pub(crate) fn on(&self, target: impl Into<Target>) -> FaultBuilder<'_> {
+        self.server.faults().on(target)
     }
 
     /// Moves the clock.

@@ -2,7 +2,7 @@
 
 use std::{io::ErrorKind, sync::Arc, time::Duration};
 
-use petstore_mock::{Effect, Limits, Operation};
+use petstore_mock::{Effect, Operation};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -19,18 +19,11 @@ use tokio_rustls::{
 
 use super::support::{Mock, Reply, client, start_with};
 
-/// A time limit that is short enough for a test to wait for it in real time.
-const SOON: Duration = Duration::from_millis(80);
-
 const GET: &str =
     "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer enterprise-key\r\n\r\n";
 
 async fn start() -> Mock {
-    with_limits(|limits| limits).await
-}
-
-async fn with_limits(set: impl FnOnce(Limits) -> Limits) -> Mock {
-    start_with(|builder| builder.tls().limits(set(Limits::default()))).await
+    start_with(petstore_mock::Builder::tls).await
 }
 
 /// Connects as a client that trusts the mock and offers a protocol.
@@ -169,51 +162,15 @@ async fn faults_act_on_the_socket_below() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_as_tls_has_it() {
-    let mock = with_limits(|limits| Limits {
-        idle: Duration::from_secs(1),
-        ..limits
-    })
-    .await;
-    let (answer, end) = rest(&mut connect(&mock, "localhost", "http/1.1").await).await;
-    assert!(
-        answer.starts_with("HTTP/1.1 200") && answer.ends_with("}]"),
-        "{answer}"
-    );
-    assert_eq!(
-        end,
-        Ok(()),
-        "an end without close_notify could be anybody's"
-    );
-}
-
-#[tokio::test]
-async fn a_handshake_that_takes_too_long_is_given_up() {
-    let mock = with_limits(|limits| Limits {
-        head: SOON,
-        ..limits
-    })
-    .await;
-    for begun in [&b""[..], b"\x16\x03\x01\x02\0\x01"] {
-        let mut stream = TcpStream::connect(mock.server.addr()).await.unwrap();
-        stream.write_all(begun).await.unwrap();
-        assert!(matches!(stream.read(&mut [0; 64]).await, Ok(0) | Err(_)));
-    }
-}
-
-#[tokio::test]
 async fn stopping_it_does_not_wait_for_a_handshake() {
-    let mock = with_limits(|limits| Limits {
-        grace: Duration::from_secs(86_400),
-        ..limits
-    })
-    .await;
+    let mock = start().await;
     let stream = TcpStream::connect(mock.server.addr()).await.unwrap();
     // An answer proves that the connection before it was accepted.
     let mut answered = connect(&mock, "localhost", "http/1.1").await;
     answered.write_all(GET.as_bytes()).await.unwrap();
     answered.read_exact(&mut [0; 12]).await.unwrap();
-    mock.server.stop().await;
+    let stopped = tokio::time::timeout(Duration::from_secs(4), mock.server.stop()).await;
+    assert!(stopped.is_ok(), "the stop waited for a handshake");
     drop(stream);
 }
 

@@ -47,7 +47,7 @@ impl Document {
     pub(super) fn check(&self, answer: &Answer<'_>) -> Result<(), String> {
         let Some((template, item)) = self.paths().find(|(path, _)| matches(path, answer.path))
         else {
-            return self.check_error(answer, &[404, 429, 431]);
+            return self.check_error(answer, &[404, 429]);
         };
         let asked = if answer.method == "HEAD" {
             "GET"
@@ -56,7 +56,7 @@ impl Document {
         };
         // Methods are case-sensitive: `get` is not `GET`.
         let Some(method) = item.keys().find(|method| method.to_uppercase() == asked) else {
-            return self.check_error(answer, &[401, 404, 405, 429, 431]);
+            return self.check_error(answer, &[401, 404, 405, 429]);
         };
         let place = |text: &str| text.replace('~', "~0").replace('/', "~1");
         let path = place(template.strip_prefix(self.base).unwrap_or(&template));

@@ -52,18 +52,19 @@ fn losses() -> Vec<Effect> {
         Effect::Cut {
             after_body_bytes: 3,
         },
-        Effect::Hang,
-        Effect::Stall {
-            after_body_bytes: 0,
-            seconds: None,
+        Effect::Hang {
+            after_body_bytes: None,
         },
-        Effect::Stall {
-            after_body_bytes: 3,
-            seconds: None,
+        Effect::Hang {
+            after_body_bytes: Some(0),
+        },
+        Effect::Hang {
+            after_body_bytes: Some(3),
         },
         Effect::Delay(secs(86_400).into()),
-        Effect::Bandwidth {
-            bytes_per_second: NonZeroU32::MIN,
+        Effect::Trickle {
+            bytes: NonZeroU32::MIN,
+            every_seconds: secs(1),
         },
         Effect::status(408),
         Effect::status(500),
@@ -172,6 +173,7 @@ async fn a_wait_that_makes_no_sense_harms_nobody() {
 #[tokio::test(start_paused = true)]
 async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
     let html = HeaderValue::from_static("text/html");
+    let date = HeaderValue::from_static;
     for effect in [
         Effect::RateHeaders(RateFault::Missing),
         Effect::RateHeaders(RateFault::Garbage),
@@ -180,12 +182,14 @@ async fn headers_that_are_off_do_not_keep_a_page_from_being_read() {
             remaining: Some(u64::MAX),
             reset: Some(0),
         }),
-        Effect::Date {
-            offset_seconds: i64::MAX,
-        },
-        Effect::Date {
-            offset_seconds: -86_400,
-        },
+        Effect::SetHeader(HeaderField::new(
+            DATE,
+            date("Fri, 31 Dec 9999 23:59:59 GMT"),
+        )),
+        Effect::SetHeader(HeaderField::new(
+            DATE,
+            date("Thu, 01 Jan 1970 00:00:00 GMT"),
+        )),
         Effect::RetryAfter(RetryAfter::Text("soon".to_owned())),
         Effect::SetHeader(HeaderField::new(CONTENT_TYPE, None)),
         Effect::SetHeader(HeaderField::new(CONTENT_TYPE, html)),

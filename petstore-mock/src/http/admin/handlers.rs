@@ -1,14 +1,12 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::{convert::Infallible, num::NonZeroU32, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc};
 
 use axum::{
-    body::Body,
     extract::{Path, RawQuery, State},
     response::Response,
     routing::{MethodRouter, get},
 };
-use futures_util::stream;
 use http::{Method, StatusCode};
 use httpdate::HttpDate;
 use serde::Deserialize;
@@ -20,17 +18,17 @@ use super::{
 };
 use crate::{
     clock::{self, Clock},
+    exchange::Record,
     fault::Fault,
     http::{
         error::{ApiError, ErrorCode},
         params::Query,
     },
-    journal::Pattern,
-    model::PetStatus,
-    operation::Operation,
+    model::{PetStatus, SeedPet},
+    operation::{Operation, PathTemplate},
     plan::Plan,
     report::Report,
-    state::{AppState, Change, KeyError, Seed, SeedError, Snapshot},
+    state::{AppState, Change, ChangeError, KeyError, Seed, SeedError},
     text::present,
 };
 
@@ -39,15 +37,10 @@ type Outcome = Result<Response, ApiError>;
 
 const NO_CONTENT: StatusCode = StatusCode::NO_CONTENT;
 
-/// `GET /_mock/health`: the mock serves.
-pub(super) async fn health() -> Outcome {
-    json(StatusCode::OK, &json!({"status": "ok"}))
-}
-
-/// `GET /_mock/ready`: the mock serves, and can make changes.
-pub(super) async fn ready(State(app): App) -> Outcome {
-    if app.is_ready().await {
-        return health().await;
+/// `GET /_mock/health`: the mock serves, and can make changes.
+pub(super) async fn health(State(app): App) -> Outcome {
+    if app.is_ready() {
+        return json(StatusCode::OK, &json!({"status": "ok"}));
     }
     let message = "the data file cannot be written: free space on its disk";
     Err(ApiError::new(ErrorCode::InsufficientStorage, message))
@@ -273,6 +266,9 @@ pub(super) async fn faults(State(app): App) -> Outcome {
 /// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
     let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
+    if let Some(problem) = app.problem_of(&fault) {
+        return Err(invalid(problem));
+    }
     // Without its guard, the fault stays until it is removed.
     let id = app.faults().set(fault).detach();
     json(StatusCode::CREATED, &json!({ "id": id }))
@@ -301,7 +297,7 @@ pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome 
     let after = query.get::<i64>("after", "the id of a pet")?;
     let limit = limit(query, 100)?;
     let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
-    let key = query.get::<u32>("key", "the number of a key")?;
+    let key = key_of(query)?;
     app.read(key, |store| {
         let page = store.page(after, limit, status);
         json(
@@ -311,20 +307,59 @@ pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome 
     })
 }
 
+/// Returns the key in a query, whose pets are meant.
+fn key_of(query: Query<'_>) -> Result<Option<u32>, ApiError> {
+    query.get::<u32>("key", "the number of a key")
+}
+
+/// `POST /_mock/pets`: adds a pet, and returns it.
+pub(super) async fn add_pet(
+    State(app): App,
+    RawQuery(query): RawQuery,
+    body: AdminBody,
+) -> Outcome {
+    let query = Query(query.as_deref().unwrap_or("")).only(&["key"])?;
+    let pet: SeedPet = body.read("{\"name\": \"Rex\", \"categoryId\": 7}")?;
+    let added = app.arrange(key_of(query)?, Change::Add(pet.clone()));
+    let id = match added {
+        Err(ChangeError::OutOfIds) => return Err(conflict(ChangeError::OutOfIds.to_string())),
+        added => added?,
+    };
+    json(StatusCode::CREATED, &pet.into_pet(id))
+}
+
+/// `DELETE /_mock/pets`: removes all pets.
+pub(super) async fn clear_pets(
+    State(app): App,
+    RawQuery(query): RawQuery,
+) -> Result<StatusCode, ApiError> {
+    let query = Query(query.as_deref().unwrap_or("")).only(&["key"])?;
+    app.arrange(key_of(query)?, Change::ClearPets)?;
+    Ok(NO_CONTENT)
+}
+
+/// `DELETE /_mock/pets/{id}`.
+pub(super) async fn remove_pet(
+    State(app): App,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<StatusCode, ApiError> {
+    let query = Query(query.as_deref().unwrap_or("")).only(&["key"])?;
+    let id = id
+        .parse()
+        .map_err(|_| not_found("pet", "GET /_mock/pets"))?;
+    match app.arrange(key_of(query)?, Change::Remove(id)) {
+        Ok(_) => Ok(NO_CONTENT),
+        Err(ChangeError::NoSuchPet(_)) => Err(not_found("pet", "GET /_mock/pets")),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
     let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
     Ok(limit.map_or(default, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     }))
-}
-
-/// Parses a long text on a separate thread, so that other requests do not wait.
-async fn aside<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(read)
-        .await
-        .unwrap_or_else(|_| Err(ApiError::panicked()))
 }
 
 /// `POST /_mock/seed`: replaces pets and orders with a seed.
@@ -333,32 +368,25 @@ pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode,
         SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
         SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
     };
-    let read = move || {
-        Seed::from_json(&body.0)
-            .and_then(Seed::into_store)
-            .map_err(wrong)
-    };
-    app.arrange(None, Change::Replace(aside(read).await?))
-        .await?;
+    let seed = Seed::from_json(&body.0).and_then(Seed::into_store);
+    app.replace(seed.map_err(wrong)?.contents().clone(), [])?;
     Ok(NO_CONTENT)
 }
 
 /// `POST /_mock/reset`: restores the initial state, except for the clock.
 pub(super) async fn reset(State(app): App) -> Result<StatusCode, ApiError> {
-    app.reset().await?;
+    app.reset()?;
     Ok(NO_CONTENT)
 }
 
 /// `GET /_mock/snapshot`.
-pub(super) async fn snapshot(State(app): App) -> Response {
-    let pieces = stream::iter(app.snapshot().into_json_pieces().map(Ok::<_, Infallible>));
-    text("application/json", Body::from_stream(pieces))
+pub(super) async fn snapshot(State(app): App) -> Outcome {
+    json(StatusCode::OK, &app.snapshot())
 }
 
 /// `PUT /_mock/snapshot`.
 pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
-    let read = move || body.read::<Snapshot>("a response of GET /_mock/snapshot");
-    app.restore(&aside(read).await?).await?;
+    app.restore(&body.read("a response of GET /_mock/snapshot")?)?;
     Ok(NO_CONTENT)
 }
 
@@ -382,18 +410,15 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
             .collect::<Vec<_>>()
             .join(", ")
     );
-    let mut pattern = query
-        .get::<Operation>("operation", &operation)?
-        .map_or_else(Pattern::any, Pattern::from);
-    if let Some(method) = query.get::<Method>("method", "a method")? {
-        pattern = pattern.method(method);
-    }
-    if let Some(path) = query.get::<String>("path", "a path")? {
-        pattern = pattern.path(path);
-    }
-    if let Some(status) = query.get::<u16>("status", "a status such as 404")? {
-        pattern = pattern.status(status);
-    }
+    let operation = query.get::<Operation>("operation", &operation)?;
+    let method = query.get::<Method>("method", "a method")?;
+    let path = query.get::<String>("path", "a path")?;
+    let template = path.as_deref().map(PathTemplate::new);
+    let is_there = |record: &Record| {
+        template.as_ref().is_none_or(|it| it.matches(record.path()))
+            || path.as_deref() == Some(record.path())
+    };
+    let status = query.get::<u16>("status", "a status such as 404")?;
     let expected = "a whole number from 0 to 9223372036854775807";
     let count = |text: &str| {
         text.parse()
@@ -401,25 +426,21 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
             .filter(|after| i64::try_from(*after).is_ok())
     };
     let after: u64 = query.get_with("after", expected, count)?.unwrap_or(0);
-    let key = query.get::<u32>("key", "the number of a key")?;
-    let latest = app
-        .journal()
-        .latest(&pattern, limit(query, 200)?, |record| {
-            record.number > after
-                && key.is_none_or(|key| {
-                    record
-                        .arrival
-                        .key
-                        .as_ref()
-                        .is_some_and(|it| it.number() == key)
-                })
-        });
+    let key = key_of(query)?;
+    let is_meant = |record: &Record| {
+        let arrival = &record.arrival;
+        let number = arrival.key.as_ref().map(|key| key.number());
+        record.number > after
+            && operation.is_none_or(|operation| arrival.operation == Some(operation))
+            && method
+                .as_ref()
+                .is_none_or(|method| record.method == *method)
+            && is_there(record)
+            && status.is_none_or(|status| record.status == Some(status))
+            && key.is_none_or(|key| number == Some(key))
+    };
+    let latest = app.journal().latest(limit(query, 200)?, is_meant);
     json(StatusCode::OK, &latest)
-}
-
-/// `GET /_mock/journal`: how much the journal holds, and how much it has dropped.
-pub(super) async fn journal(State(app): App) -> Outcome {
-    json(StatusCode::OK, &app.journal().usage())
 }
 
 /// `DELETE /_mock/requests`: clears the journal.

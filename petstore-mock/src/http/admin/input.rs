@@ -17,6 +17,9 @@ use crate::{
     text::read_json,
 };
 
+/// The maximum size of a body for the administration: 16 MiB.
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
 /// A body with any content type.
 #[derive(Debug)]
 pub(super) struct AdminBody(pub(super) Bytes);
@@ -24,8 +27,8 @@ pub(super) struct AdminBody(pub(super) Bytes);
 impl FromRequest<Arc<AppState>> for AdminBody {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &Arc<AppState>) -> Result<Self, ApiError> {
-        read_body(request.into_body(), app.settings().admin_body)
+    async fn from_request(request: Request, _: &Arc<AppState>) -> Result<Self, ApiError> {
+        read_body(request.into_body(), MAX_BODY_BYTES)
             .await
             .map(Self)
     }

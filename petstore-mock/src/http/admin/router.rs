@@ -53,7 +53,7 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
 }
 
 /// The routes that need no access control. They show nothing of the mock's state.
-fn open_routes() -> [Route; 9] {
+fn open_routes() -> [Route; 8] {
     [
         ("/_mock", get(assets::inspector)),
         ("/_mock/inspector/{file}", get(assets::inspector_file)),
@@ -75,7 +75,6 @@ fn open_routes() -> [Route; 9] {
         ),
         ("/_mock/ca.pem", get(handlers::authority)),
         ("/_mock/health", get(handlers::health)),
-        ("/_mock/ready", get(handlers::ready)),
     ]
 }
 
@@ -91,7 +90,6 @@ fn guarded_routes() -> [Route; 23] {
             "/_mock/requests",
             get(handlers::requests).delete(handlers::clear_requests),
         ),
-        ("/_mock/journal", get(handlers::journal)),
         ("/_mock/events", get(events::events)),
         (
             "/_mock/report",
@@ -123,7 +121,13 @@ fn guarded_routes() -> [Route; 23] {
             put(handlers::ban_key).delete(handlers::unban_key),
         ),
         ("/_mock/keys/{id}/reset", post(handlers::reset_key)),
-        ("/_mock/pets", get(handlers::pets)),
+        (
+            "/_mock/pets",
+            get(handlers::pets)
+                .post(handlers::add_pet)
+                .delete(handlers::clear_pets),
+        ),
+        ("/_mock/pets/{id}", delete(handlers::remove_pet)),
         ("/_mock/seed", post(handlers::seed)),
         ("/_mock/reset", post(handlers::reset)),
         (
@@ -138,6 +142,18 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn the_readme_names_every_path() {
+        let readme = include_str!("../../../README.md");
+        for (path, _) in open_routes().into_iter().chain(guarded_routes()) {
+            let is_of_the_page = path.starts_with("/_mock/inspector/");
+            assert!(
+                readme.contains(&format!("{path}`")) || is_of_the_page,
+                "{path}"
+            );
+        }
+    }
 
     #[test]
     fn the_document_describes_every_path_and_no_other() {

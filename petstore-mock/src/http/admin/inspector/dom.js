@@ -25,6 +25,15 @@ function fill(element, attributes, children) {
   element.append(...children.filter((child) => child !== undefined && child !== null && child !== ""));
 }
 
+/** Replaces the children of an element. What has the focus in it keeps it, by its `data-focus`. */
+export function swap(parent, ...children) {
+  const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.focus ?? "" : undefined;
+  parent.replaceChildren(...children);
+  if (focused === undefined) return;
+  const same = parent.querySelector(`[data-focus="${CSS.escape(focused)}"]`);
+  (same ?? parent.closest("section"))?.focus();
+}
+
 let hiding;
 
 /** Tells the reader that something went wrong, for a while. */

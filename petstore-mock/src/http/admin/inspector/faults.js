@@ -1,7 +1,7 @@
 // Faults: those that are set, with their hits, and setting and clearing them.
 
 import { get, post, remove } from "./api.js";
-import { attempt, find, make } from "./dom.js";
+import { attempt, find, make, swap } from "./dom.js";
 
 /** What can be set from here: most of all there are, each made out of one number or text. */
 const KINDS = {
@@ -11,19 +11,17 @@ const KINDS = {
   "empty reply": { effect: () => ({ emptyReply: {} }) },
   "cut after bytes": { hint: "10", effect: (value) => ({ cut: { afterBodyBytes: Number(value || 10) } }) },
   "hang": { effect: () => ({ hang: {} }) },
-  "bytes a second": { hint: "100", effect: (value) => ({ bandwidth: { bytesPerSecond: Number(value || 100) } }) },
-  "malformed JSON": { effect: () => ({ malformedJson: {} }) },
+  "malformed JSON": { effect: () => ({ body: { text: "{" } }) },
   "content type": { hint: "text/html", effect: (value) => ({ setHeader: { name: "content-type", value: value || "text/html" } }) },
   "no rate headers": { effect: () => ({ rateHeaders: "missing" }) },
   "garbage rate headers": { effect: () => ({ rateHeaders: "garbage" }) },
-  "Date off, seconds": { hint: "-3600", effect: (value) => ({ date: { offsetSeconds: Number(value || -3600) } }) },
+  "Date": { hint: "Thu, 01 Jan 1970 00:00:00 GMT", effect: (value) => ({ setHeader: { name: "date", value: value || "Thu, 01 Jan 1970 00:00:00 GMT" } }) },
   "Retry-After": { hint: "soon", effect: (value) => ({ retryAfter: { text: value || "soon" } }) },
-  "pet status": { hint: "lost", effect: (value) => ({ petStatus: { value: value || "lost" } }) },
 };
 
 export async function refresh() {
   const faults = await get("/faults");
-  find("#fault-list").replaceChildren(...faults.map(card));
+  swap(find("#fault-list"), ...faults.map(card));
   find("#clear-faults").disabled = faults.length === 0;
 }
 
@@ -35,7 +33,7 @@ function card(fault) {
     make("div", { class: "top" },
       make("strong", {}, name ?? (sequence ?? [effect]).map(named).join(", ")),
       make("span", { class: `tag ${hits > 0 ? "ok" : ""}` }, `hit ${hits} time${hits === 1 ? "" : "s"}`),
-      make("button", { type: "button", "aria-label": `Clear fault ${id}`, click: attempt(async () => {
+      make("button", { type: "button", "data-focus": id, "aria-label": `Clear fault ${id}`, click: attempt(async () => {
         await remove(`/faults/${id}`);
         await refresh();
       }) }, "Clear")),
@@ -43,7 +41,7 @@ function card(fault) {
 }
 
 /** The kinds of an effect as the journal names them, such as `status + retryAfter`. */
-const named = (effect) => effect.all ? effect.all.map(named).join(" + ") || "pass" : Object.keys(effect)[0];
+const named = (effect) => effect.all ? effect.all.map(named).join(" + ") : Object.keys(effect)[0];
 
 export function start() {
   const form = find("#fault");

@@ -1,8 +1,11 @@
 // Each key's quotas as gauges with the time to their reset, and bans with a countdown.
 
-import { get } from "./api.js";
-import { find, make } from "./dom.js";
+import { get, post, put, remove } from "./api.js";
+import { attempt, find, make, swap } from "./dom.js";
 import * as time from "./time.js";
+
+/** How long a ban from here is, in seconds. */
+const BAN = 300;
 
 let keys = [];
 const watchers = [];
@@ -12,41 +15,73 @@ export const watch = (watcher) => watchers.push(watcher);
 
 export async function refresh() {
   keys = await get("/keys");
+  swap(find("#key-list"), ...keys.map(card));
   tick();
   for (const watcher of watchers) watcher(keys);
 }
 
+/** Shows the time that is left, without new elements: a button must not vanish under the pointer. */
 export function tick() {
-  const list = find("#key-list");
-  list.replaceChildren(...keys.map(card));
+  const now = time.now();
+  for (const element of document.querySelectorAll("#key-list [data-until]")) {
+    const left = Number(element.dataset.until) - now;
+    element.textContent = left > 0 ? `${element.dataset.words} ${time.length(left)}` : element.dataset.over;
+  }
 }
 
 function card(key) {
   const now = time.now();
   const banned = key.bannedUntil > now;
   const told = !banned && key.retryAfterUntil > now;
+  const act = (name, text, action) => make("button", {
+    type: "button", "aria-label": `${text} ${nameOf(key.label)}`, "data-focus": `${name}-${key.id}`, click: attempt(async () => {
+      await action(`/keys/${key.id}`);
+      await refresh();
+    }),
+  }, text);
   return make("li", { "data-key": key.id },
     make("div", { class: "top" },
       make("strong", {}, nameOf(key.label)),
       make("span", { class: "quiet" }, ...partsOf(key.plan).flatMap((part) => [make("span", { class: "whole" }, part), " "]))),
-    banned ? make("p", { class: "bad" }, `banned for ${time.length(key.bannedUntil - now)}`) : "",
-    told ? make("p", { class: "wrong" }, `told to wait ${time.length(key.retryAfterUntil - now)}`) : "",
-    gauge("minute", key.minute, now),
-    key.hour ? gauge("hour", key.hour, now) : "",
-    gauge("day", key.day, now));
+    banned ? until("p", "bad", key.bannedUntil, "banned for", "not banned any more") : "",
+    told ? until("p", "wrong", key.retryAfterUntil, "told to wait", "need not wait any more") : "",
+    gauge("minute", key.minute),
+    key.hour ? gauge("hour", key.hour) : "",
+    gauge("day", key.day),
+    make("div", { class: "buttons" },
+      banned
+        ? act("ban", "Unban", (path) => remove(`${path}/ban`))
+        : act("ban", "Ban", (path) => put(`${path}/ban`, { seconds: BAN })),
+      act("reset", "Reset", (path) => post(`${path}/reset`)),
+      act("remove", "Remove", async (path) => {
+        if (confirm(`Remove ${nameOf(key.label)}? Its requests are answered 401 then.`)) await remove(path);
+      })));
 }
 
-function gauge(name, quota, now) {
-  const left = quota.reset - now;
+/** An element whose text counts down. */
+function until(tag, look, end, words, over) {
+  return make(tag, { class: look, "data-until": end, "data-words": words, "data-over": over });
+}
+
+function gauge(name, quota) {
   const text = `${quota.used.toLocaleString("en")} of ${quota.limit.toLocaleString("en")} this ${name}`;
   return make("div", { class: "gauge" },
     make("div", {},
       make("span", { class: "whole" }, text),
-      make("span", { class: "num" }, left > 0 ? `resets in ${time.length(left)}` : "reset")),
+      until("span", "num", quota.reset, "resets in", "reset")),
     make("meter", {
       "aria-label": text, min: 0, max: quota.limit, value: quota.used,
       low: quota.limit * 0.7, high: quota.limit * 0.95, optimum: 0,
     }));
+}
+
+export function start() {
+  find("#new-key").addEventListener("submit", attempt(async (event) => {
+    const { plan, name } = Object.fromEntries(new FormData(event.target));
+    const { key } = await post("/keys", { plan, ...(name === "" ? {} : { name }) });
+    find("#new-key-text").textContent = `The new key is ${key}. It is shown only now.`;
+    await refresh();
+  }));
 }
 
 // The mock labels a key as `#1 free-key (free)`, or as `#2 (free)` if it has no name.

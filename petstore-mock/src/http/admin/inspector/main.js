@@ -95,6 +95,7 @@ clock.start();
 requests.start();
 timeline.start();
 faults.start();
+keys.start();
 pets.start();
 report.start(requests.open);
 attempt(offerOperations)();

@@ -1,7 +1,8 @@
-// The pets of the store, a page at a time. The columns are the fields that these pets have.
+// The pets of the store, a page at a time, and adding and removing them. The columns are the fields that
+// these pets have.
 
-import { get } from "./api.js";
-import { attempt, find, make } from "./dom.js";
+import { get, post, remove } from "./api.js";
+import { attempt, find, make, swap } from "./dom.js";
 
 const PAGE = 50;
 let shown = PAGE;
@@ -10,12 +11,21 @@ export async function refresh() {
   const { pets, total } = await get(`/pets?limit=${shown}`);
   find("#pet-count").textContent = `${pets.length} of ${total}`;
   find("#more-pets").hidden = pets.length >= total;
+  find("#clear-pets").disabled = total === 0;
   const fields = [...new Set(pets.flatMap(Object.keys))];
-  find("#pet-fields").replaceChildren(...fields.map((field) =>
-    make("th", { scope: "col", class: alignment(pets.find((pet) => field in pet)[field]) }, field)));
-  find("#pet-rows").replaceChildren(...pets.map((pet) =>
-    make("tr", {}, ...fields.map((field) =>
-      make("td", { class: alignment(pet[field]) }, String(pet[field] ?? "–"))))));
+  find("#pet-fields").replaceChildren(
+    ...fields.map((field) =>
+      make("th", { scope: "col", class: alignment(pets.find((pet) => field in pet)[field]) }, field)),
+    make("td", {}));
+  swap(find("#pet-rows"), ...pets.map((pet) =>
+    make("tr", {},
+      ...fields.map((field) => make("td", { class: alignment(pet[field]) }, String(pet[field] ?? "–"))),
+      make("td", {}, make("button", {
+        type: "button", "aria-label": `Remove pet ${pet.id}`, "data-focus": pet.id, click: attempt(async () => {
+          await remove(`/pets/${pet.id}`);
+          await refresh();
+        }),
+      }, "Remove")))));
 }
 
 function alignment(value) {
@@ -23,6 +33,17 @@ function alignment(value) {
 }
 
 export function start() {
+  find("#new-pet").addEventListener("submit", attempt(async (event) => {
+    const { name, categoryId, status } = Object.fromEntries(new FormData(event.target));
+    await post("/pets", { name, categoryId: Number(categoryId), ...(status === "" ? {} : { status }) });
+    event.target.reset();
+    await refresh();
+  }));
+  find("#clear-pets").addEventListener("click", attempt(async () => {
+    if (!confirm("Remove all pets?")) return;
+    await remove("/pets");
+    await refresh();
+  }));
   find("#more-pets").addEventListener("click", attempt(async () => {
     shown += PAGE;
     await refresh();

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { copyButton } from "./curl.js";
-import { complain, find, make } from "./dom.js";
+import { complain, find, make, swap } from "./dom.js";
 import { nameOf } from "./keys.js";
 import * as time from "./time.js";
 
@@ -43,7 +43,9 @@ function render() {
   const wanted = exchanges.filter(filter());
   find("#count").textContent = wanted.length === 0 ? "" : `the last ${Math.min(SHOWN, wanted.length)} of ${wanted.length}`;
   find("#empty").hidden = exchanges.length > 0;
-  find("#rows").replaceChildren(...wanted.slice(-SHOWN).reverse().map(row));
+  swap(find("#rows"), ...wanted.slice(-SHOWN).reverse().map(row));
+  const table = find("#requests .scroll");
+  find("#hint").hidden = table.scrollWidth <= table.clientWidth;
 }
 
 function filter() {
@@ -68,7 +70,7 @@ function row(exchange) {
   return make("tr", {},
     make("td", { class: "num" }, String(exchange.number)),
     make("td", { class: `num ${look(exchange)}` }, exchange.status === null ? "none" : String(exchange.status)),
-    make("td", { class: "path" }, make("button", { type: "button", title: name, click: () => show(exchange) }, name)),
+    make("td", { class: "path" }, make("button", { type: "button", title: name, "data-focus": exchange.number, click: () => show(exchange) }, name)),
     make("td", {}, exchange.key ? nameOf(exchange.key) : "–"),
     make("td", { class: "num" }, value(exchange.replyHeaders, "x-ratelimit-remaining") ?? "–"),
     make("td", { class: "num" }, time.short(exchange.endedAt - exchange.at)),

@@ -46,26 +46,6 @@ fn unknown_operation(_: &str) -> ParseOperationError {
     ParseOperationError
 }
 
-/// What the body of a success contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
-    Pets,
-    Pet,
-    /// JSON that the specification does not show, or nothing, as in a 204.
-    Unspecified,
-}
-
-#[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
-impl Content {
-    /// Returns whether it consists of pets: one, or an array.
-    pub(crate) const fn has_pets(self) -> bool {
-        match self {
-            Self::Pets | Self::Pet => true,
-            Self::Unspecified => false,
-        }
-    }
-}
-
 impl Operation {
     /// All operations, in the order of the specification.
     pub const ALL: &'static [Self] = &[
@@ -100,28 +80,6 @@ impl Operation {
         }
     }
 
-    /// Returns the statuses that the contract lists, except those of failures of the service.
-    #[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
-    pub(crate) const fn statuses(self) -> &'static [u16] {
-        match self {
-            Self::ListPets => &[200, 400, 401, 429],
-            Self::CreatePet => &[201, 400, 401, 413, 415, 429],
-            Self::GetPet => &[200, 401, 404, 410, 429],
-            // The specification only names this operation.
-            Self::ListOrders => &[200, 400, 401, 403, 404, 429],
-        }
-    }
-
-    /// Returns what the body of a success contains.
-    #[cfg_attr(not(feature = "proxy"), expect(dead_code, reason = "for the proxy"))]
-    pub(crate) const fn content(self) -> Content {
-        match self {
-            Self::ListPets => Content::Pets,
-            Self::CreatePet | Self::GetPet => Content::Pet,
-            Self::ListOrders => Content::Unspecified,
-        }
-    }
-
     /// Returns the operation of a request. `HEAD` counts as `GET`.
     pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
         let method = match method {
@@ -134,16 +92,10 @@ impl Operation {
             .find(|operation| operation.has_path(path))
     }
 
-    /// Returns the methods that a path supports, including `HEAD`; none if it does not exist.
-    pub(crate) fn methods_of(path: &str) -> Vec<String> {
-        let mut methods = Vec::new();
-        for operation in Self::ALL.iter().filter(|one| one.has_path(path)) {
-            methods.push(operation.method().to_string());
-            if operation.method() == Method::GET {
-                methods.push(Method::HEAD.to_string());
-            }
-        }
-        methods
+    /// Returns the methods of the operations on a path.
+    pub(crate) fn methods_of(path: &str) -> Vec<Method> {
+        let operations = Self::ALL.iter().filter(|one| one.has_path(path));
+        operations.map(|one| one.method()).collect()
     }
 
     /// Returns whether a path fits the template. A parameter can only be at the template's end.
@@ -176,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_guide_describes_each_operation() {
-        let guide = include_str!("../guide/specification.md");
+        let guide = include_str!("../../guide/specification.md");
         for operation in Operation::ALL {
             let path = operation.path().trim_start_matches("/v1");
             let request = format!("`{} {path}`", operation.method());
@@ -209,9 +161,9 @@ mod tests {
     #[test]
     fn a_path_supports_the_methods_of_its_operations() {
         for (path, methods) in [
-            ("/v1/pets", &["GET", "HEAD", "POST"][..]),
-            ("/v1/pets/7", &["GET", "HEAD"]),
-            ("/v1/store/orders", &["GET", "HEAD"]),
+            ("/v1/pets", &[Method::GET, Method::POST][..]),
+            ("/v1/pets/7", &[Method::GET]),
+            ("/v1/store/orders", &[Method::GET]),
             ("/v1/pets/", &[]),
         ] {
             assert_eq!(Operation::methods_of(path), methods, "{path}");
