@@ -26,8 +26,7 @@ use super::quota::{Answer, Ledger, Report};
 #[cfg(any(feature = "file-store", feature = "redis"))]
 const FORMAT: u32 = 1;
 
-/// A store that processes share: [`FileStore`](crate::limits::FileStore) or
-/// [`RedisStore`](crate::limits::RedisStore). Other types cannot implement it.
+/// A store that processes share: `FileStore` or `RedisStore`. Other types cannot implement it.
 #[cfg(any(feature = "file-store", feature = "redis"))]
 pub trait LimitsStore: sealed::IntoSharedStore {}
 
