@@ -52,6 +52,7 @@ impl InitialKey {
     }
 
     /// Declares its number of senders. Without it, it is that of all keys.
+    #[cfg(feature = "cli")]
     pub(crate) fn with_senders(self, senders: u32) -> Self {
         Self {
             senders: Some(senders),
