@@ -27,7 +27,7 @@ pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) 
     let server = builder
         .journal(20_000)
         .seed(Seed::none())
-        // No test has more requests under way.
+        // More than any test has in flight.
         .senders(256)
         .start()
         .await

@@ -190,7 +190,7 @@ async fn mock(per_minute: u32) -> MockServer {
     let builder = MockServer::builder().key(KEY, Plan::enterprise(per_minute, 100_000));
     builder
         .journal(20_000)
-        // No test has more requests under way.
+        // More than any test has in flight.
         .senders(256)
         .clock(Clock::scaled(minute, 1.0))
         .start()

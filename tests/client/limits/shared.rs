@@ -20,7 +20,7 @@ use crate::client::service::{self, MINUTE, keep_busy, refused};
 use crate::client::wire::{Act, Wire};
 
 async fn free() -> MockServer {
-    // No test has more requests under way.
+    // More than any test has in flight.
     let builder = mock(KEY, Plan::Free).senders(60);
     builder.start().await.unwrap()
 }

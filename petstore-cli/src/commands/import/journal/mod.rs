@@ -307,8 +307,7 @@ fn not_created(name: &str, problem: &io::Error) -> CliError {
 
 fn busy(read: Result<(State, usize)>, name: &str) -> CliError {
     let run = read.ok().and_then(|(state, _)| state.last_run().cloned());
-    let since = run.map(|run| format!(" since {}", run.started));
-    let since = since.unwrap_or_default();
+    let since = run.map_or_else(String::new, |run| format!(" since {}", run.started));
     let problem = format!("another import is using {name}{since}");
     CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
 }

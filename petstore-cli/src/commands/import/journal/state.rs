@@ -85,8 +85,8 @@ impl Record {
                 line.files = run.files;
             }
             Self::Sent(rows) => {
-                let rows = rows.iter();
-                line.sent = Some(rows.map(|(row, it)| (row + 1, it.to_string())).collect());
+                let sent = rows.iter().map(|(row, it)| (row + 1, it.to_string()));
+                line.sent = Some(sent.collect());
             }
             Self::Created(row, id) => (line.created, line.id) = (Some(row + 1), Some(id)),
             Self::Found(row, id) => (line.found, line.id) = (Some(row + 1), Some(id)),
@@ -113,9 +113,10 @@ impl Record {
             }));
         }
         if let Some(rows) = line.sent {
-            let rows = rows.into_iter();
-            let rows = rows.map(|(number, digest)| Some((row(number)?, Digest::parse(&digest)?)));
-            return rows.collect::<Option<_>>().map(Self::Sent);
+            let sent = rows
+                .into_iter()
+                .map(|(number, digest)| Some((row(number)?, Digest::parse(&digest)?)));
+            return sent.collect::<Option<_>>().map(Self::Sent);
         }
         if let Some(rows) = line.unsent {
             let rows = rows.into_iter().map(row);
@@ -183,7 +184,7 @@ pub(in super::super) enum Unreadable {
     Empty,
     /// Another version of the program wrote it.
     Version(String),
-    /// It is no journal.
+    /// It is not a journal.
     Foreign,
     /// This line, from 1, cannot be read, but a later one can.
     Line(usize),
