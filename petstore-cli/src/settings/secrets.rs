@@ -6,14 +6,14 @@ use std::borrow::Cow;
 /// of ordinary words.
 const MIN_LENGTH: usize = 4;
 
-/// Returns an address without user and password: `redis://…@HOST`.
+/// Returns an address without user and password: `redis://[hidden]@HOST`.
 pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
     let Some((before, host)) = text.rsplit_once('@') else {
         return Cow::Borrowed(text);
     };
     match before.split_once("://") {
-        Some((scheme, _)) => format!("{scheme}://…@{host}").into(),
-        None if before.contains(':') => format!("…@{host}").into(),
+        Some((scheme, _)) => format!("{scheme}://[hidden]@{host}").into(),
+        None if before.contains(':') => format!("[hidden]@{host}").into(),
         None => Cow::Borrowed(text),
     }
 }
@@ -70,9 +70,12 @@ mod tests {
     #[test]
     fn a_password_is_left_out_of_an_address() {
         for (text, shown) in [
-            ("redis://me:pa@ss@cache:6379/1", "redis://…@cache:6379/1"),
-            ("rediss://:secret@cache", "rediss://…@cache"),
-            ("me:secret@cache", "…@cache"),
+            (
+                "redis://me:pa@ss@cache:6379/1",
+                "redis://[hidden]@cache:6379/1",
+            ),
+            ("rediss://:secret@cache", "rediss://[hidden]@cache"),
+            ("me:secret@cache", "[hidden]@cache"),
             ("redis://cache:6379", "redis://cache:6379"),
             ("someone@petstore.example", "someone@petstore.example"),
             ("file", "file"),

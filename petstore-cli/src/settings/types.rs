@@ -314,6 +314,6 @@ mod tests {
     #[test]
     fn hides_the_password_of_a_store() {
         let store = StoreAddress::Redis("redis://me:secret@cache:6379".to_owned());
-        assert_eq!(store.to_string(), "redis://…@cache:6379");
+        assert_eq!(store.to_string(), "redis://[hidden]@cache:6379");
     }
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 
 /// Shorter keys are not removed, because any word may contain them.
 const MIN_KEY_LENGTH: usize = 8;
-const REPLACEMENT: &[u8] = b"(the API key)";
+const REPLACEMENT: &[u8] = b"[hidden]";
 
 /// Removes the API key of a request from its response.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Redactor {
         for value in headers.values_mut() {
             if let Some(clean) = self.replaced(value.as_bytes()) {
                 *value = HeaderValue::from_bytes(&clean)
-                    .unwrap_or_else(|_| HeaderValue::from_static("(the API key)"));
+                    .unwrap_or_else(|_| HeaderValue::from_static("[hidden]"));
             }
         }
     }
@@ -125,11 +125,11 @@ mod tests {
         let clean = redactor.removed(Bytes::from_static(
             b"<s3cret-key> Bearer s3cret-key s3cret-ke",
         ));
-        assert_eq!(clean, "<(the API key)> Bearer (the API key) s3cret-ke");
+        assert_eq!(clean, "<[hidden]> Bearer [hidden] s3cret-ke");
         let mut headers = HeaderMap::new();
         headers.insert("location", HeaderValue::from_static("/?k=s3cret-key"));
         redactor.remove(&mut headers);
-        assert_eq!(headers["location"], "/?k=(the API key)");
+        assert_eq!(headers["location"], "/?k=[hidden]");
     }
 
     #[test]
@@ -140,10 +140,7 @@ mod tests {
             let link = HeaderValue::try_from(format!("</pets?k={written}&n=%73>")).unwrap();
             headers.insert("link", link);
             redactor.remove(&mut headers);
-            assert_eq!(
-                headers["link"], "</pets?k=(the API key)&n=%73>",
-                "{written}"
-            );
+            assert_eq!(headers["link"], "</pets?k=[hidden]&n=%73>", "{written}");
         }
     }
 
@@ -159,7 +156,7 @@ mod tests {
             let body = Bytes::from(format!("\\{written}s3/{written}\\u00"));
             assert_eq!(
                 redactor.removed(body),
-                "\\(the API key)s3/(the API key)\\u00",
+                "\\[hidden]s3/[hidden]\\u00",
                 "{written}"
             );
         }
@@ -213,7 +210,7 @@ mod tests {
                     (_, c) => format!("\\u{:04X}", u32::from(c)),
                 });
                 written += &format!("{between}|{}|", escaped.collect::<String>());
-                expected += &format!("{between}|(the API key)|");
+                expected += &format!("{between}|[hidden]|");
             }
             prop_assert_eq!(redactor.removed(Bytes::from(written)), Bytes::from(expected.clone()));
             let shown = printable(&expected, 64 * 1024);

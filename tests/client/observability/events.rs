@@ -276,7 +276,7 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         ("createPet 2 POST", "Rex"),
         ("createPet 2 POST", "Interrupted"),
         ("listPets 1 GET", "/v1/pets?limit=5 "),
-        ("listPets 1 GET", "(the API key)"),
+        ("listPets 1 GET", "[hidden]"),
     ];
     assert_eq!(recorded.len(), expected.len(), "{recorded:#?}");
     for (recorded, (sent, came)) in recorded.iter().zip(expected) {
