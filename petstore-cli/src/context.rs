@@ -51,12 +51,13 @@ impl Context {
         for secret in secrets_of(&env.args, &system) {
             ui.hide(&secret);
         }
-        let fields = global.fields();
-        let jq = global.jq();
-        let options = OutputOptions::new(out_screen)
-            .with_format(settings.chosen().output())
-            .with_fields(fields)
-            .with_jq(jq, shown_variables(&system));
+        let options = OutputOptions {
+            format: settings.chosen().output(),
+            fields: global.fields(),
+            jq: global.jq(),
+            variables: shown_variables(&system),
+            screen: out_screen,
+        };
         let stdout = Stdout::new(env.stdout.writer);
         let connector = Connector::new(
             Arc::clone(&settings),

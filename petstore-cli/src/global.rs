@@ -2,60 +2,52 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, Args as _, Command};
+use clap::Arg;
 
 use crate::env::System;
 use crate::settings::config_file::{Problem, Profile};
 use crate::settings::{OUTPUT, REQUESTS, SERVICE, Settings, Values, flag, parse, variable};
 use crate::ui::UiOptions;
 
-/// A width at which clap breaks no line, because the text is laid out later.
-pub(crate) const UNBROKEN: usize = 10_000;
-
-/// The options of every command.
+/// The options of every command. Those that are settings are in `values`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// the profile of config.toml [PETSTORE_PROFILE]
-    #[arg(long, global = true, hide = true, value_name = "NAME", value_parser = parse::<Profile>)]
-    #[arg(help_heading = SERVICE)]
+    /// The profile of config.toml [env: PETSTORE_PROFILE]
+    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE)]
+    #[arg(value_name = "NAME", value_parser = parse::<Profile>)]
     profile: Option<Profile>,
 
-    /// use a built-in server with 25 pets; needs no key or settings, and keeps nothing
+    /// Use a built-in server with 25 pets; needs no key or settings, and keeps nothing
     #[cfg(feature = "mock")]
-    #[arg(long, global = true, hide = true, conflicts_with = "base_url")]
-    #[arg(help_heading = SERVICE)]
+    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE)]
+    #[arg(conflicts_with = "base_url")]
     mock: bool,
 
     #[command(flatten)]
     values: Values,
 
-    /// show only these fields, in this order: id,name,owner.name
-    #[arg(
-        long,
-        global = true,
-        hide = true,
-        value_name = "LIST",
-        value_delimiter = ','
-    )]
-    #[arg(help_heading = OUTPUT)]
+    /// Show only these fields, in this order: id,name,owner.name
+    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(value_name = "LIST", value_delimiter = ',')]
     fields: Option<Vec<String>>,
 
-    /// filter the result; prints strings without quotes
-    #[arg(long, global = true, hide = true, value_name = "EXPRESSION", help_heading = OUTPUT)]
+    /// Filter the whole result; prints strings without quotes, and other values as JSON
+    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(value_name = "EXPRESSION")]
     jq: Option<String>,
 
-    /// exit with 8 if a deprecated operation was used
-    #[arg(long, global = true, hide = true, help_heading = REQUESTS)]
+    /// Exit with 8 if a deprecated operation was used
+    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS)]
     deny_deprecated: bool,
 
-    /// errors and results only
-    #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
-    #[arg(conflicts_with = "verbose", help_heading = OUTPUT)]
+    /// Errors and results only
+    #[arg(short, long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(action = clap::ArgAction::Count, conflicts_with = "verbose")]
     quiet: u8,
 
-    /// attempts; -vv with headers, -vvv with bodies
-    #[arg(short, long, global = true, hide = true, action = clap::ArgAction::Count)]
-    #[arg(help_heading = OUTPUT)]
+    /// Show each attempt; -vv with headers, -vvv with bodies
+    #[arg(short, long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
@@ -71,8 +63,10 @@ impl GlobalArgs {
         options.quiet(self.quiet > 0).verbose(self.verbose)
     }
 
-    pub(crate) fn fields(&self) -> Option<&[String]> {
-        self.fields.as_deref()
+    /// Returns the selected fields. Spaces around a name do not count.
+    pub(crate) fn fields(&self) -> Option<Vec<String>> {
+        let fields = self.fields.as_ref()?;
+        Some(fields.iter().map(|name| name.trim().to_owned()).collect())
     }
 
     pub(crate) fn jq(&self) -> Option<String> {
@@ -117,25 +111,15 @@ impl GlobalArgs {
     }
 }
 
-/// Returns a command with the options of every command.
-pub(crate) fn global_options() -> Command {
-    let command = GlobalArgs::augment_args(Command::new("petstore"));
-    let command = command.disable_help_flag(true).term_width(UNBROKEN);
-    command.help_template("{all-args}").mut_args(explain)
-}
-
-/// Shows an option of every command, with its values, its default and its variable.
-fn explain(arg: Arg) -> Arg {
+/// Adds the values, the default and the variable of a setting to its help. Options that are hidden
+/// from `-h` need a long help: a manual page has no other.
+pub(crate) fn explain(arg: Arg) -> Arg {
     let name = arg.get_id().as_str().to_owned();
-    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    let arg = arg.hide(false);
-    if !Values::NAMES.contains(&&*name) {
-        return arg;
+    let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    if Values::NAMES.contains(&&*name) {
+        help = Values::explain(&name, &help);
+        let separator = if help.contains('\n') { ' ' } else { '\n' };
+        help += &format!("{separator}[env: {}]", variable(&name));
     }
-    let text = Values::explain(&name, &help);
-    let variable = variable(&name);
-    arg.help(match text.strip_suffix(']') {
-        Some(text) => format!("{text}; {variable}]"),
-        None => format!("{text} [{variable}]"),
-    })
+    arg.long_help(help)
 }

@@ -52,11 +52,11 @@ use futures_util::StreamExt as _;
 pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 
 use crate::commands::args::{self, Args, Cmd};
-use crate::commands::{completions, help};
+use crate::commands::{completions, mistakes};
 use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::global::GlobalArgs;
-use crate::output::text;
+use crate::screen::Screen;
 
 /// Sets the crypto provider of all clients. If one is already installed, that one stays.
 fn install_crypto_provider() {
@@ -68,7 +68,7 @@ fn install_crypto_provider() {
 pub async fn run(env: Env) -> u8 {
     if completions::are_requested(&env) {
         // An error message would disturb the line being typed.
-        let _ = completions::complete(env, args::tree());
+        let _ = completions::complete(env, args::tree(None));
         return 0;
     }
     install_crypto_provider();
@@ -109,30 +109,27 @@ async fn run_command(command: Cmd, context: &mut Context) -> Result<()> {
 /// Prints help and versions to standard output, and errors to standard error.
 fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
     use clap::error::ErrorKind::{
-        DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand,
+        DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
     };
 
-    if matches!(mistake.kind(), DisplayHelp | DisplayVersion) {
-        let printer = context.printer();
-        return printer.print_help(&mistake.render().to_string());
-    }
-    let mut tree = args::tree();
-    tree.build();
-    let args: Vec<_> = context
-        .args()
-        .iter()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
+    let text = |screen: &Screen| match screen.has_color() {
+        true => mistake.render().ansi().to_string(),
+        false => mistake.render().to_string(),
+    };
+    let ui = context.ui();
     match mistake.kind() {
-        DisplayHelpOnMissingArgumentOrSubcommand | MissingSubcommand if !context.ui().is_json() => {
-            let screen = context.ui().screen();
-            let text = match suggest::command_of(&tree, &args, "") {
-                (command, path) if path == command.get_name() => help::START.to_owned(),
-                (command, _) => command.clone().render_help().to_string(),
-            };
-            context.ui().text(&text::page(&text, screen));
+        DisplayHelp | DisplayVersion => {
+            let printer = context.printer();
+            printer.print(&text(printer.screen()))
+        }
+        DisplayHelpOnMissingArgumentOrSubcommand if !ui.is_json() => {
+            ui.text(&text(ui.screen()));
             Err(CliError::Silent(Kind::Usage.code()))
         }
-        _ => Err(suggest::usage_error(mistake, &tree, &args)),
+        _ => {
+            let args = context.args().iter();
+            let args: Vec<_> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+            Err(mistakes::usage_error(mistake, &args))
+        }
     }
 }

@@ -18,9 +18,6 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
-/// The maximum width of texts in columns, because longer lines are hard to read.
-const TEXT_WIDTH: usize = 80;
-
 /// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
@@ -114,6 +111,10 @@ impl Screen {
         self.width
     }
 
+    pub(crate) fn has_color(&self) -> bool {
+        self.color
+    }
+
     pub(crate) fn has_unicode(&self) -> bool {
         self.unicode
     }
@@ -185,14 +186,6 @@ impl Screen {
             }
         }
         out
-    }
-
-    /// Returns the screen for texts, in at most 80 columns.
-    pub(crate) fn page(&self) -> Self {
-        Self {
-            width: Some(self.width.unwrap_or(TEXT_WIDTH).min(TEXT_WIDTH)),
-            ..self.clone()
-        }
     }
 
     /// Truncates text to a width, with `…`.

@@ -26,13 +26,13 @@ async fn finds_no_problem_in_a_valid_setup() {
     assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
     let text = format!("{before}200 in N ms{after}").replace(server.url(), "URL");
     assert_snapshot!(text, @"
-    ✓ config       no file HOME/config/config.toml
-    ✓ base URL     URL (from PETSTORE_BASE_URL)
-    ✓ API key      PETSTORE_API_KEY
-    ✓ service      200 in N ms, key accepted
-    ✓ clock        agrees with the service, to the second
-    ✓ rate limits  59 of 60 left this minute, resets in 1 min (2026-11-21T10:01:00Z)
-    ✓ limits file  HOME/state/limits
+    ✓ config        no file HOME/config/config.toml
+    ✓ base URL      URL (from PETSTORE_BASE_URL)
+    ✓ API key       PETSTORE_API_KEY
+    ✓ service       200 in N ms, key accepted
+    ✓ clock         agrees with the service, to the second
+    ✓ rate limits   59 of 60 left this minute, resets in 1 min (2026-11-21T10:01:00Z)
+    ✓ limits store  HOME/state/limits
     ");
 }
 
@@ -127,5 +127,25 @@ async fn reports_a_broken_configuration_instead_of_failing_on_it() {
         "{}",
         ran.stdout
     );
+    // The base URL may be in the file.
+    assert!(
+        ran.stdout.contains("\nbase URL,skipped,not checked"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!(ran.code, 3);
+}
+
+#[tokio::test]
+async fn speaks_of_the_store_that_is_used() {
+    let server = MockServer::start().await;
+    let ran = Petstore::at(&server, "pro-key")
+        .var("PETSTORE_LIMITS_STORE", "redis://me:sentinel@127.0.0.1:1")
+        .run("doctor")
+        .await;
+    let (_, store) = ran.stdout.split_once("limits store").unwrap();
+    assert!(store.contains("redis://127.0.0.1:1"), "{store}");
+    let hint = "hint: make the store usable, or choose another one with `--limits-store`\n";
+    assert!(store.ends_with(hint), "{store}");
+    assert!(!ran.stdout.contains("sentinel"), "{}", ran.stdout);
 }

@@ -634,7 +634,7 @@ async fn options_of_the_output_are_checked_before_anything_is_sent() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");
     for (command, options) in [
-        ("pets import DIR/pets.csv", "-o id"),
+        ("pets import DIR/pets.csv", "-o nope"),
         ("pets import DIR/pets.csv", "--fields nope"),
         ("pets import DIR/pets.csv", "--jq .["),
         ("pets create Rex --category-id 7", "--fields nope"),

@@ -102,7 +102,7 @@ async fn a_key_that_the_service_accepts_is_kept_and_used() {
     let petstore = || keyless(&server, &home).answer(KEY);
     let lines = [
         "auth login",
-        "pets list --limit 1 -o id",
+        "pets list --limit 1 --fields id",
         "auth status -o ndjson",
     ];
     let mut text = session(petstore, &lines).await;

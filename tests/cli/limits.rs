@@ -301,25 +301,6 @@ async fn a_window_that_has_ended_is_shown_full() {
     assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
 }
 
-#[tokio::test(start_paused = true)]
-async fn watching_shows_the_limits_each_second_until_ctrl_c() {
-    let server = serve(Plan::Free, Clock::runtime(noon())).await;
-    assert_eq!(Petstore::at(&server, "k").run("pets list -q").await.code, 0);
-    let sent = server.requests(Operation::ListPets).len();
-    let ran = Petstore::at(&server, "k")
-        .interrupted_after(3)
-        .run("limits --watch -o ndjson")
-        .await;
-    let lines = ran.stdout.lines().count();
-    assert!((3..=4).contains(&lines), "{}", ran.stdout);
-    assert_eq!(ran.code, 130);
-    assert_eq!(
-        server.requests(Operation::ListPets).len(),
-        sent,
-        "it sends no requests"
-    );
-}
-
 #[tokio::test]
 async fn all_windows_of_a_quota_are_shown() {
     let service = wiremock::MockServer::start().await;

@@ -62,7 +62,7 @@ async fn fields_that_the_service_sends_besides_are_shown() {
 async fn max_limits_a_list_over_several_pages() {
     for (line, count) in [("--max 3", 3), ("--max 30", 25), ("--max 12 --limit 5", 12)] {
         let ran = Petstore::bare()
-            .run(&format!("--mock pets list -o id {line}"))
+            .run(&format!("--mock pets list --fields id {line}"))
             .await;
         assert_eq!((ran.stdout.lines().count(), ran.code), (count, 0), "{line}");
         let more = ran.stderr.contains("there are more pets");
@@ -129,12 +129,12 @@ async fn pets_are_found_by_their_ids_on_any_page() {
         .await
         .unwrap();
     let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
-    let ran = run("pets list --id 7 -o id").await;
+    let ran = run("pets list --id 7 --fields id").await;
     assert_eq!(
         (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
         ("7\n", "", 0)
     );
-    let ran = run("pets list --id 240,7 --id 130 -o id").await;
+    let ran = run("pets list --id 240,7 --id 130 --fields id").await;
     assert_snapshot!(ran.transcript(), @"
     --- stdout
     7
@@ -144,13 +144,13 @@ async fn pets_are_found_by_their_ids_on_any_page() {
     note: searching all pages of pets for pets 130, 240
     --- exit 0
     ");
-    assert_snapshot!(run("pets list --id 999 -o id").await.transcript(), @"
+    assert_snapshot!(run("pets list --id 999 --fields id").await.transcript(), @"
     --- stderr
     note: searching all pages of pets for pet 999
     error: no pet 999; searched all 250 pets
     --- exit 9
     ");
-    let ran = run("pets list --id 7,9 --status sold -o id").await;
+    let ran = run("pets list --id 7,9 --status sold --fields id").await;
     let error = "error: pet 7 has no status; pet 9 has no status\n";
     assert_eq!((&*ran.stdout, &*ran.stderr, ran.code), ("", error, 9));
 }
@@ -196,8 +196,9 @@ async fn an_export_into_a_file_says_what_it_wrote() {
     for (name, options) in [
         ("pets.csv", ""),
         ("pets.json", ""),
-        ("pets.ndjson", "-o table"),
-        ("pets.ndjson", "--jq .[]"),
+        ("pets.txt", "--jq .[].name -o tsv"),
+        ("pets.ndjson.gz", ""),
+        ("pets.xlsx", ""),
         ("", ""),
     ] {
         let ran = run(&format!("{} {options}", path(name))).await;
@@ -212,20 +213,24 @@ async fn an_export_into_a_file_says_what_it_wrote() {
 
     $ petstore pets export pets.json
     --- stderr
-    error: an export into a file is ndjson, csv, tsv or id, not json
-    hint: `petstore pets export -o json > FILE` writes json
+    note: wrote 25 pets
+    --- exit 0
+
+    $ petstore pets export pets.txt --jq .[].name -o tsv
+    --- stderr
+    note: wrote 25 pets
+    --- exit 0
+
+    $ petstore pets export pets.ndjson.gz
+    --- stderr
+    error: no format has the extension `.gz`
+    hint: `petstore pets export | gzip > FILE` compresses
     --- exit 2
 
-    $ petstore pets export pets.ndjson -o table
+    $ petstore pets export pets.xlsx
     --- stderr
-    error: an export into a file is ndjson, csv, tsv or id, not table
-    hint: `petstore pets export -o table > FILE` writes table
-    --- exit 2
-
-    $ petstore pets export pets.ndjson --jq .[]
-    --- stderr
-    error: `--jq` needs all pets at once, and cannot write a file
-    hint: redirect the output: `petstore pets export --jq EXPRESSION > FILE`
+    error: no format has the extension `.xlsx`
+    hint: `-o FORMAT` sets the format
     --- exit 2
 
     $ petstore pets export
@@ -242,7 +247,7 @@ async fn an_export_into_a_file_says_what_it_wrote() {
     );
     let left = std::fs::read_dir(folder.path()).unwrap();
     let left = left.filter(|file| file.as_ref().unwrap().path().is_file());
-    assert_eq!(left.count(), 1);
+    assert_eq!(left.count(), 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -141,15 +141,15 @@ async fn the_profile_is_what_a_command_uses() {
         .await
         .unwrap();
     let text = format!(
-        "[profiles.default]\nbase_url = \"{}\"\noutput = \"id\"\nerror_format = \"json\"\n",
+        "[profiles.default]\nbase_url = \"{}\"\noutput = \"csv\"\nerror_format = \"json\"\n",
         server.url()
     );
     let home = home(&text);
     let petstore = Petstore::bare()
         .home(home.path())
         .var("PETSTORE_API_KEY", "k");
-    let ran = petstore.run("pets list --limit 2").await;
-    assert_eq!(ran.stdout, "1\n2\n");
+    let ran = petstore.run("pets list --limit 2 --fields id").await;
+    assert_eq!(ran.stdout, "id\n1\n2\n");
     assert!(
         ran.stderr.starts_with(r#"{"level":"note","#),
         "{}",
@@ -331,7 +331,7 @@ async fn an_unreadable_file_stops_no_command_that_variables_describe() {
     std::fs::create_dir_all(home.path().join("config/config.toml")).unwrap();
     let ran = Petstore::at(&server, "k")
         .home(home.path())
-        .run("pets list --limit 1 -o id")
+        .run("pets list --limit 1 --fields id")
         .await;
     assert_eq!(
         (ran.stdout.as_str(), ran.code),

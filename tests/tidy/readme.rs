@@ -295,16 +295,16 @@ fn every_example_is_named_in_the_readme() {
     }
 }
 
-/// The lines below `Examples:` in all texts of the help.
+/// The lines below `Examples:` in all manual pages.
 #[cfg(unix)]
-fn examples() -> Vec<String> {
-    let folder = super::root().join("petstore-cli/src/help");
-    let texts = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| read(entry.unwrap().path()));
-    let lines = texts.flat_map(|text| {
-        let lists = text.split("Examples:\n").skip(1);
-        let lines = lists.flat_map(|list| list.lines().take_while(|line| line.starts_with("  ")));
+fn examples(shell: &Shell) -> Vec<String> {
+    shell.type_in("petstore man pages", &[]);
+    let pages = std::fs::read_dir(shell.home.path().join("pages")).unwrap();
+    let lines = pages.flat_map(|page| {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let text = text.replace("\\-", "-").replace("\\*(Aq", "'");
+        let list = text.split("Examples:\n").nth(1).unwrap_or_default();
+        let lines = list.lines().take_while(|line| line.starts_with("  "));
         lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
     });
     lines.collect()
@@ -316,7 +316,7 @@ fn every_example_of_the_help_runs() {
     let shell = Shell::open();
     let run = |line: &str| shell.type_in(line, &shell.set_up());
     run("petstore config set base_url https://petstore.example/v1 --profile staging");
-    let lines = examples();
+    let lines = examples(&shell);
     assert!(lines.len() > 40, "{lines:?}");
     for line in &lines {
         run(line);

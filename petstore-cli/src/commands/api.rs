@@ -15,37 +15,47 @@ use crate::output::{ANY, Output, OutputFormat, Printer};
 use crate::session::{Connector, Purpose};
 use crate::ui::Ui;
 
+/// The usual methods. `-X` also accepts others.
+pub(super) const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
 /// Send any request.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore api '/pets?limit=5'",
+    "petstore api /pets --query status=sold --jq '.[].name'",
+    "petstore api /store/orders -i",
+    "petstore api /pets -d '{\"name\":\"Rex\",\"categoryId\":7}'";
+    "Requests are authorized, rate limited and retried like all others."
+))]
 pub(crate) struct Api {
-    /// the path, relative to the base URL; may include a query
+    /// The path, relative to the base URL; may include a query
     path: String,
 
     /// [default: GET, or POST with a body]
     #[arg(short = 'X', long, value_name = "METHOD")]
     method: Option<Method>,
 
-    /// add a query parameter; may be repeated
+    /// Add a query parameter; may be repeated
     #[arg(long = "query", value_name = "NAME=VALUE", value_parser = pair)]
     queries: Vec<(String, String)>,
 
-    /// send this body; @FILE reads it from a file, @- from standard input
+    /// Send this body; @FILE reads it from a file, @- from standard input
     #[arg(short, long, value_name = "DATA", conflicts_with = "input")]
     data: Option<String>,
 
-    /// send a file as the body; `-` is standard input
+    /// Send a file as the body; `-` is standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     input: Option<PathBuf>,
 
-    /// add a header; may be repeated
+    /// Add a header; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
 
-    /// also show the status and headers of the response
+    /// Also show the status and headers of the response
     #[arg(short, long)]
     include: bool,
 
-    /// show the request without sending it
+    /// Show the request without sending it
     #[arg(long)]
     dry_run: bool,
 }

@@ -1,18 +1,86 @@
-//! The arguments, and the command that they start.
+//! The command line: the tree of commands, from which help, manual pages and completions are made.
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::builder::Styles;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use super::pets::Pets;
 use super::store::Store;
-use super::{api, auth, completions, config, doctor, help, limits, man};
+use super::{api, auth, completions, config, doctor, limits, man};
 use crate::context::Context;
-use crate::env::Env;
+use crate::env::{Env, System};
 use crate::error::Result;
-use crate::global::{GlobalArgs, UNBROKEN};
+use crate::global::{self, GlobalArgs};
+use crate::screen::{BOLD, CYAN};
 
+/// The maximum width of the help, because longer lines are hard to read.
+const MAX_WIDTH: usize = 80;
+
+const STYLES: Styles = Styles::plain().header(BOLD).usage(BOLD).literal(CYAN);
+
+/// The end of `petstore --help` and of the manual page.
+const END: &str = concat!(
+    examples!(
+        "petstore --mock pets list      # any command on a built-in server",
+        "petstore auth login            # store the base URL and an API key",
+        "petstore doctor                # check the configuration and the service",
+        "petstore pets list --status available",
+        "petstore pets import pets.csv --dry-run"
+    ),
+    "\n\n\u{1b}[1mFormats:\u{1b}[0m
+  table   aligned columns; the default on a terminal
+  tsv     tab-separated values without a header; the default in a pipe
+  csv     comma-separated values with a header
+  json    one document
+  ndjson  a document on each line
+A table that is too wide hides columns: its header then ends in +2, for example. \
+Control characters, and characters that hide or reorder text, are escaped; CSV \
+only on a terminal. TIME is 90, 90s, 10m, 24h or 7d; SIZE is 500KiB or 16MiB.
+
+\u{1b}[1mRate limits:\u{1b}[0m
+Commands wait before a request that the service would refuse, for up to --max-wait. If it would \
+take longer, they end at once with 7. Processes that use the same key share its quotas through a \
+file, and those of several machines through --limits-store redis://HOST.
+
+\u{1b}[1mEnvironment:\u{1b}[0m
+A flag overrides a variable, a variable overrides the profile, and the profile overrides the \
+default. `petstore config list` shows each setting with its source. No option takes the key, since \
+other users can read arguments.
+  PETSTORE_API_KEY           the API key
+  PETSTORE_API_KEY_FILE      a file with the API key, private to you
+  HTTPS_PROXY, NO_PROXY      the proxy
+  NO_COLOR, CLICOLOR_FORCE   no colour; colour in a pipe too
+  CLICOLOR=0, TERM=dumb      no colour
+  COLUMNS, LC_ALL, LANG, TZ  width, symbols and time zone
+  XDG_CONFIG_HOME, HOME      where config.toml and keys are
+  XDG_STATE_HOME, HOME       where shared rate limits are
+
+\u{1b}[1mFiles:\u{1b}[0m
+  ~/.config/petstore/config.toml   profiles and their settings
+  ~/.config/petstore/keys/PROFILE  the API key of a profile
+  ~/.local/state/petstore/limits   rate limits that your processes share
+  FILE.petstore-journal            the outcome of each row of an import
+  FILE.petstore-part               the rows of an unfinished export
+`petstore config path` and `petstore doctor` show the paths in use.
+
+\u{1b}[1mExit codes:\u{1b}[0m
+    0  done
+    1  internal error, or this machine failed (disk full)
+    2  usage: the command or its input is wrong
+    3  no API key, a bad key, or bad configuration
+    4  the service refused the request (other 4xx)
+    5  the service failed (5xx), or its response is invalid
+    6  network, TLS or time-out
+    7  rate limited or banned, and the wait exceeds --max-wait
+    8  partly done, maybe incomplete, or deprecated (--deny-deprecated)
+    9  not found, or gone
+  130  Ctrl-C; 143 for SIGTERM, 129 for SIGHUP"
+);
+
+/// List, create, import and export pets of a Pet Store service.
 #[derive(Debug, Parser)]
-#[command(name = "petstore", version, subcommand_required = true)]
-/// List, create and import pets of a Pet Store service.
+#[command(name = "petstore", version)]
+#[command(after_help = "Options of every command, variables and exit codes: petstore --help")]
+#[command(after_long_help = END)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -25,95 +93,60 @@ pub(crate) struct Args {
 pub(crate) enum Cmd {
     /// List, create, import and export pets.
     #[command(subcommand, alias = "pet")]
+    #[command(after_long_help = examples!(
+        "petstore pets list --status available",
+        "petstore pets create Rex --category-id 7",
+        "petstore pets import pets.csv --dry-run",
+        "petstore pets export pets.ndjson";
+        "`ls` is another name of `list`, `add` and `new` of `create`, and `show` of `get`."
+    ))]
     Pets(Pets),
-    /// Show the store.
+    /// List the orders of the store.
     #[command(subcommand)]
+    #[command(after_long_help = examples!("petstore store orders -o json"))]
     Store(Store),
     Api(Box<api::Api>),
     #[command(aliases = ["rate-limit", "rate-limits"])]
     Limits(limits::Limits),
     /// Log in, log out, check the API key.
     #[command(subcommand)]
+    #[command(after_long_help = examples!(
+        "petstore auth login --base-url https://petstore.example/v1",
+        "petstore auth status"
+    ))]
     Auth(auth::Auth),
     /// Show and change settings and profiles.
     #[command(subcommand)]
+    #[command(after_long_help = examples!(
+        "petstore config list",
+        "petstore config set base_url https://petstore.example/v1",
+        "petstore config set max_wait 10m --profile staging",
+        "petstore config use staging"
+    ))]
     Config(config::Config),
-    /// Check configuration, key, service, clock and rate limits.
-    Doctor,
+    Doctor(doctor::Doctor),
     #[command(alias = "completion")]
     Completions(completions::Completions),
     Man(man::Man),
-    Help(help::Help),
     /// Print the version.
     #[command(hide = true)]
     Version,
 }
 
-/// Returns the command tree with the texts of the help.
-pub(crate) fn tree() -> Command {
-    let command = Args::command()
-        .bin_name("petstore")
-        .term_width(UNBROKEN)
-        .args_override_self(true);
-    lay_out(command)
+/// Returns the tree of commands, with help for this width.
+pub(crate) fn tree(width: Option<usize>) -> clap::Command {
+    Args::command()
+        .styles(STYLES)
+        .term_width(width.unwrap_or(MAX_WIDTH).min(MAX_WIDTH))
+        .args_override_self(true)
+        .mut_args(global::explain)
 }
 
 /// Reads the arguments.
 pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let matches = tree().try_get_matches_from(&env.args)?;
+    let width = System::columns_of(&env.vars, env.width);
+    let matches = tree(width).try_get_matches_from(&env.args)?;
     Args::from_arg_matches(&matches)
-}
-
-/// Sets the layout of the help of a command: examples, options, notes. A subcommand is laid out
-/// only when it is used, because laying out all of them takes longer than a request.
-fn lay_out(command: Command) -> Command {
-    let path = command.get_bin_name().unwrap_or_default().to_owned();
-    let help = Arg::new("help").short('h').long("help");
-    let help = help.action(ArgAction::HelpShort).help("print this help");
-    let command = command
-        .disable_help_flag(true)
-        .disable_help_subcommand(true)
-        .arg(help);
-    let text = match help::text(&path) {
-        Some(text) => text,
-        None => {
-            let more = format!("Examples and options: {path} <command> --help");
-            format!("Commands:\n{{subcommands}}\n\n{more}\n")
-        }
-    };
-    let about = command.get_long_about().or(command.get_about());
-    let about = about.map(ToString::to_string).unwrap_or_default();
-    let text = format!("{about}\n\nUsage: {{usage}}\n\n{text}");
-    let usage = usage(&command, &path);
-    let command = command.override_usage(usage).help_template(text);
-    command.mut_subcommands(|inner| {
-        let path = format!("{path} {}", inner.get_name());
-        inner.bin_name(path).defer(lay_out)
-    })
-}
-
-fn usage(command: &Command, path: &str) -> String {
-    let mut usage = match command.has_subcommands() {
-        true => format!("{path} <command> [options]"),
-        false => format!("{path} [options]"),
-    };
-    for arg in command.get_positionals() {
-        let names = arg.get_value_names().unwrap_or_default();
-        let id = arg.get_id().as_str().to_uppercase();
-        let name = match names.first() {
-            Some(name) => name.as_str(),
-            None => &id,
-        };
-        usage += &match (arg.is_last_set(), arg.is_required_set()) {
-            (true, _) => format!(" -- {name}..."),
-            (false, true) => format!(" {name}"),
-            (false, false) => format!(" [{name}]"),
-        };
-        if matches!(arg.get_action(), ArgAction::Append) {
-            usage += "...";
-        }
-    }
-    usage
 }
 
 impl Cmd {
@@ -129,13 +162,12 @@ impl Cmd {
             Self::Limits(limits) => limits.run(&connector, &system, &printer, &ui).await,
             Self::Auth(auth) => auth.run(context).await,
             Self::Config(config) => config.run(&connector, &system, &printer, &ui).await,
-            Self::Doctor => {
+            Self::Doctor(doctor) => {
                 let problem = context.take_problem();
-                doctor::run(problem, &connector, &system, &printer).await
+                doctor.run(problem, &connector, &system, &printer).await
             }
             Self::Completions(completions) => completions.run(&printer, &ui),
-            Self::Man(man) => man.run(&printer, tree()),
-            Self::Help(help) => help.run(&printer, tree()),
+            Self::Man(man) => man.run(&printer, tree(None)),
             Self::Version => printer.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
         }
     }
@@ -143,9 +175,9 @@ impl Cmd {
     /// Returns whether the command needs the configuration. Others work even if it is invalid.
     pub(crate) fn needs_settings(&self) -> bool {
         match self {
-            Self::Config(config) => !matches!(config, config::Config::Path),
             Self::Pets(_) | Self::Store(_) | Self::Api(_) | Self::Limits(_) | Self::Auth(_) => true,
-            _ => false,
+            Self::Config(config) => !matches!(config, config::Config::Path),
+            Self::Doctor(_) | Self::Completions(_) | Self::Man(_) | Self::Version => false,
         }
     }
 
@@ -157,17 +189,57 @@ impl Cmd {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
+    use crate::error::Kind;
+    use crate::output::OutputFormat;
+    use crate::settings::{Values, flag, variable};
+
+    fn help() -> String {
+        tree(None).render_long_help().to_string()
+    }
 
     #[test]
-    fn a_command_is_laid_out_only_when_it_is_built() {
-        let is_laid_out = |tree: &Command| {
-            let pets = tree.find_subcommand("pets").unwrap();
-            pets.get_arguments().any(|arg| arg.get_id() == "help")
-        };
-        let mut tree = tree();
-        assert!(!is_laid_out(&tree));
-        tree.build();
-        assert!(is_laid_out(&tree));
+    fn the_tree_is_consistent() {
+        tree(None).debug_assert();
+    }
+
+    #[test]
+    fn the_help_names_every_setting_with_its_variable() {
+        let help = help();
+        for name in Values::NAMES {
+            assert!(help.contains(&flag(name)), "{name}");
+            assert!(help.contains(&variable(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_help_lists_every_format_and_every_exit_code() {
+        let help = help();
+        for format in OutputFormat::value_variants() {
+            let value = format.to_possible_value().unwrap();
+            let name = value.get_name();
+            assert!(help.contains(&format!("\n  {name} ")), "{name}");
+        }
+        let kinds = [
+            Kind::Internal,
+            Kind::Usage,
+            Kind::Config,
+            Kind::Refused,
+            Kind::Service,
+            Kind::Network,
+            Kind::RateLimited,
+            Kind::Partial,
+            Kind::NotFound,
+            Kind::Interrupted,
+        ];
+        for kind in kinds {
+            let code = kind.code();
+            assert!(help.contains(&format!("\n  {code:>3}  ")), "{kind:?}");
+        }
+        for kind in [Kind::Terminated, Kind::HungUp] {
+            assert!(help.contains(&format!("{} for ", kind.code())), "{kind:?}");
+        }
     }
 }

@@ -25,9 +25,21 @@ use crate::ui::Ui;
 pub(crate) enum Auth {
     Login(Login),
     /// Show the key in use, and whether the service accepts it.
+    #[command(after_long_help = examples!(
+        "petstore auth status",
+        "petstore --mock auth status -o json";
+        "Exits with 3 if there is no key or the service refuses it, and with 6 or 7 if the key could \
+         not be checked.",
+        "Fields: profile, baseUrl, source, accepted, problem"
+    ))]
     Status,
     Token(Token),
     /// Remove the stored API key of the profile.
+    #[command(after_long_help = examples!(
+        "petstore auth logout",
+        "petstore auth logout --profile staging";
+        "The service is not notified: the key stays valid."
+    ))]
     Logout,
 }
 
@@ -48,8 +60,16 @@ impl Auth {
 
 /// Store an API key for the service, in a file that only you can read.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore auth login --base-url https://petstore.example/v1",
+    "petstore auth login --profile staging < key.txt",
+    "cat key.txt | petstore auth login --no-check";
+    "Asks for the key without showing it, or reads it from standard input. Checks the key with the \
+     service before storing it. The key belongs to the profile and its base URL, and is sent nowhere \
+     else."
+))]
 pub(crate) struct Login {
-    /// store the key without checking it with the service
+    /// Store the key without checking it with the service
     #[arg(long)]
     no_check: bool,
 }
@@ -175,8 +195,14 @@ async fn ask_key(reader: &mut Reader) -> Result<String> {
 
 /// Print the API key, for scripts.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore auth token | wc -c",
+    "petstore auth token --show";
+    "A script uses `$(petstore auth token)`. It prints the key that commands use: PETSTORE_API_KEY, \
+     the file that PETSTORE_API_KEY_FILE names, or the stored key."
+))]
 pub(crate) struct Token {
-    /// print the key on a terminal too
+    /// Print the key on a terminal too
     #[arg(long)]
     show: bool,
 }

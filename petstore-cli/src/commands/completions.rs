@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 use clap_complete::env::Shells;
 
-use super::help::topics;
+use super::api::METHODS;
 use super::pets::PETS;
 use crate::env::{Env, System};
 use crate::error::{CliError, Result};
@@ -26,9 +26,6 @@ pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
 /// The scripts of bash, zsh and elvish set this variable to the position of the incomplete word.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 
-/// The offered methods of `petstore api`, which also accepts others.
-const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-
 /// zsh only loads a file of `$fpath` at the first TAB. These lines make that first TAB complete
 /// too.
 const ZSH_FIRST_TAB: &str = r#"
@@ -37,11 +34,27 @@ if [[ $funcstack[1] == _petstore ]]; then
 fi
 "#;
 
+/// bash passes a word with its backslashes, and inserts a candidate as it is. These lines remove the
+/// backslashes, and make bash quote special characters as in file names.
+const BASH_QUOTES: &str = r#"
+_petstore() {
+    _clap_complete_petstore "$1" "${2//\\/}" "$3"
+    [[ "${COMPREPLY[*]}" != *[!a-zA-Z0-9_./:=@%+,-]* ]] || compopt -o filenames 2> /dev/null
+}
+complete -o nospace -o bashdefault -F _petstore petstore
+"#;
+
 /// Print the completions of a shell.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore completions bash > petstore.bash",
+    "petstore completions zsh > _petstore",
+    "petstore completions fish > petstore.fish";
+    "The completions know commands, options, values, settings, files and profiles. They send no \
+     requests."
+))]
 pub(crate) struct Completions {
-    /// bash, zsh, fish, elvish or powershell
-    #[arg(hide_possible_values = true)]
+    /// The shell
     shell: Shell,
 }
 
@@ -53,11 +66,12 @@ impl Completions {
         let completer = shells.completer(&self.shell.to_string());
         let completer = completer.ok_or_else(|| CliError::usage("no such shell"))?;
         completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut printer.stdout())?;
-        if self.shell == Shell::Zsh {
-            printer.stdout().write_all(ZSH_FIRST_TAB.as_bytes())?;
+        match self.shell {
+            Shell::Bash => printer.print(BASH_QUOTES)?,
+            Shell::Zsh => printer.print(ZSH_FIRST_TAB)?,
+            _ => {}
         }
-        let place = place(self.shell);
-        ui.note(&format!("put it into {place}"));
+        ui.note(&format!("put it into {}", place(self.shell)));
         Ok(())
     }
 }
@@ -89,52 +103,32 @@ pub(crate) fn complete(mut env: Env, tree: Command) -> Result<()> {
     let Some(shell) = shell.and_then(|name| shells.completer(name)) else {
         return Ok(());
     };
-    let line = Line::of(&env);
+    // The line follows `--`.
+    let line = env.args.iter().skip_while(|arg| *arg != "--");
+    let mut words: Vec<OsString> = line.skip(1).cloned().collect();
+    separate_values(&mut words);
+    let index = match index(&env) {
+        Some(index) => index,
+        None => words.len().saturating_sub(1),
+    };
+    let word = |at: usize| match words.get(at) {
+        Some(word) => word.to_string_lossy().into_owned(),
+        None => String::new(),
+    };
+    let shows_options = word(index).starts_with('-');
+    let setting = word(index.saturating_sub(1));
     let dirs = std::mem::take(&mut env.dirs);
     let system = System::new(std::mem::take(&mut env.vars), dirs, env.now, env.width);
     let profiles = ConfigFile::load(&system).unwrap_or_default();
     let known = Known {
         profiles: profiles.profile_names().map(str::to_owned).collect(),
-        help: names_of_help(&tree, &line),
-        setting: line.before.last().cloned().unwrap_or_default(),
-        shows_options: line.word.starts_with('-'),
+        setting,
+        shows_options,
     };
-    let folder = Some(Path::new("."));
     let mut tree = with_values(tree, &known);
-    shell.write_complete(&mut tree, line.words, folder, &mut env.stdout.writer)?;
+    let folder = Some(Path::new("."));
+    shell.write_complete(&mut tree, words, folder, &mut env.stdout.writer)?;
     Ok(env.stdout.writer.flush()?)
-}
-
-/// The incomplete line.
-struct Line {
-    /// All words, as the shell passes them.
-    words: Vec<OsString>,
-    /// The words before the incomplete one.
-    before: Vec<String>,
-    word: String,
-}
-
-impl Line {
-    /// Reads the line, which follows `--`.
-    fn of(env: &Env) -> Self {
-        let args = env.args.iter().skip_while(|arg| *arg != "--");
-        let mut words: Vec<OsString> = args.skip(1).cloned().collect();
-        separate_values(&mut words);
-        let index = match index(env) {
-            Some(index) => index,
-            None => words.len().saturating_sub(1),
-        };
-        let mut before = Vec::new();
-        for word in words.iter().take(index) {
-            before.push(word.to_string_lossy().into_owned());
-        }
-        let word = words.get(index).map(|word| word.to_string_lossy());
-        Self {
-            word: word.unwrap_or_default().into_owned(),
-            before,
-            words,
-        }
-    }
 }
 
 /// Returns the position of the incomplete word, if the shell's script passes it.
@@ -154,57 +148,25 @@ fn separate_values(words: &mut [OsString]) {
     }
 }
 
-/// Returns what may follow in `petstore help …`.
-fn names_of_help(tree: &Command, line: &Line) -> Vec<String> {
-    let mut words = line.before.iter().skip_while(|word| *word != "help");
-    words.next();
-    let mut command = tree;
-    let mut names: Vec<_> = topics().map(|topic| topic.name.to_owned()).collect();
-    for word in words {
-        let Some(inner) = command.find_subcommand(word) else {
-            return Vec::new();
-        };
-        command = inner;
-        names.clear();
-    }
-    for inner in command.get_subcommands() {
-        if !inner.is_hide_set() {
-            names.push(inner.get_name().to_owned());
-        }
-    }
-    names
-}
-
 /// The values that the command tree does not contain.
 struct Known {
     profiles: Vec<String>,
-    /// What may follow in `petstore help …`.
-    help: Vec<String>,
     /// The setting of `petstore config set`.
     setting: String,
     /// Whether the incomplete word is an option.
     shows_options: bool,
 }
 
-/// Adds the values, and hides the aliases of commands. clap offers only one name of each command,
-/// and would choose the first in the alphabet.
+/// Adds the values, and hides the options of every command unless one is being typed.
 fn with_values(command: Command, known: &Known) -> Command {
-    let mut names: Vec<&'static str> = Vec::new();
-    for name in command.get_all_aliases() {
-        // clap needs names that live as long as the process. The process ends after this
-        // completion.
-        names.push(name.to_owned().leak());
-    }
-    let command = command.visible_alias(None).aliases(names);
     let command = command.mut_args(|arg| {
-        let is_hidden = arg.is_hide_set() && !known.shows_options && !arg.is_positional();
-        let mut arg = arg.hide(is_hidden);
-        if arg.is_global_set() {
+        let arg = match arg.is_global_set() {
             // Listed after the options of the command.
-            arg = arg.display_order(100);
-        }
+            true => arg.hide(!known.shows_options).display_order(100),
+            false => arg,
+        };
         match known.values_of(&arg) {
-            Some(values) => arg.add(values).value_delimiter(None),
+            Some(values) => arg.add(values),
             None => arg,
         }
     });
@@ -218,8 +180,9 @@ impl Known {
             return Some(one_of(self.profiles.clone()));
         }
         match name {
-            "fields" => Some(ArgValueCompleter::new(complete_fields)),
-            "words" => Some(one_of(self.help.clone())),
+            "fields" => Some(one_of(
+                PETS.fields.iter().map(|&name| name.to_owned()).collect(),
+            )),
             "value" => Some(one_of(Values::choices(&self.setting))),
             "method" => Some(one_of(METHODS.map(str::to_owned).into())),
             "journal" => Some(files(is_journal)),
@@ -263,22 +226,6 @@ fn fitting(names: &[String], word: &OsStr) -> Vec<CompletionCandidate> {
     for name in names {
         if name.starts_with(&*word) {
             candidates.push(CompletionCandidate::new(name));
-        }
-    }
-    candidates
-}
-
-/// Completes the last field of a list: `id,na` becomes `id,name`.
-fn complete_fields(word: &OsStr) -> Vec<CompletionCandidate> {
-    let word = word.to_string_lossy();
-    let (before, last) = match word.rfind(',') {
-        Some(comma) => word.split_at(comma + 1),
-        None => ("", &*word),
-    };
-    let mut candidates = Vec::new();
-    for field in PETS.fields {
-        if field.starts_with(last) {
-            candidates.push(CompletionCandidate::new(format!("{before}{field}")));
         }
     }
     candidates

@@ -19,43 +19,74 @@ use crate::ui::Ui;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     /// Show the settings in force, with the source of each value.
-    #[command(visible_alias = "ls")]
+    #[command(after_long_help = examples!(
+        "petstore config list",
+        "petstore config list -o json";
+        "Fields: setting, value, from. The API key itself is not shown."
+    ))]
+    #[command(alias = "ls")]
     List,
     /// Show the value of a setting.
+    #[command(after_long_help = examples!(
+        "petstore config get max_wait",
+        "petstore config get base_url --profile staging";
+        "Exits with 9 if the setting has no value."
+    ))]
     Get {
-        /// the setting
+        /// The setting
         #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
     },
     /// Set a value in the profile, which is created if missing.
+    #[command(after_long_help = examples!(
+        "petstore config set base_url https://petstore.example/v1",
+        "petstore config set output json --profile staging";
+        "Comments and the layout of the file stay as they are."
+    ))]
     Set {
-        /// the setting
+        /// The setting
         #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
-        /// its value
+        /// Its value
         value: String,
     },
     /// Remove a value from the profile.
+    #[command(after_long_help = examples!(
+        "petstore config unset output"
+    ))]
     Unset {
-        /// the setting
+        /// The setting
         #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
         setting: String,
     },
     /// Choose the default profile.
+    #[command(after_long_help = examples!(
+        "petstore config use staging"
+    ))]
     Use {
-        /// the profile
+        /// The profile
         #[arg(value_parser = parse::<Profile>)]
         name: Profile,
     },
     /// Remove a profile and its API key.
+    #[command(after_long_help = examples!(
+        "petstore config delete staging";
+        "Another profile keeps its settings and its key."
+    ))]
     Delete {
-        /// the profile
+        /// The profile
         #[arg(value_parser = parse::<Profile>)]
         name: Profile,
     },
     /// List the profiles.
+    #[command(after_long_help = examples!(
+        "petstore config profiles"
+    ))]
     Profiles,
     /// Show the path of the configuration file.
+    #[command(after_long_help = examples!(
+        "petstore config path"
+    ))]
     Path,
 }
 

@@ -102,29 +102,49 @@ impl Check {
     }
 }
 
-pub(crate) async fn run(
-    problem: Option<CliError>,
-    connector: &Connector,
-    system: &System,
-    printer: &Printer,
-) -> Result<()> {
-    let mut output = printer.start(CHECKS)?;
-    let checks = checks(problem, connector, system).await;
-    if printer.is_format_set() && !printer.is_table() {
-        output.rows(&checks)?;
-        output.finish()?;
-    } else {
-        show(printer, &checks)?;
-    }
-    match checks.iter().find_map(|check| check.kind) {
-        Some(kind) => Err(CliError::Silent(kind.code())),
-        None => Ok(()),
+/// Check configuration, key, service, clock and rate limits.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore doctor",
+    "petstore --mock doctor -o json";
+    "Sends one request. Exits with the code of the first check that fails.",
+    "Fields: check, result, found, hint"
+))]
+pub(crate) struct Doctor {}
+
+impl Doctor {
+    pub(crate) async fn run(
+        self,
+        problem: Option<CliError>,
+        connector: &Connector,
+        system: &System,
+        printer: &Printer,
+    ) -> Result<()> {
+        let mut output = printer.start(CHECKS)?;
+        let checks = checks(problem, connector, system).await;
+        if printer.is_format_set() && !printer.is_table() {
+            output.rows(&checks)?;
+            output.finish()?;
+        } else {
+            show(printer, &checks)?;
+        }
+        match checks.iter().find_map(|check| check.kind) {
+            Some(kind) => Err(CliError::Silent(kind.code())),
+            None => Ok(()),
+        }
     }
 }
 
 async fn checks(problem: Option<CliError>, connector: &Connector, system: &System) -> Vec<Check> {
     let settings = connector.settings();
     let mut checks = vec![config(problem, connector, system)];
+    if checks[0].result == Outcome::Failed {
+        // What is wrong there may be what is missing here.
+        for name in ["base URL", "API key", "service"] {
+            checks.push(Check::skipped(name, "not checked"));
+        }
+        return checks;
+    }
     if !settings.is_mock() {
         let url = base_url(settings);
         let has_url = url.is_ok();
@@ -238,7 +258,7 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
     }
     if let Some(store) = &limits.shared {
         let place = connector.limits_place();
-        checks.push(limits_file(store, &place, system));
+        checks.push(limits_store(store, &place, system));
     }
 }
 
@@ -262,8 +282,8 @@ fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> C
     Check::warning(NAME, found, hint)
 }
 
-fn limits_file(store: &Shared, place: &LimitsPlace, system: &System) -> Check {
-    const NAME: &str = "limits file";
+fn limits_store(store: &Shared, place: &LimitsPlace, system: &System) -> Check {
+    const NAME: &str = "limits store";
 
     let mut found = system.shown(Path::new(&*store.location));
     if let Some(problem) = &store.problem {
@@ -271,7 +291,7 @@ fn limits_file(store: &Shared, place: &LimitsPlace, system: &System) -> Check {
         let found = format!("{found}: {problem}; {effect}");
         let hint = match &place.fix {
             Some(fix) => fix,
-            None => "make the folder usable, or set XDG_STATE_HOME to another one",
+            None => "make the store usable, or choose another one with `--limits-store`",
         };
         return Check::warning(NAME, found, hint);
     }

@@ -1,6 +1,6 @@
 //! `petstore limits`.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use petstore_client::Client;
 use petstore_client::limits::{Quota, QuotaWindow, RateLimits};
@@ -17,24 +17,26 @@ use crate::ui::Ui;
 
 /// Show what is left of the rate limits, without a request.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore limits",
+    "petstore limits --refresh -o json",
+    "petstore limits --forget";
+    "The figures come from earlier responses. Each describes one quota, per minute or per day. \
+     `watch petstore limits` shows them again and again.",
+    "Fields: quota, limit, remaining, reset, secondsToReset"
+))]
 pub(crate) struct Limits {
-    /// send one request first, even during a block
+    /// Send one request first, even during a block
     #[arg(long, conflicts_with = "forget")]
     refresh: bool,
 
-    /// show them each second, until Ctrl-C
-    #[arg(long, conflicts_with = "forget")]
-    watch: bool,
-
-    /// forget the limits of this key, including blocks
+    /// Forget the limits of this key, including blocks
     #[arg(long)]
     forget: bool,
 }
 
 /// Narrower terminals show resets without the time of day.
 const MIN_WIDE: usize = 56;
-/// The interval of `--watch`.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// What is said if responses come without rate limit headers.
 const NOT_DESCRIBED: &str = "the service does not describe its rate limits";
 
@@ -70,11 +72,7 @@ impl Limits {
         if self.refresh && refused.is_none() && !is_known {
             return Err(CliError::new(Kind::Service, NOT_DESCRIBED));
         }
-        let view = View::new(connector.clock(), system, printer);
-        if self.watch && refused.is_none() {
-            return view.watch(&client).await;
-        }
-        view.show(&limits)?;
+        show(&limits, connector.clock(), system, printer)?;
         if let Some(store) = &limits.shared {
             connector.warn_of(store);
         }
@@ -110,71 +108,19 @@ fn is_known(limits: &RateLimits) -> bool {
     !limits.windows.is_empty() || !limits.ended.is_empty() || limits.blocked.is_some()
 }
 
-/// How limits are shown.
-struct View<'v> {
-    /// The clock of standard error.
-    clock: &'v Clock,
-    /// The local clock for the table, which is always for people.
-    local: Clock,
-    printer: &'v Printer,
-}
-
-impl<'v> View<'v> {
-    fn new(clock: &'v Clock, system: &System, printer: &'v Printer) -> Self {
-        Self {
-            clock,
-            local: clock.clone().local(system.time_zone()),
-            printer,
+fn show(limits: &RateLimits, clock: &Clock, system: &System, printer: &Printer) -> Result<()> {
+    let now = limits.service_time.unwrap_or_else(|| clock.now());
+    if printer.is_table() {
+        if !is_known(limits) {
+            return Ok(());
         }
+        // A table is for people, who expect local times.
+        let local = clock.clone().local(system.time_zone());
+        return printer.print(&layout(limits, now, &local, printer.screen()));
     }
-
-    fn now(&self, limits: &RateLimits) -> SystemTime {
-        limits.service_time.unwrap_or_else(|| self.clock.now())
-    }
-
-    fn show(&self, limits: &RateLimits) -> Result<()> {
-        if self.printer.is_table() {
-            return self.printer.print(&self.text(limits));
-        }
-        let now = self.now(limits);
-        let windows = limits.windows.iter().chain(&limits.ended);
-        let rows: Vec<_> = windows.map(|window| row(window, now)).collect();
-        self.printer.start(LIMITS)?.document(&rows)
-    }
-
-    fn text(&self, limits: &RateLimits) -> String {
-        match is_known(limits) {
-            true => layout(limits, self.now(limits), &self.local, self.printer.screen()),
-            false => String::new(),
-        }
-    }
-
-    /// Shows the limits again and again. On a terminal, each output replaces the one before.
-    async fn watch(&self, client: &Client) -> Result<()> {
-        let redraws = self.printer.is_table() && self.printer.screen().is_terminal();
-        let mut drawn = 0;
-        loop {
-            let limits = client.limits().exchange().await;
-            if redraws {
-                let text = match (is_known(&limits), limits.service_time) {
-                    (true, _) => self.text(&limits),
-                    (false, Some(_)) => {
-                        "The service does not describe its rate limits.\n".to_owned()
-                    }
-                    (false, None) => "No response yet with this key.\n".to_owned(),
-                };
-                if drawn > 0 {
-                    self.printer.print(&format!("\u{1b}[{drawn}A\u{1b}[J"))?;
-                }
-                drawn = text.lines().count();
-                self.printer.print(&text)?;
-            } else {
-                self.show(&limits)?;
-            }
-            self.printer.flush()?;
-            tokio::time::sleep(WATCH_INTERVAL).await;
-        }
-    }
+    let windows = limits.windows.iter().chain(&limits.ended);
+    let rows: Vec<_> = windows.map(|window| row(window, now)).collect();
+    printer.start(LIMITS)?.document(&rows)
 }
 
 fn row(window: &QuotaWindow, now: SystemTime) -> Value {

@@ -10,6 +10,11 @@ use crate::ui::Ui;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
     /// List orders.
+    #[command(after_long_help = examples!(
+        "petstore store orders -o json";
+        "The specification does not describe orders: the columns are the fields that the service \
+         sends."
+    ))]
     Orders,
 }
 

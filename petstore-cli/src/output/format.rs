@@ -9,8 +9,6 @@ use anstyle::Style;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::column::cell;
-use crate::error::{CliError, Kind, Result};
 use crate::escape::{self, to_text};
 use crate::screen::{BLUE, DIM, GREEN, MAGENTA, PLAIN, Screen, YELLOW};
 
@@ -27,8 +25,6 @@ pub(crate) enum OutputFormat {
     Csv,
     /// Tab-separated values without a header
     Tsv,
-    /// Only the ids, one on each line
-    Id,
 }
 
 impl OutputFormat {
@@ -36,7 +32,7 @@ impl OutputFormat {
     pub(super) fn is_flat(self) -> bool {
         match self {
             Self::Csv | Self::Tsv => true,
-            Self::Table | Self::Json | Self::Ndjson | Self::Id => false,
+            Self::Table | Self::Json | Self::Ndjson => false,
         }
     }
 
@@ -44,41 +40,19 @@ impl OutputFormat {
     pub(super) fn has_header(self) -> bool {
         match self {
             Self::Csv => true,
-            Self::Table | Self::Json | Self::Ndjson | Self::Tsv | Self::Id => false,
-        }
-    }
-
-    /// Returns whether an interrupted file can be continued: each record stands alone, whatever
-    /// comes before it.
-    pub(crate) fn can_continue(self) -> bool {
-        match self {
-            Self::Ndjson | Self::Csv | Self::Tsv | Self::Id => true,
-            Self::Table | Self::Json => false,
-        }
-    }
-
-    /// Returns the extension of its files, if they usually have one.
-    fn extension(self) -> Option<&'static str> {
-        match self {
-            Self::Json => Some("json"),
-            Self::Ndjson => Some("ndjson"),
-            Self::Csv => Some("csv"),
-            Self::Tsv => Some("tsv"),
-            Self::Table | Self::Id => None,
+            Self::Table | Self::Json | Self::Ndjson | Self::Tsv => false,
         }
     }
 
     /// Returns the format that the extension of a file names, if any.
     pub(crate) fn of_file(file: &Path) -> Option<Self> {
-        let extension = file.extension()?.to_str()?;
-        let mut formats = Self::value_variants().iter().copied();
-        formats.find(|format| format.extension() == Some(extension))
-    }
-
-    /// Returns the name, as in `-o NAME`.
-    pub(crate) fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        match file.extension()?.to_str()? {
+            "json" => Some(Self::Json),
+            "ndjson" | "jsonl" => Some(Self::Ndjson),
+            "csv" => Some(Self::Csv),
+            "tsv" => Some(Self::Tsv),
+            _ => None,
+        }
     }
 }
 
@@ -154,20 +128,6 @@ fn on<'t>(screen: &Screen, text: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// Writes the identifier of a record.
-pub(super) fn id(record: &Value, out: &mut dyn Write) -> Result<()> {
-    let id = if record.is_object() {
-        record.get("id")
-    } else {
-        Some(record)
-    };
-    if id.is_none() {
-        return Err(CliError::new(Kind::Usage, "the result has no field `id`")
-            .hint("choose another format with `-o`"));
-    }
-    Ok(writeln!(out, "{}", escape::line(&cell(id)))?)
-}
-
 /// Writes a record as tab-separated values. Also escapes tabs, line breaks and backslashes.
 pub(super) fn tsv(cells: &[Cow<'_, str>], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<_> = cells.iter().map(|cell| escape::line(cell)).collect();
@@ -188,7 +148,6 @@ pub(super) fn csv<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suggest::FILE_FORMATS;
 
     fn written(document: &Value, depth: Option<usize>) -> String {
         let screen = Screen::file();
@@ -220,21 +179,5 @@ mod tests {
         let document = serde_json::json!([{ "a": [1, {}], "b": {} }, []]);
         let pretty = serde_json::to_string_pretty(&document).unwrap();
         assert_eq!(written(&document, Some(0)), pretty);
-    }
-
-    #[test]
-    fn each_format_with_an_extension_is_suggested_for_its_files() {
-        let mut extensions = Vec::new();
-        for format in OutputFormat::value_variants() {
-            extensions.extend(format.extension());
-        }
-        extensions.sort_unstable();
-        assert_eq!(extensions, FILE_FORMATS);
-        for extension in FILE_FORMATS {
-            let path = Path::new("pets").with_extension(extension);
-            let format = OutputFormat::of_file(&path).unwrap();
-            assert_eq!(format.name(), extension);
-        }
-        assert_eq!(OutputFormat::of_file(Path::new("csv")), None);
     }
 }

@@ -5,10 +5,9 @@ mod format;
 mod jq;
 mod printer;
 mod table;
-pub(crate) mod text;
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -72,14 +71,14 @@ impl Output {
     ///
     /// Fails if `--jq` is invalid.
     pub(crate) fn new(out: Stdout, options: &OutputOptions, shape: Shape) -> Result<Self> {
-        let jq = match options.jq() {
-            Some(code) => Some(Jq::parse(code, options.variables())?),
+        let jq = match &options.jq {
+            Some(code) => Some(Jq::parse(code, &options.variables)?),
             None => None,
         };
         Ok(Self {
             out,
             options: options.clone(),
-            format: options.format(),
+            format: options.format_or_default(),
             shape,
             jq,
             columns: shape.fields.iter().map(|&name| name.to_owned()).collect(),
@@ -95,26 +94,7 @@ impl Output {
     /// the same.
     pub(crate) fn check(mut self, sample: &impl Serialize) -> Result<()> {
         let sample = self.json(sample)?;
-        self.set_columns(std::slice::from_ref(&sample))?;
-        if self.format == OutputFormat::Id && self.jq.is_none() {
-            format::id(&sample, &mut io::sink())?;
-        }
-        Ok(())
-    }
-
-    /// Continues an interrupted list that has these columns.
-    pub(crate) fn continued(self, columns: Vec<String>) -> Self {
-        Self {
-            columns,
-            has_columns: true,
-            is_empty: false,
-            ..self
-        }
-    }
-
-    /// Returns the columns of the list.
-    pub(crate) fn columns(&self) -> &[String] {
-        &self.columns
+        self.set_columns(std::slice::from_ref(&sample))
     }
 
     /// Adds records to a list. Streamed formats write them immediately.
@@ -165,7 +145,7 @@ impl Output {
                 self.out
                     .write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
             }
-            OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::Id => {}
+            OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv => {}
         }
         // Notes about the result must come after it.
         self.out.flush()?;
@@ -175,7 +155,7 @@ impl Output {
     /// Writes rows of a table. The first rows determine its layout.
     fn write_table(&mut self, rows: &[Value]) -> io::Result<()> {
         let table = column::table(&self.columns, rows, self.shape);
-        let text = table.render_part(self.options.screen(), &mut self.layout);
+        let text = table.render_part(&self.options.screen, &mut self.layout);
         self.out.write_all(text.as_bytes())
     }
 
@@ -190,7 +170,7 @@ impl Output {
             return self.filter(&jq, value);
         }
         self.set_columns(std::slice::from_ref(&value))?;
-        let screen = self.options.screen();
+        let screen = &self.options.screen;
         match self.format {
             OutputFormat::Table if value.is_object() => {
                 let text = column::pairs(&self.columns, &value, screen);
@@ -215,10 +195,14 @@ impl Output {
             single => self.projected(&single).into_owned(),
         };
         let values = jq.run(&input)?;
-        let Some(format) = self.options.requested_format() else {
-            return Ok(format::raw(&values, self.options.screen(), &mut self.out)?);
+        let Some(format) = self.options.format else {
+            return Ok(format::raw(&values, &self.options.screen, &mut self.out)?);
         };
-        let options = self.options.after_filter();
+        let options = OutputOptions {
+            fields: None,
+            jq: None,
+            ..self.options.clone()
+        };
         let result = || Output::new(self.out.clone(), &options, ANY);
         match values.as_slice() {
             [value] => result()?.document(value),
@@ -231,7 +215,7 @@ impl Output {
 
     /// Returns a record with the selected fields.
     fn projected<'v>(&self, record: &'v Value) -> Cow<'v, Value> {
-        match self.options.fields() {
+        match &self.options.fields {
             Some(_) => Cow::Owned(column::project(record, &self.columns)),
             None => Cow::Borrowed(record),
         }
@@ -241,7 +225,7 @@ impl Output {
     fn set_columns(&mut self, rows: &[Value]) -> Result<()> {
         let mut found = self.columns.clone();
         column::add_found(&mut found, rows);
-        match self.options.fields() {
+        match &self.options.fields {
             _ if rows.is_empty() => return Ok(()),
             None if self.has_columns => {
                 let late = found.get(self.columns.len());
@@ -264,7 +248,7 @@ impl Output {
                         .unwrap_or_else(|| format!("the fields are {}", found.join(", ")));
                     return Err(CliError::new(Kind::Usage, problem).hint(hint));
                 }
-                self.columns = names.to_vec();
+                self.columns.clone_from(names);
             }
         }
         self.has_columns = true;
@@ -276,7 +260,7 @@ impl Output {
     fn write_header(&mut self) -> io::Result<()> {
         let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
         if self.format.has_header() && !self.columns.is_empty() {
-            return format::csv(names, self.options.screen(), &mut self.out);
+            return format::csv(names, &self.options.screen, &mut self.out);
         }
         Ok(())
     }
@@ -288,7 +272,7 @@ impl Output {
             self.write_header()?;
         }
         let record = &*self.projected(record);
-        let screen = self.options.screen();
+        let screen = &self.options.screen;
         let out = &mut self.out.clone();
         match self.format {
             OutputFormat::Json => {
@@ -299,7 +283,6 @@ impl Output {
                 format::json(record, None, screen, out)?;
                 out.write_all(b"\n")?;
             }
-            OutputFormat::Id => format::id(record, out)?,
             OutputFormat::Tsv | OutputFormat::Table => {
                 format::tsv(&column::cells(record, &self.columns), out)?;
             }
@@ -311,6 +294,7 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     use serde_json::json;
@@ -334,7 +318,13 @@ mod tests {
     #[test]
     fn a_long_table_keeps_one_layout_and_cuts_no_cell() {
         let screen = Screen::plain(Some(30));
-        let options = OutputOptions::new(screen).with_format(Some(OutputFormat::Table));
+        let options = OutputOptions {
+            format: Some(OutputFormat::Table),
+            fields: None,
+            jq: None,
+            variables: Vec::new(),
+            screen,
+        };
         let sink = Sink::default();
         let text = || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         let mut output = Output::new(Stdout::new(Box::new(sink.clone())), &options, ANY).unwrap();

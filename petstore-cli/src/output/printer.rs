@@ -4,94 +4,30 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Output, OutputFormat, Shape, text};
+use super::{Output, OutputFormat, Shape};
 use crate::error::Result;
 use crate::screen::Screen;
 
 /// The options of the output.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputOptions {
-    /// The requested format.
-    format: Option<OutputFormat>,
-    fields: Option<Vec<String>>,
-    jq: Option<String>,
+    /// The format that the user set.
+    pub(crate) format: Option<OutputFormat>,
+    pub(crate) fields: Option<Vec<String>>,
+    pub(crate) jq: Option<String>,
     /// The variables that `env` returns in `--jq`.
-    variables: Vec<(String, String)>,
-    screen: Screen,
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) screen: Screen,
 }
 
 impl OutputOptions {
-    pub(crate) fn new(screen: Screen) -> Self {
-        Self {
-            format: None,
-            fields: None,
-            jq: None,
-            variables: Vec::new(),
-            screen,
-        }
-    }
-
-    pub(crate) fn with_format(self, format: Option<OutputFormat>) -> Self {
-        Self { format, ..self }
-    }
-
-    /// Selects fields. Spaces around a name do not count.
-    pub(crate) fn with_fields(self, fields: Option<&[String]>) -> Self {
-        let trimmed = |fields: &[String]| {
-            let names = fields.iter().map(|name| name.trim().to_owned());
-            names.collect()
-        };
-        Self {
-            fields: fields.map(trimmed),
-            ..self
-        }
-    }
-
-    pub(crate) fn with_jq(self, jq: Option<String>, variables: Vec<(String, String)>) -> Self {
-        Self {
-            jq,
-            variables,
-            ..self
-        }
-    }
-
-    /// Returns the options for the output of a filter.
-    pub(super) fn after_filter(&self) -> Self {
-        Self {
-            fields: None,
-            jq: None,
-            ..self.clone()
-        }
-    }
-
-    /// Returns the requested format. The default is a table for terminals, and tab-separated values
-    /// otherwise.
-    pub(super) fn format(&self) -> OutputFormat {
+    /// Returns the format: by default a table for terminals, and tab-separated values otherwise.
+    pub(super) fn format_or_default(&self) -> OutputFormat {
         match self.format {
             Some(format) => format,
             None if self.screen.is_terminal() => OutputFormat::Table,
             None => OutputFormat::Tsv,
         }
-    }
-
-    pub(super) fn requested_format(&self) -> Option<OutputFormat> {
-        self.format
-    }
-
-    pub(super) fn fields(&self) -> Option<&[String]> {
-        self.fields.as_deref()
-    }
-
-    pub(super) fn jq(&self) -> Option<&str> {
-        self.jq.as_deref()
-    }
-
-    pub(super) fn variables(&self) -> &[(String, String)] {
-        &self.variables
-    }
-
-    pub(super) fn screen(&self) -> &Screen {
-        &self.screen
     }
 }
 
@@ -164,7 +100,7 @@ impl Printer {
     /// name a nested field, such as `total.created`.
     pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output> {
         let mut options = self.options.clone();
-        let is_flat = options.format().is_flat() && options.jq.is_none();
+        let is_flat = options.format_or_default().is_flat() && options.jq.is_none();
         if is_flat && options.fields.is_none() {
             options.fields = Some(columns.iter().map(|&name| name.to_owned()).collect());
         }
@@ -174,11 +110,6 @@ impl Printer {
     /// Writes formatted text.
     pub(crate) fn print(&self, text: &str) -> Result<()> {
         Ok(self.stdout.clone().write_all(text.as_bytes())?)
-    }
-
-    /// Writes help, laid out for the width of the terminal.
-    pub(crate) fn print_help(&self, help: &str) -> Result<()> {
-        self.print(&text::page(help, self.screen()))
     }
 
     /// Writes bytes as they are.
@@ -196,7 +127,7 @@ impl Printer {
     }
 
     pub(crate) fn screen(&self) -> &Screen {
-        self.options.screen()
+        &self.options.screen
     }
 
     /// Returns the format that the user set.
@@ -206,7 +137,7 @@ impl Printer {
 
     /// Returns the fields that the user selected.
     pub(crate) fn fields(&self) -> Option<&[String]> {
-        self.options.fields()
+        self.options.fields.as_deref()
     }
 
     /// Returns whether the user filters the result.
@@ -226,7 +157,7 @@ impl Printer {
 
     /// Returns whether a command may format its result for people.
     pub(crate) fn is_table(&self) -> bool {
-        let OutputOptions { jq, fields, .. } = &self.options;
-        jq.is_none() && fields.is_none() && self.options.format() == OutputFormat::Table
+        let format = self.options.format_or_default();
+        format == OutputFormat::Table && !self.is_filtered() && self.options.fields.is_none()
     }
 }

@@ -24,7 +24,7 @@ macro_rules! settings {
         #[derive(Debug, Clone, Default, clap::Args)]
         pub(crate) struct Values {
             $($($(#[$meta])*
-            #[arg(long, global = true, hide = true)]
+            #[arg(long, global = true, hide_short_help = true)]
             #[arg(help_heading = $heading)]
             #[arg(value_parser = parse::<$kind>)]
             $name: Option<$kind>,)*)*
@@ -88,55 +88,55 @@ macro_rules! settings {
 
 settings! {
     SERVICE {
-        /// the service's base URL, such as https://HOST/v1
+        /// The service's base URL, such as https://HOST/v1
         #[arg(value_name = "URL")]
         base_url: String = None;
 
-        /// send the key over plain http to another machine
+        /// Send the key over plain http to another machine
         #[arg(value_name = "BOOL", num_args = 0..=1)]
         #[arg(require_equals = true)]
         #[arg(default_missing_value = "true")]
         allow_insecure_http: bool = Some(false);
 
-        /// trust the certificate authorities of this PEM file too
+        /// Trust the certificate authorities of this PEM file too
         #[arg(value_name = "FILE")]
         #[arg(value_hint = ValueHint::FilePath)]
         ca_file: String = None;
     }
     OUTPUT {
-        /// the format of results
+        /// The format of results
         #[arg(short, value_name = "FORMAT")]
         output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
 
-        /// when colour is used
+        /// When colour is used
         #[arg(value_name = "WHEN")]
         color: Choice<Color> = Some(Choice(Color::Auto));
 
-        /// the format of errors and notes
+        /// The format of errors and notes
         #[arg(value_name = "FORMAT")]
         error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
     }
     REQUESTS {
-        /// time for a request with its retries, without rate-limit waits
+        /// Time for a request with its retries, without rate-limit waits
         #[arg(value_name = "TIME")]
         #[arg(allow_negative_numbers = true)]
         timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
 
-        /// number of retries of a failed request
+        /// Number of retries of a failed request
         #[arg(value_name = "N")]
         #[arg(allow_negative_numbers = true)]
         retries: u32 = Some(3);
 
-        /// maximum rate-limit wait of a request; 0 never waits
+        /// Maximum rate-limit wait of a request; 0 never waits
         #[arg(value_name = "TIME")]
         #[arg(allow_negative_numbers = true)]
         max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
 
-        /// maximum size of a response
+        /// Maximum size of a response
         #[arg(value_name = "SIZE")]
         max_response_size: Size = Some(Size(10 << 20));
 
-        /// where rate limits are shared: file, off or redis://HOST
+        /// Where rate limits are shared: file, off or redis://HOST
         #[arg(value_name = "STORE")]
         limits_store: StoreAddress = Some(StoreAddress::File);
     }
@@ -151,7 +151,7 @@ impl Values {
             text += &format!(": {}", either(&Self::choices(name)));
         }
         match Self::defaults().text(name) {
-            Some(default) => format!("{text} [default: {default}]"),
+            Some(default) => format!("{text}\n[default: {default}]"),
             None => text,
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use petstore_mock::{MockServer, Operation, Plan, Seed, SeedPet};
+use petstore_mock::{Effect, MockServer, Operation, Plan, Seed, SeedPet};
 
 use super::support::{KEY, Signal, pause, petstore, signal};
 
@@ -72,8 +72,7 @@ fn numbers(file: &Path) -> Vec<usize> {
 fn an_export_that_is_killed_continues_and_has_each_row_once() {
     for (name, format) in [
         ("pets.ndjson", ""),
-        ("pets.csv", " --fields id,name"),
-        ("pets.txt", " -o tsv"),
+        ("pets.txt", " -o ndjson --fields id,name"),
     ] {
         let scene = Scene::new();
         let arguments = format!("{name}{format}");
@@ -116,7 +115,7 @@ fn ctrl_c_says_how_far_an_export_is_and_how_to_continue() {
         .on(Operation::ListPets)
         .nth(4)
         .delay(Duration::from_secs(600));
-    let output = scene.interrupt("pets.csv", 4, Signal::INT);
+    let output = scene.interrupt("pets.ndjson", 4, Signal::INT);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         said,
@@ -124,24 +123,65 @@ fn ctrl_c_says_how_far_an_export_is_and_how_to_continue() {
     );
     assert_eq!(output.status.code(), Some(130));
     drop(slow);
-    let other = scene.export("pets.csv --status sold").output().unwrap();
+    let other = scene.export("pets.ndjson --status sold").output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert_eq!(
         said,
-        "error: pets.csv.petstore-part is the beginning of another export\n\
-         hint: `rm pets.csv.petstore-part` lets this one start\n"
+        "error: pets.ndjson.petstore-part is the beginning of another export\n\
+         hint: `rm pets.ndjson.petstore-part` lets this one start\n"
     );
     assert_eq!(other.status.code(), Some(2));
-    let ended = scene.export("pets.csv").output().unwrap();
+    let ended = scene.export("pets.ndjson").output().unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(
         said,
         "note: continuing after 300 pets of an interrupted export\nnote: wrote 650 pets\n"
     );
     assert_eq!(scene.listed(), 4 + 4);
-    assert_eq!(numbers(&scene.path("pets.csv")).len(), PETS);
+    assert_eq!(numbers(&scene.path("pets.ndjson")).len(), PETS);
+}
+
+#[test]
+fn an_export_in_another_format_starts_over() {
+    let scene = Scene::new();
+    let lists = scene.server.faults().on(Operation::ListPets);
+    let slow = lists.nth(4).delay(Duration::from_secs(600));
+    scene.interrupt("pets.csv", 4, Signal::KILL);
+    drop(slow);
+    let ended = scene.export("pets.csv").output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(said, "note: wrote 650 pets\n");
     let text = std::fs::read_to_string(scene.path("pets.csv")).unwrap();
-    assert_eq!(text.matches("id,name").count(), 1, "one header");
+    assert_eq!(text.lines().count(), 1 + PETS);
+    let left = std::fs::read_dir(scene.folder.path()).unwrap().count();
+    assert_eq!(left, 1, "only the file is left");
+}
+
+#[test]
+fn pages_that_overlap_after_an_interruption_are_noticed() {
+    let scene = Scene::new();
+    let lists = scene.server.faults().on(Operation::ListPets);
+    let slow = lists.nth(4).delay(Duration::from_secs(600));
+    scene.interrupt("pets.ndjson", 4, Signal::INT);
+    drop(slow);
+    // The service lists the first page again in place of the fourth.
+    let part = scene.path("pets.ndjson.petstore-part");
+    let rows = std::fs::read_to_string(&part).unwrap();
+    let again = format!("[{}]", rows.lines().take(2).collect::<Vec<_>>().join(","));
+    let _again = scene
+        .server
+        .faults()
+        .on(Operation::ListPets)
+        .first(1)
+        .apply(Effect::Body { text: again });
+    let ended = scene.export("pets.ndjson").output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.contains("error: pet 1 came twice"), "{said}");
+    assert_eq!(ended.status.code(), Some(8));
+    assert_eq!(
+        numbers(&scene.path("pets.ndjson"))[..300],
+        (0..300).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -331,7 +331,7 @@ async fn processes_without_a_state_folder_share_another() {
         let place = place.display().to_string();
         let row = said
             .lines()
-            .find(|line| line.starts_with("limits file\tok\t"));
+            .find(|line| line.starts_with("limits store\tok\t"));
         assert!(row.is_some_and(|row| row.contains(&place)), "{said}");
     }
 }

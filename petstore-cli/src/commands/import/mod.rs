@@ -40,48 +40,54 @@ use crate::time::{instant, plural, wait_option};
 const MAX_INPUT: u64 = 200 << 20;
 
 /// Create the pets of a file, each once.
+///
+/// All rows are checked before the first is sent. A journal next to FILE records each row: the same
+/// command continues later, and sends rows appended since.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore pets import pets.csv --dry-run",
+    "petstore pets import pets.csv --rejects rejects.csv --created created.csv",
+    "petstore pets import pets.csv --unknown check",
+    "petstore pets import pets.csv --max-wait 24h";
+    "Fields: rows, total.created, total.found, total.rejected, total.unknown, total.left, \
+     total.invalid, run.created, run.found, run.rejected, run.unknown, complete"
+))]
 pub(crate) struct Import {
+    /// CSV with a header, or JSON objects, one per line or in an array, with name, categoryId and
+    /// status [default: standard input]
     #[arg(
         id = "file",
         default_value = "-",
         hide_default_value = true,
-        hide = true,
         value_name = "FILE",
         value_hint = clap::ValueHint::FilePath
     )]
     inputs: Vec<PathBuf>,
 
-    /// separator: a character or tab [default: , or tab]
+    /// Separator: a character or tab [default: , or tab]
     #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
     delimiter: Option<Delimiter>,
 
-    /// check the rows and say how long the quotas need; send nothing
+    /// Check the rows and say how long the quotas need; send nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// send the valid rows although others are invalid
+    /// Send the valid rows although others are invalid
     #[arg(long)]
     skip_invalid: bool,
 
     #[command(flatten)]
     files: RowFiles,
 
-    /// rows that may have been created: skip, check (list the pets) or retry (may
-    /// duplicate)
-    #[arg(
-        long,
-        value_name = "ACTION",
-        default_value = "skip",
-        hide_possible_values = true
-    )]
+    /// What to do with rows that may have been created
+    #[arg(long, value_name = "ACTION", default_value = "skip")]
     unknown: UnknownAction,
 
-    /// send rejected rows again
+    /// Send rejected rows again
     #[arg(long)]
     retry_rejected: bool,
 
-    /// rows in flight, 1 to 64 [default: 8]
+    /// Rows in flight, 1 to 64 [default: 8]
     #[arg(
         long,
         value_name = "N",
@@ -92,7 +98,7 @@ pub(crate) struct Import {
     )]
     concurrency: usize,
 
-    /// how long the service may fail [default: 2m]
+    /// How long the service may fail [default: 2m]
     #[arg(
         long,
         value_name = "TIME",
@@ -102,7 +108,7 @@ pub(crate) struct Import {
     )]
     retry_for: Seconds<0>,
 
-    /// where rows are recorded [default: FILE.petstore-journal; none for standard input]
+    /// Where rows are recorded [default: FILE.petstore-journal; none for standard input]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     journal: Option<PathBuf>,
 }
@@ -110,11 +116,11 @@ pub(crate) struct Import {
 /// What to do with rows that may have been created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum UnknownAction {
-    /// Leave them
+    /// Leave them alone
     Skip,
     /// List the pets to find out
     Check,
-    /// Send them again
+    /// Send them again, which may duplicate them
     Retry,
 }
 

@@ -16,11 +16,11 @@ use crate::files;
 /// The files of rows.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct RowFiles {
-    /// write rejected and invalid rows, with reasons
+    /// Write rejected and invalid rows, with reasons
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     rejects: Option<PathBuf>,
 
-    /// write created rows, with the ids of their pets
+    /// Write created rows, with the ids of their pets
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     created: Option<PathBuf>,
 }

@@ -16,24 +16,31 @@ use crate::ui::Ui;
 
 /// Create a pet.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore pets create Rex --category-id 7",
+    "petstore pets create Rex --category-id 7 --status pending",
+    "petstore pets create Rex --category-id 7 --dry-run",
+    "echo '{\"name\":\"Rex\",\"categoryId\":7}' | petstore pets create --file -",
+    "petstore pets create Rex --category-id 7 --jq .id"
+))]
 pub(crate) struct Create {
-    /// the animal's name
+    /// The animal's name
     name: Option<String>,
 
-    /// the identifier of its category
+    /// The identifier of its category
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<i64>)]
     category_id: Option<i64>,
 
-    /// available, pending or sold [default: chosen by the service]
-    #[arg(long, value_parser = status(), hide_possible_values = true)]
+    /// Its status [default: chosen by the service]
+    #[arg(long, value_parser = status())]
     status: Option<PetStatus>,
 
-    /// read the pet from a JSON file; `-` is standard input
+    /// Read the pet from a JSON file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "category_id", "status"])]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    /// show the request without sending it
+    /// Show the request without sending it
     #[arg(long)]
     dry_run: bool,
 }

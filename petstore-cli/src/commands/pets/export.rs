@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{ValueEnum as _, ValueHint};
+use clap::ValueHint;
 use futures_util::StreamExt as _;
 use petstore_client::url::Url;
 use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
 
-use super::part_file::{Mark, PartFile, Selection};
+use super::part_file::{PartFile, Selection};
 use super::{MAX_PAGE, PETS, StatusFilter, select};
 use crate::context::Context;
-use crate::error::{CliError, Kind, Result, either};
+use crate::error::{CliError, Kind, Result};
 use crate::output::{Output, OutputFormat, Printer};
 use crate::session::Purpose;
 use crate::status::Progress;
@@ -24,8 +24,17 @@ const MARK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Write all pets.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore pets export pets.ndjson",
+    "petstore pets export sold.csv --status sold",
+    "petstore pets export | petstore --profile staging pets import";
+    "Writes NDJSON, which `petstore pets import` reads, unless FILE ends in .csv, .tsv or .json. FILE \
+     appears when it is complete. If an export of NDJSON is interrupted, the same command continues; \
+     other formats start over.",
+    "Exits with 8 if there may be more pets than the service lists."
+))]
 pub(crate) struct Export {
-    /// the file to write [default: standard output]
+    /// The file to write [default: standard output]
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
@@ -37,17 +46,18 @@ pub(crate) struct Export {
 struct ExportJob<'a> {
     context: &'a Context,
     output: Output,
-    file: Option<(PartFile, Selection)>,
+    file: Option<PartFile>,
+    /// What the file has, if a later command can continue it.
+    selection: Option<Selection>,
     /// The next page, unless it is the first one.
     next: Option<Url>,
+    /// The pets so far, with those of an earlier run.
     pets: usize,
-    /// The pets of this run.
     seen: HashSet<i64>,
     /// A pet that the service has listed twice.
     repeated: Option<i64>,
+    /// The pages of this run.
     pages: usize,
-    /// The number of pages from an earlier run.
-    resumed: usize,
     marked: Instant,
 }
 
@@ -81,27 +91,21 @@ impl Export {
 
 /// Returns the format of a file: the one that the user set, or that of its name.
 fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
-    if printer.is_filtered() {
-        let problem = "`--jq` needs all pets at once, and cannot write a file";
-        let hint = "redirect the output: `petstore pets export --jq EXPRESSION > FILE`";
-        return Err(CliError::usage(problem).hint(hint));
-    }
-    let format = match printer.requested_format() {
-        Some(format) => format,
-        None => OutputFormat::of_file(file).unwrap_or(OutputFormat::Ndjson),
-    };
-    if format.can_continue() {
+    if let Some(format) = printer.requested_format() {
         return Ok(format);
     }
-    let formats = OutputFormat::value_variants().iter();
-    let formats: Vec<String> = formats
-        .filter(|format| format.can_continue())
-        .map(|format| format.name())
-        .collect();
-    let formats = either(&formats);
-    let name = format.name();
-    let problem = format!("an export into a file is {formats}, not {name}");
-    let hint = format!("`petstore pets export -o {name} > FILE` writes {name}");
+    if let Some(format) = OutputFormat::of_file(file) {
+        return Ok(format);
+    }
+    let Some(extension) = file.extension() else {
+        return Ok(OutputFormat::Ndjson);
+    };
+    let extension = extension.display();
+    let problem = format!("no format has the extension `.{extension}`");
+    let hint = match extension.to_string().as_str() {
+        "gz" => "`petstore pets export | gzip > FILE` compresses",
+        _ => "`-o FORMAT` sets the format",
+    };
     Err(CliError::usage(problem).hint(hint))
 }
 
@@ -111,12 +115,12 @@ impl<'a> ExportJob<'a> {
             context,
             output,
             file: None,
+            selection: None,
             next: None,
             pets: 0,
             seen: HashSet::new(),
             repeated: None,
             pages: 0,
-            resumed: 0,
             marked: Instant::now(),
         }
     }
@@ -129,34 +133,30 @@ impl<'a> ExportJob<'a> {
         client: &Client,
         status: Option<PetStatus>,
     ) -> Result<()> {
-        let system = self.context.system();
         let printer = self.context.printer();
-        let selection = Selection {
-            base_url: client.base_url().to_string(),
-            status,
-            format: format.name(),
-            fields: printer.fields().map(<[String]>::to_vec),
-        };
-        let mut file = PartFile::open(path, system)?;
-        let mark = file.resume(&selection, client.base_url(), system)?;
-        let output = printer.start_in(file.writer(system)?, format, PETS)?;
-        self.file = Some((file, selection));
-        let Some(mark) = mark else {
-            self.output = output;
-            return Ok(());
-        };
-        self.next = mark.next_page(client.base_url());
-        self.output = output.continued(mark.columns);
-        (self.pets, self.pages, self.resumed) = (mark.pets, mark.pages, mark.pages);
-        let pets = plural(self.pets, "pet", "pets");
-        let text = format!("continuing after {pets} of an interrupted export");
-        self.context.ui().note_now(&text);
+        let mut file = PartFile::open(path, self.context.system())?;
+        if format == OutputFormat::Ndjson && !printer.is_filtered() {
+            let selection = Selection::new(client.base_url(), status, printer.fields());
+            let earlier = file.resume(&selection, client.base_url())?;
+            (self.pets, self.seen, self.next) = (earlier.pets, earlier.ids, earlier.next);
+            self.selection = Some(selection);
+        } else {
+            file.start_over()?;
+        }
+        self.output = printer.start_in(file.writer()?, format, PETS)?;
+        self.file = Some(file);
+        if self.next.is_some() {
+            let pets = plural(self.pets, "pet", "pets");
+            let text = format!("continuing after {pets} of an interrupted export");
+            self.context.ui().note_now(&text);
+        }
         Ok(())
     }
 
     /// Writes all pages that are left.
     async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<()> {
         let list = select(client, Some(MAX_PAGE), status);
+        let is_resumed = self.next.is_some();
         let first = list.clone().limit(1);
         let mut pages = match self.next.clone() {
             Some(next) => list.from_page(next).pages(),
@@ -187,8 +187,10 @@ impl<'a> ExportJob<'a> {
         // The last page is full, and has no link to a next page. It is the end of the list only if
         // the service sends such links at all. It did if there were earlier pages. Otherwise a page
         // of one pet shows it.
-        if has_more == Some(false) || self.pages > 1 || first.send().await?.has_more() == Some(true)
-        {
+        if has_more == Some(false) || is_resumed || self.pages > 1 {
+            return Ok(());
+        }
+        if first.send().await?.has_more() == Some(true) {
             return Ok(());
         }
         let problem = "there may be more pets: the last page is full";
@@ -204,21 +206,16 @@ impl<'a> ExportJob<'a> {
         is_new
     }
 
-    /// Records where to continue.
-    fn save(&mut self) -> Result<()> {
-        let (Some((file, selection)), Some(next)) = (&mut self.file, &self.next) else {
-            return Ok(());
-        };
-        let mark = Mark {
-            selection: selection.clone(),
-            next: next.to_string(),
-            columns: self.output.columns().to_vec(),
-            pets: self.pets,
-            pages: self.pages,
-            size: 0,
+    /// Records where to continue. Returns whether a later command can.
+    fn save(&mut self) -> Result<bool> {
+        let (Some(file), Some(selection), Some(next)) =
+            (&mut self.file, &self.selection, &self.next)
+        else {
+            return Ok(false);
         };
         self.marked = Instant::now();
-        file.save(mark, self.context.system())
+        file.save(selection, next)?;
+        Ok(true)
     }
 
     /// Completes the file, or describes what an interrupted export has written.
@@ -237,10 +234,9 @@ impl<'a> ExportJob<'a> {
 
     fn complete(self) -> Result<()> {
         let ui = self.context.ui();
-        let system = self.context.system();
         ui.late_field(self.output.finish()?);
-        if let Some((file, _)) = self.file {
-            file.complete(system)?;
+        if let Some(file) = self.file {
+            file.complete()?;
             ui.note(&format!("wrote {}", plural(self.pets, "pet", "pets")));
         }
         Ok(())
@@ -253,32 +249,29 @@ impl<'a> ExportJob<'a> {
             Ok(failure) => failure,
             Err(code) => return CliError::Silent(code),
         };
-        if self.pets == 0 {
-            if let Some((file, _)) = self.file {
-                file.discard();
-            }
-            return failure.into();
+        if self.pets > 0 {
+            let pets = plural(self.pets, "pet", "pets");
+            failure.message = match failure.kind {
+                Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
+                    format!("{} after {pets}", failure.message)
+                }
+                _ => format!("stopped after {pets}: {}", failure.message),
+            };
         }
-        let pets = plural(self.pets, "pet", "pets");
-        failure.message = match failure.kind {
-            Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
-                format!("{} after {pets}", failure.message)
-            }
-            _ => format!("stopped after {pets}: {}", failure.message),
-        };
-        let is_saved = self.save().is_ok();
-        let Some((file, _)) = &self.file else {
-            if !is_dead_end {
+        let is_saved = self.save().unwrap_or(false);
+        let Some(file) = self.file else {
+            if self.pets > 0 && !is_dead_end {
                 let hint = "an export into a file can continue: `petstore pets export FILE`";
                 failure.hint.get_or_insert(hint.to_owned());
             }
             return failure.into();
         };
-        let part = file.shown(self.context.system());
-        let is_first = self.pages == self.resumed;
         let is_refused = matches!(failure.kind, Kind::Refused | Kind::NotFound);
-        if is_dead_end || is_first && is_refused {
+        if self.selection.is_none() || self.pets == 0 {
+            file.discard();
+        } else if is_dead_end || self.pages == 0 && is_refused {
             // With the stored link to the next page, the same command would fail again.
+            let part = file.shown();
             failure.hint = Some(format!("`rm {part}` lets the same command start over"));
         } else if is_saved {
             failure.list.push("the same command continues".to_owned());

@@ -8,8 +8,12 @@ use crate::settings::parse;
 
 /// Show a pet. The service removes this on 5 December 2030.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore pets get 7";
+    "`petstore pets list --id 7` finds a pet in the list, one request for 100 pets."
+))]
 pub(crate) struct Get {
-    /// the pet's identifier
+    /// The pet's identifier
     #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
     id: i64,
 }

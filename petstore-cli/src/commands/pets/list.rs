@@ -10,28 +10,39 @@ use crate::ui::Ui;
 
 /// List pets: the first page, unless --max or --all is given.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!(
+    "petstore pets list --status available",
+    "petstore pets list --max 250",
+    "petstore pets list --id 7",
+    "petstore pets list --all -o ndjson > pets.ndjson",
+    "petstore pets list --fields id,name -o csv",
+    "petstore pets list --all --jq 'map(.name) | sort'",
+    "petstore pets list --jq '.[].id'";
+    "Fields: id, name, categoryId, status, and any other that the service sends",
+    "Each page uses one request of the quotas."
+))]
 pub(crate) struct List {
     #[command(flatten)]
     status: StatusFilter,
 
-    /// only these pets, searched in all pages; may be repeated
+    /// Only these pets, searched in all pages; may be repeated
     #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["max", "limit"])]
     #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
     ids: Vec<i64>,
 
-    /// at most N pets, over several pages
+    /// At most N pets, over several pages
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = max)]
     max: Option<usize>,
 
-    /// all pages
+    /// All pages
     #[arg(long, conflicts_with = "max")]
     all: bool,
 
-    /// pets per page, 1 to 100 [default: 20; with --max or --all 100]
+    /// Pets per page, 1 to 100 [default: 20; with --max or --all 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = page_size)]
     limit: Option<u32>,
 
-    /// exit with 8 if there may be more pets
+    /// Exit with 8 if there may be more pets
     #[arg(long)]
     fail_if_truncated: bool,
 }

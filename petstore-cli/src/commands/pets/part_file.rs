@@ -1,8 +1,9 @@
-//! The unfinished file of an export. It has the rows so far, and a mark file beside it says where
-//! to continue. The file gets its final name when it is complete.
+//! The unfinished file of an export. It has the rows so far. For NDJSON, a mark beside it says where
+//! the next command continues. The file gets its name when it is complete.
 
+use std::collections::HashSet;
 use std::fs::{File, TryLockError};
-use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use petstore_client::PetStatus;
@@ -14,211 +15,207 @@ use crate::error::{CliError, Kind, Result};
 use crate::files;
 
 /// What an export writes. A later command continues the export only if this is the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Selection {
-    pub(super) base_url: String,
-    pub(super) status: Option<PetStatus>,
-    pub(super) format: String,
-    pub(super) fields: Option<Vec<String>>,
+    base_url: String,
+    status: Option<PetStatus>,
+    fields: Option<Vec<String>>,
+}
+
+impl Selection {
+    pub(super) fn new(
+        base_url: &Url,
+        status: Option<PetStatus>,
+        fields: Option<&[String]>,
+    ) -> Self {
+        Self {
+            base_url: base_url.to_string(),
+            status,
+            fields: fields.map(<[String]>::to_vec),
+        }
+    }
 }
 
 /// Where an export continues.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Mark {
-    pub(super) selection: Selection,
+#[derive(Serialize, Deserialize)]
+struct Mark<S> {
+    selection: S,
     /// The URL of the next page.
-    pub(super) next: String,
-    pub(super) columns: Vec<String>,
-    pub(super) pets: usize,
-    pub(super) pages: usize,
+    next: String,
     /// The size of the file up to this page.
-    pub(super) size: u64,
+    size: u64,
 }
 
-impl Mark {
+impl Mark<Selection> {
     /// Returns the URL of the next page, if it is on the service's host. The file could contain
     /// anything, and the key must not go to another host.
-    pub(super) fn next_page(&self, base_url: &Url) -> Option<Url> {
+    fn next_page(&self, base_url: &Url) -> Option<Url> {
         let next = Url::parse(&self.next).ok()?;
-        if next.origin() != base_url.origin() {
-            return None;
-        }
-        Some(next)
+        (next.origin() == base_url.origin()).then_some(next)
     }
+}
+
+/// The rows of an earlier command.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    pub(super) pets: usize,
+    pub(super) ids: HashSet<i64>,
+    /// The next page, if there were rows.
+    pub(super) next: Option<Url>,
 }
 
 /// The unfinished file, locked against other processes.
 pub(super) struct PartFile {
-    target: PathBuf,
-    part: PathBuf,
-    mark: PathBuf,
-    /// The path at which the next mark is written first. It is always the same, so a killed command
-    /// leaves no further file.
-    new_mark: PathBuf,
     file: File,
+    target: PathBuf,
+    /// The path of the target for messages.
+    shown: String,
 }
 
 impl PartFile {
     /// Opens the unfinished file of a target, or creates it.
     pub(super) fn open(target: &Path, system: &System) -> Result<Self> {
+        let shown = system.shown(target);
         if let Ok(data) = target.metadata()
             && !data.is_file()
         {
-            return Err(not_a_file(target, system));
+            let hint = match target.is_dir() {
+                true => "name a file in it",
+                false => "leave it out, and redirect the output: `petstore pets export > FILE`",
+            };
+            return Err(CliError::usage(format!("{shown} is not a file")).hint(hint));
+        }
+        if let Some(folder) = target.parent()
+            && !folder.as_os_str().is_empty()
+            && !folder.is_dir()
+        {
+            let folder = system.shown(folder);
+            let problem = format!("cannot write {shown}: there is no folder {folder}");
+            return Err(CliError::usage(problem));
         }
         // If the target is a link, the link stays.
         let target = match target.canonicalize() {
             Ok(target) => target,
             Err(_) => target.to_owned(),
         };
-        if let Some(folder) = target.parent()
-            && !folder.as_os_str().is_empty()
-            && !folder.is_dir()
-        {
-            let (file, folder) = (system.shown(&target), system.shown(folder));
-            let problem = format!("cannot write {file}: there is no folder {folder}");
-            return Err(CliError::new(Kind::Usage, problem));
-        }
-        let part = beside(&target, "part");
-        let failed = |problem| unwritable(&part, system, &problem);
-        loop {
-            let file = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&part)
-                .map_err(failed)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(busy(&target, system));
-                }
-                Err(TryLockError::Error(problem)) => {
-                    return Err(failed(problem));
-                }
-            }
-            // Another command may have completed and renamed the file while it was opened here.
-            if is_at(&file, &part).map_err(failed)? {
-                return Ok(Self {
-                    mark: beside(&target, "mark"),
-                    new_mark: beside(&target, "new-mark"),
-                    target,
-                    part,
-                    file,
-                });
-            }
-        }
-    }
-
-    /// Returns the file's name, for messages.
-    pub(super) fn shown(&self, system: &System) -> String {
-        system.shown(&self.part)
-    }
-
-    /// Returns a handle for writing, which continues at the end.
-    pub(super) fn writer(&self, system: &System) -> Result<File> {
-        match self.file.try_clone() {
-            Ok(writer) => Ok(writer),
-            Err(problem) => {
-                let error = unwritable(&self.part, system, &problem);
-                Err(error)
-            }
-        }
-    }
-
-    /// Returns where an interrupted export continues, and removes what was written after that
-    /// place. If there is no usable mark, empties the file.
-    pub(super) fn resume(
-        &mut self,
-        selection: &Selection,
-        base_url: &Url,
-        system: &System,
-    ) -> Result<Option<Mark>> {
-        let failed = |problem| unwritable(&self.part, system, &problem);
-        let size = self.file.metadata().map_err(failed)?.len();
-        let mark = self.usable_mark(size, base_url, system)?;
-        let end = match &mark {
-            Some(mark) if mark.selection != *selection => {
-                return Err(self.of_another_export(system));
-            }
-            Some(mark) => mark.size,
-            None => {
-                // Otherwise it could fit the new rows later.
-                self.remove_marks().map_err(failed)?;
-                0
-            }
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = match options.open(beside(&target, "part")) {
+            Ok(file) => file,
+            Err(problem) => return Err(unwritable(&shown, &problem)),
         };
-        self.file.set_len(end).map_err(failed)?;
-        let end = SeekFrom::Start(end);
-        self.file.seek(end).map_err(failed)?;
-        Ok(mark)
-    }
-
-    /// Reads the mark, if it fits the size of the file and leads to the service's host.
-    fn usable_mark(&self, size: u64, base_url: &Url, system: &System) -> Result<Option<Mark>> {
-        let text = files::read(&self.mark, Kind::Input, system)?;
-        let text = text.unwrap_or_default();
-        let Ok(mark) = serde_json::from_str::<Mark>(&text) else {
-            return Ok(None);
-        };
-        let has_next = mark.next_page(base_url).is_some();
-        // A mark beside an empty file may be left from an export that was completed.
-        match has_next && (1..=size).contains(&mark.size) {
-            true => Ok(Some(mark)),
-            false => Ok(None),
+        match file.try_lock() {
+            Ok(()) => Ok(Self {
+                file,
+                target,
+                shown,
+            }),
+            Err(TryLockError::WouldBlock) => {
+                let problem = format!("another command is exporting to {shown}");
+                Err(CliError::usage(problem).hint("wait until it has ended"))
+            }
+            Err(TryLockError::Error(problem)) => Err(unwritable(&shown, &problem)),
         }
     }
 
-    fn of_another_export(&self, system: &System) -> CliError {
-        let part = system.shown(&self.part);
-        let problem = format!("{part} is the beginning of another export");
-        let hint = format!("`rm {part}` lets this one start");
-        CliError::usage(problem).hint(hint)
+    /// Returns the unfinished file's path, for messages.
+    pub(super) fn shown(&self) -> String {
+        format!("{}.petstore-part", self.shown)
+    }
+
+    /// Returns a handle for writing.
+    pub(super) fn writer(&self) -> Result<File> {
+        self.done(self.file.try_clone())
+    }
+
+    /// Removes the rows of an earlier command.
+    pub(super) fn start_over(&self) -> Result<()> {
+        // A mark that stays could fit the new rows later.
+        self.done(self.remove_marks())?;
+        self.done(self.file.set_len(0))
+    }
+
+    /// Finds where an earlier command of the same selection was interrupted, and removes what was
+    /// written after that place.
+    pub(super) fn resume(&mut self, selection: &Selection, base_url: &Url) -> Result<Earlier> {
+        let mark = std::fs::read(self.beside("mark")).unwrap_or_default();
+        let size = self.done(self.file.metadata())?.len();
+        let mark = match serde_json::from_slice::<Mark<Selection>>(&mark) {
+            // A mark beside an empty file may be left from an export that was completed.
+            Ok(mark) if (1..=size).contains(&mark.size) => mark,
+            _ => return self.start_over().map(|()| Earlier::default()),
+        };
+        let Some(next) = mark.next_page(base_url) else {
+            return self.start_over().map(|()| Earlier::default());
+        };
+        if mark.selection != *selection {
+            let part = self.shown();
+            let problem = format!("{part} is the beginning of another export");
+            let hint = format!("`rm {part}` lets this one start");
+            return Err(CliError::usage(problem).hint(hint));
+        }
+        self.done(self.file.set_len(mark.size))?;
+        let mut earlier = self.done(read_rows(&self.file))?;
+        earlier.next = Some(next);
+        Ok(earlier)
     }
 
     /// Records where to continue, after the rows before that place are safely on the disk.
-    pub(super) fn save(&mut self, mut mark: Mark, system: &System) -> Result<()> {
-        let failed = |problem| unwritable(&self.part, system, &problem);
-        mark.size = self.file.stream_position().map_err(failed)?;
-        self.file.sync_data().map_err(failed)?;
-        let text = serde_json::to_string(&mark).map_err(CliError::internal)?;
-        self.replace_mark(text.as_bytes()).map_err(failed)
+    pub(super) fn save(&mut self, selection: &Selection, next: &Url) -> Result<()> {
+        let size = self.file.stream_position();
+        let mark = Mark {
+            selection,
+            next: next.to_string(),
+            size: self.done(size)?,
+        };
+        let text = serde_json::to_vec(&mark).map_err(CliError::internal)?;
+        self.done(self.file.sync_data())?;
+        self.done(self.replace_mark(&text))
     }
 
+    /// Replaces the mark. The new one always has the same path first, so that a killed command leaves
+    /// no further file.
     fn replace_mark(&self, text: &[u8]) -> io::Result<()> {
-        let mut file = File::create(&self.new_mark)?;
+        let path = self.beside("new-mark");
+        let mut file = File::create(&path)?;
         file.write_all(text)?;
         file.sync_all()?;
-        std::fs::rename(&self.new_mark, &self.mark)
+        std::fs::rename(&path, self.beside("mark"))
     }
 
     /// Gives the complete file its final name.
-    pub(super) fn complete(self, system: &System) -> Result<()> {
-        let failed = |problem| unwritable(&self.target, system, &problem);
-        self.file.sync_all().map_err(failed)?;
-        files::remove(&self.new_mark).map_err(failed)?;
-        std::fs::rename(&self.part, &self.target).map_err(failed)?;
+    pub(super) fn complete(self) -> Result<()> {
+        self.done(self.file.sync_all())?;
+        self.done(files::remove(&self.beside("new-mark")))?;
+        self.done(std::fs::rename(self.beside("part"), &self.target))?;
         // Until the file has its name, the mark must stay: without it, the next command would start
         // over. If the mark cannot be removed, that command removes it.
-        let _ = files::remove(&self.mark);
+        let _ = files::remove(&self.beside("mark"));
         Ok(())
     }
 
-    /// Removes the file and its mark. Call it only if the file contains no row.
+    /// Removes the file and its mark.
     pub(super) fn discard(self) {
         let _ = self.remove_marks();
-        let _ = files::remove(&self.part);
+        let _ = files::remove(&self.beside("part"));
     }
 
     fn remove_marks(&self) -> io::Result<()> {
-        files::remove(&self.mark)?;
-        files::remove(&self.new_mark)?;
+        files::remove(&self.beside("mark"))?;
+        files::remove(&self.beside("new-mark"))?;
         Ok(())
+    }
+
+    fn beside(&self, what: &str) -> PathBuf {
+        beside(&self.target, what)
+    }
+
+    fn done<T>(&self, result: io::Result<T>) -> Result<T> {
+        result.map_err(|problem| unwritable(&self.shown, &problem))
     }
 }
 
-/// Returns the path of a file next to a target: `pets.csv.petstore-part`.
+/// Returns the path of a file next to a target: `pets.ndjson.petstore-part`.
 fn beside(target: &Path, what: &str) -> PathBuf {
     let mut path = target.as_os_str().to_owned();
     path.push(".petstore-");
@@ -226,45 +223,27 @@ fn beside(target: &Path, what: &str) -> PathBuf {
     path.into()
 }
 
-fn not_a_file(target: &Path, system: &System) -> CliError {
-    let shown = system.shown(target);
-    let problem = format!("{shown} is not a file");
-    let hint = match target.is_dir() {
-        true => "name a file in it",
-        false => "leave it out, and redirect the output: `petstore pets export > FILE`",
-    };
-    CliError::usage(problem).hint(hint)
-}
-
-fn busy(target: &Path, system: &System) -> CliError {
-    let target = system.shown(target);
-    let problem = format!("another command is exporting to {target}");
-    let hint = "wait until it has ended";
-    CliError::usage(problem).hint(hint)
-}
-
-fn unwritable(path: &Path, system: &System, problem: &io::Error) -> CliError {
-    let action = format!("cannot write {}", system.shown(path));
-    CliError::io(Kind::Internal, action, problem)
-}
-
-/// Returns whether an open file still has this path.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let open = file.metadata()?;
-    match path.metadata() {
-        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(problem) => Err(problem),
+/// Counts the rows of a file, and reads their ids. Ends at the end of the file.
+fn read_rows(mut file: &File) -> io::Result<Earlier> {
+    #[derive(Deserialize)]
+    struct Row {
+        id: Option<i64>,
     }
+
+    file.seek(SeekFrom::Start(0))?;
+    let mut earlier = Earlier::default();
+    for line in BufReader::new(file).lines() {
+        earlier.pets += 1;
+        if let Ok(Row { id: Some(id) }) = serde_json::from_str(&line?) {
+            earlier.ids.insert(id);
+        }
+    }
+    file.seek(SeekFrom::End(0))?;
+    Ok(earlier)
 }
 
-/// On other systems, an open file cannot be moved or replaced.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
+fn unwritable(shown: &str, problem: &io::Error) -> CliError {
+    CliError::io(Kind::Internal, format!("cannot write {shown}"), problem)
 }
 
 #[cfg(test)]
@@ -275,48 +254,40 @@ mod tests {
     use super::*;
     use crate::env::Dirs;
 
-    fn mark(size: u64) -> Mark {
-        Mark {
-            selection: Selection {
-                base_url: "http://localhost/v1".to_owned(),
-                status: None,
-                format: "tsv".to_owned(),
-                fields: None,
-            },
-            next: "http://localhost/v1/pets?page=2".to_owned(),
-            columns: vec!["id".to_owned()],
-            pets: 1,
-            pages: 1,
-            size,
-        }
-    }
-
     /// A folder for an export.
     struct Scene {
         folder: tempfile::TempDir,
-        system: System,
+        base_url: Url,
     }
 
     impl Scene {
         fn new() -> Self {
-            let now = || SystemTime::UNIX_EPOCH;
             Self {
                 folder: tempfile::tempdir().unwrap(),
-                system: System::new(HashMap::new(), Dirs::default(), now, None),
+                base_url: Url::parse("http://localhost/v1").unwrap(),
             }
         }
 
         fn target(&self) -> PathBuf {
-            self.folder.path().join("pets.tsv")
+            self.folder.path().join("pets.ndjson")
         }
 
-        /// Opens the file. Returns it with the size up to which it continues.
-        fn resume(&self) -> (PartFile, Option<u64>) {
-            let mut part = PartFile::open(&self.target(), &self.system).unwrap();
-            let selection = mark(0).selection;
-            let base_url = Url::parse(&selection.base_url).unwrap();
-            let mark = part.resume(&selection, &base_url, &self.system).unwrap();
-            (part, mark.map(|mark| mark.size))
+        fn selection(&self) -> Selection {
+            Selection::new(&self.base_url, None, None)
+        }
+
+        fn next(&self) -> Url {
+            self.base_url.join("/v1/pets?page=2").unwrap()
+        }
+
+        /// Opens the file. Returns it with the number of pets after which it continues.
+        fn resume(&self) -> (PartFile, usize) {
+            let now = || SystemTime::UNIX_EPOCH;
+            let system = System::new(HashMap::new(), Dirs::default(), now, None);
+            let mut part = PartFile::open(&self.target(), &system).unwrap();
+            let earlier = part.resume(&self.selection(), &self.base_url).unwrap();
+            assert_eq!(earlier.next.is_some(), earlier.pets > 0);
+            (part, earlier.pets)
         }
     }
 
@@ -324,15 +295,15 @@ mod tests {
     fn a_file_that_does_not_get_its_final_name_can_continue() {
         let scene = Scene::new();
         let (mut part, _) = scene.resume();
-        part.file.write_all(b"7\n").unwrap();
-        part.save(mark(0), &scene.system).unwrap();
+        part.file.write_all(b"{\"id\":7}\n").unwrap();
+        part.save(&scene.selection(), &scene.next()).unwrap();
         // A file cannot get the name of a folder.
         std::fs::create_dir(scene.target()).unwrap();
-        part.complete(&scene.system).unwrap_err();
+        part.complete().unwrap_err();
         std::fs::remove_dir(scene.target()).unwrap();
-        let (part, size) = scene.resume();
-        assert_eq!(size, Some(2));
-        part.complete(&scene.system).unwrap();
+        let (part, pets) = scene.resume();
+        assert_eq!(pets, 1);
+        part.complete().unwrap();
         let left = std::fs::read_dir(scene.folder.path()).unwrap().count();
         assert_eq!(left, 1, "only the file is left");
     }
@@ -342,9 +313,14 @@ mod tests {
         let scene = Scene::new();
         for size in [0, 2] {
             let left = beside(&scene.target(), "mark");
-            std::fs::write(&left, serde_json::to_string(&mark(size)).unwrap()).unwrap();
-            let (_, size) = scene.resume();
-            assert_eq!((size, left.exists()), (None, false));
+            let mark = Mark {
+                selection: scene.selection(),
+                next: scene.next().to_string(),
+                size,
+            };
+            std::fs::write(&left, serde_json::to_vec(&mark).unwrap()).unwrap();
+            let (_, pets) = scene.resume();
+            assert_eq!((pets, left.exists()), (0, false));
         }
     }
 }
