@@ -316,7 +316,9 @@ fn every_example_of_the_help_runs() {
     let shell = Shell::open();
     let run = |line: &str| shell.type_in(line, &shell.set_up());
     run("petstore config set base_url https://petstore.example/v1 --profile staging");
-    let lines = examples(&shell);
+    let mut lines = examples(&shell);
+    // Other examples use the profile.
+    lines.sort_by_key(|line| line.contains("config delete"));
     assert!(lines.len() > 40, "{lines:?}");
     for line in &lines {
         run(line);

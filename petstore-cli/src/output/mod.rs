@@ -133,7 +133,9 @@ impl Output {
     pub(crate) fn finish(mut self) -> Result<Option<String>> {
         let held = std::mem::take(&mut self.held);
         if let Some(jq) = self.jq.take() {
+            let mut out = self.out.clone();
             self.filter(&jq, Value::Array(held))?;
+            out.flush()?;
             return Ok(None);
         }
         if self.is_empty {

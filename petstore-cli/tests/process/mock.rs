@@ -40,6 +40,22 @@ fn a_full_disk_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_filtered_export_onto_a_full_disk_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "cd '{}' && trap '' XFSZ && ulimit -f 1 && \
+         \"$PETSTORE\" --mock pets export pets.txt -o json --jq 'range(1000)'",
+        folder.path().display()
+    );
+    let output = shell(&script);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: cannot write"), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 /// If standard output is closed, Rust opens `/dev/null` in its place before `main` starts. If a
 /// program in Node.js ignores a child's output, libuv passes the same file, opened in the same way.
 /// So the two cannot be told apart.

@@ -346,11 +346,12 @@ fn exec_over_tls_keeps_wgets_settings_and_adds_the_authority() {
 fn exec_over_tls_adds_the_authority_to_those_that_are_trusted_already() {
     let (_, theirs, _) = exec(&["--tls"], "cat \"$SSL_CERT_FILE\"");
     let file = scratch("theirs.pem");
-    fs::write(&file, theirs).unwrap();
+    fs::write(&file, &theirs).unwrap();
     let script = "grep -c BEGIN \"$SSL_CERT_FILE\"";
     let mut second = command(&["exec", "--tls", "--", "sh", "-c", script]);
     let (status, out, err) = ended(second.env("SSL_CERT_FILE", &*file));
-    assert_eq!((status, &*out), (0, "2\n"), "{err}");
+    let all = theirs.matches("BEGIN").count() + 1;
+    assert_eq!((status, out), (0, format!("{all}\n")), "{err}");
 }
 
 #[test]

@@ -234,7 +234,15 @@ impl<'a> ExportJob<'a> {
 
     fn complete(self) -> Result<()> {
         let ui = self.context.ui();
-        ui.late_field(self.output.finish()?);
+        match self.output.finish() {
+            Ok(late) => ui.late_field(late),
+            Err(error) => {
+                if let Some(file) = self.file.filter(|_| self.selection.is_none()) {
+                    file.discard();
+                }
+                return Err(error);
+            }
+        }
         if let Some(file) = self.file {
             file.complete()?;
             ui.note(&format!("wrote {}", plural(self.pets, "pet", "pets")));

@@ -226,7 +226,7 @@ fn beside(target: &Path, what: &str) -> PathBuf {
 /// Counts the rows of a file, and reads their ids. Ends at the end of the file.
 fn read_rows(mut file: &File) -> io::Result<Earlier> {
     #[derive(Deserialize)]
-    struct Row {
+    struct Exported {
         id: Option<i64>,
     }
 
@@ -234,7 +234,7 @@ fn read_rows(mut file: &File) -> io::Result<Earlier> {
     let mut earlier = Earlier::default();
     for line in BufReader::new(file).lines() {
         earlier.pets += 1;
-        if let Ok(Row { id: Some(id) }) = serde_json::from_str(&line?) {
+        if let Ok(Exported { id: Some(id) }) = serde_json::from_str(&line?) {
             earlier.ids.insert(id);
         }
     }
