@@ -31,7 +31,7 @@ pub(crate) struct Api {
     /// The path, relative to the base URL; may include a query
     path: String,
 
-    /// [default: GET, or POST with a body]
+    /// The method [default: GET, or POST with a body]
     #[arg(short = 'X', long, value_name = "METHOD")]
     method: Option<Method>,
 
