@@ -24,7 +24,10 @@ const FROM_ELSEWHERE: [(&[&str], &str); 13] = [
         &["--id", "--name"],
         "it is an argument: `pets get 7`, `pets create Rex`",
     ),
-    (&["--no-color", "--no-colour"], "`--color never`"),
+    (
+        &["--no-color", "--no-colour"],
+        "`--color never` switches colour off",
+    ),
     (
         &["--insecure"],
         "`--ca-file FILE` trusts a certificate authority",
