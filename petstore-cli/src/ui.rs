@@ -81,7 +81,7 @@ impl UiState {
         let mut text = text.to_owned();
         for secret in &self.secrets {
             if text.contains(secret) {
-                text = text.replace(secret, "[redacted]");
+                text = text.replace(secret, "[hidden]");
             }
         }
         text

@@ -26,13 +26,13 @@ async fn finds_no_problem_in_a_valid_setup() {
     assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
     let text = format!("{before}200 in N ms{after}").replace(server.url(), "URL");
     assert_snapshot!(text, @"
-    ✓ config       no file HOME/config/config.toml
-    ✓ base URL     URL (from PETSTORE_BASE_URL)
-    ✓ API key      PETSTORE_API_KEY
-    ✓ service      200 in N ms, key accepted
-    ✓ clock        agrees with the service, to the second
-    ✓ rate limits  59 of 60 left this minute, resets in 1 min (2026-11-21T10:01:00Z)
-    ✓ limits file  HOME/state/limits
+    ✓ config        no file HOME/config/config.toml
+    ✓ base URL      URL (from PETSTORE_BASE_URL)
+    ✓ API key       PETSTORE_API_KEY
+    ✓ service       200 in N ms, key accepted
+    ✓ clock         agrees with the service, to the second
+    ✓ rate limits   59 of 60 left this minute, resets in 1 min (2026-11-21T10:01:00Z)
+    ✓ limits store  HOME/state/limits
     ");
 }
 
@@ -50,6 +50,25 @@ async fn says_what_is_missing_and_what_to_do() {
     1 problem: base URL
     --- exit 3
     ");
+}
+
+#[tokio::test]
+async fn a_mistake_in_the_file_is_the_only_finding() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("config")).unwrap();
+    let file = home.path().join("config/config.toml");
+    std::fs::write(
+        file,
+        "[profiles.default]\nbase_ulr = \"https://petstore.example/v1\"\n",
+    )
+    .unwrap();
+    let ran = Petstore::bare().home(home.path()).run("doctor").await;
+    let (found, _) = ran.stdout.split_once(", expected one of").unwrap();
+    let start = "✗ config    HOME/config/config.toml line 2: unknown field `base_ulr`";
+    assert_eq!(found, start);
+    let rest = "– base URL  not checked\n– API key   not checked\n– service   not checked\n1 problem: config\n";
+    assert!(ran.stdout.ends_with(rest), "{}", ran.stdout);
+    assert_eq!(ran.code, 3);
 }
 
 #[tokio::test]

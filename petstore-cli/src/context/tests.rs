@@ -269,7 +269,7 @@ fn no_secret_is_shown_and_none_reaches_an_expression() {
     }
     .context();
     context.ui().note("sentinel passw0rd value");
-    assert_eq!(stderr.text(), "note: [redacted] [redacted] value\n");
+    assert_eq!(stderr.text(), "note: [hidden] [hidden] value\n");
     let shown = shown_variables(context.system());
     assert_eq!(shown, [("PLAIN".to_owned(), "value".to_owned())]);
     let args = ["--base-url".into(), "http://me:another1@host".into()];

@@ -2,18 +2,23 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
+
+/// What is shown instead of a secret.
+pub(crate) const MASK: &str = "[hidden]";
+
 /// The minimum length of a password that is removed wherever it occurs. A shorter one may be part
 /// of ordinary words.
 const MIN_LENGTH: usize = 4;
 
-/// Returns an address without user and password: `redis://…@HOST`.
+/// Returns an address without user and password: `redis://[hidden]@HOST`.
 pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
     let Some((before, host)) = text.rsplit_once('@') else {
         return Cow::Borrowed(text);
     };
     match before.split_once("://") {
-        Some((scheme, _)) => format!("{scheme}://…@{host}").into(),
-        None if before.contains(':') => format!("…@{host}").into(),
+        Some((scheme, _)) => format!("{scheme}://{MASK}@{host}").into(),
+        None if before.contains(':') => format!("{MASK}@{host}").into(),
         None => Cow::Borrowed(text),
     }
 }
@@ -31,36 +36,13 @@ pub(crate) fn passwords(text: &str) -> Vec<String> {
         return Vec::new();
     };
     let mut forms = vec![format!("{user}@")];
-    for form in [password.to_owned(), percent_decoded(password)] {
-        if form.len() >= MIN_LENGTH && !forms.contains(&form) {
-            forms.push(form);
+    let decoded = percent_decode_str(password).decode_utf8_lossy();
+    for form in [password, &decoded] {
+        if form.len() >= MIN_LENGTH && !forms.iter().any(|known| known == form) {
+            forms.push(form.to_owned());
         }
     }
     forms
-}
-
-/// Returns text with each `%41` replaced by its character.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        if first == b'%'
-            && let Some((digits, end)) = after.split_at_checked(2)
-            && let Some(byte) = hexadecimal(digits)
-        {
-            bytes.push(byte);
-            rest = end;
-        } else {
-            bytes.push(first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hexadecimal(digits: &[u8]) -> Option<u8> {
-    let text = std::str::from_utf8(digits).ok()?;
-    u8::from_str_radix(text, 16).ok()
 }
 
 #[cfg(test)]
@@ -70,9 +52,12 @@ mod tests {
     #[test]
     fn a_password_is_left_out_of_an_address() {
         for (text, shown) in [
-            ("redis://me:pa@ss@cache:6379/1", "redis://…@cache:6379/1"),
-            ("rediss://:secret@cache", "rediss://…@cache"),
-            ("me:secret@cache", "…@cache"),
+            (
+                "redis://me:pa@ss@cache:6379/1",
+                "redis://[hidden]@cache:6379/1",
+            ),
+            ("rediss://:secret@cache", "rediss://[hidden]@cache"),
+            ("me:secret@cache", "[hidden]@cache"),
             ("redis://cache:6379", "redis://cache:6379"),
             ("someone@petstore.example", "someone@petstore.example"),
             ("file", "file"),
