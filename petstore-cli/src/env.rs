@@ -217,6 +217,11 @@ impl System {
             .filter_map(|(name, value)| Some((&**name, value.to_str()?)))
     }
 
+    /// Returns all variables.
+    pub(crate) fn os_vars(&self) -> impl Iterator<Item = (&str, &OsString)> {
+        self.vars.iter().map(|(name, value)| (&**name, value))
+    }
+
     pub(crate) fn dirs(&self) -> &Dirs {
         &self.dirs
     }

@@ -244,10 +244,12 @@ impl Invalid {
         (self.problem, self.hint)
     }
 
-    /// Returns the error for a value that did not come from a flag.
-    pub(crate) fn of(self, kind: Kind, name: impl fmt::Display) -> CliError {
-        let Self { problem, hint } = self.named(name);
-        CliError::new(kind, problem).hint_if(hint)
+    /// Returns a sentence about a value: `` `soon` is not a time; give seconds ``.
+    pub(crate) fn sentence(self, value: &str) -> String {
+        match self.hint {
+            Some(hint) => format!("`{value}` {}; {hint}", self.problem),
+            None => format!("`{value}` {}", self.problem),
+        }
     }
 }
 

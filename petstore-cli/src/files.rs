@@ -10,11 +10,6 @@ use tempfile::NamedTempFile;
 use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 
-/// How many times a pipe is read, at intervals of 10 ms, while it has no writer or its writer has
-/// not written yet.
-const MAX_UNWRITTEN: u32 = 30;
-const MAX_PIPE_WAITS: u32 = 6_000;
-
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
 /// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> Result<()> {
@@ -120,62 +115,15 @@ pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<St
     }
 }
 
-/// Opens a file. A pipe is opened at once, with or without a writer.
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    let flags = rustix::fs::OFlags::NONBLOCK.bits();
-    let flags = i32::try_from(flags).unwrap_or_default();
-    File::options().read(true).custom_flags(flags).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-/// Reads up to `max` bytes. Waits for the writer of a pipe, such as a shell's `<(…)`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a key is read before there is anything else to do"
-)]
-fn read_soon(file: File, max: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-    const INTERVAL: Duration = Duration::from_millis(10);
-
-    let is_pipe = !file.metadata()?.is_file();
-    let mut file = file.take(max);
-    let mut unwritten = 0;
-    let mut waits = 0;
-    loop {
-        match file.read_to_end(bytes) {
-            Ok(_) if !is_pipe || !bytes.is_empty() => return Ok(()),
-            // A pipe without a writer is empty.
-            Ok(_) if unwritten >= MAX_UNWRITTEN => {
-                return Err(io::Error::other("the pipe has no writer"));
-            }
-            Ok(_) => unwritten += 1,
-            // The pipe has a writer, which has not written yet.
-            Err(problem)
-                if problem.kind() == io::ErrorKind::WouldBlock && waits < MAX_PIPE_WAITS =>
-            {
-                waits += 1;
-            }
-            Err(problem) => return Err(problem),
-        }
-        std::thread::sleep(INTERVAL);
-    }
-}
-
 fn text(path: &Path) -> io::Result<Option<String>> {
     const MAX_SIZE: u64 = 1 << 20;
 
-    let file = match open(path) {
+    let file = match File::open(path) {
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
     let mut bytes = Vec::new();
-    read_soon(file, MAX_SIZE + 1, &mut bytes)?;
+    file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_SIZE {
         return Err(io::Error::other("it is larger than 1 MiB"));
     }
@@ -212,4 +160,20 @@ pub(crate) fn open_to_others(path: &Path) -> io::Result<Option<u32>> {
 #[cfg(not(unix))]
 pub(crate) fn open_to_others(_: &Path) -> io::Result<Option<u32>> {
     Ok(None)
+}
+
+/// Returns whether others than this user and root can change a file.
+#[cfg(unix)]
+pub(crate) fn is_writable_by_others(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let data = std::fs::metadata(path)?;
+    let user = rustix::process::geteuid().as_raw();
+    Ok(data.mode() & 0o022 != 0 || ![user, 0].contains(&data.uid()))
+}
+
+/// On other systems, files below a user's folders are private.
+#[cfg(not(unix))]
+pub(crate) fn is_writable_by_others(_: &Path) -> io::Result<bool> {
+    Ok(false)
 }

@@ -7,6 +7,8 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+
 /// The current time, and the format of times: the local time zone for people, else UTC.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {

@@ -82,7 +82,7 @@ async fn sends_the_method_and_the_query_that_were_typed() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the service refused the request (405 method_not_allowed): this path takes GET, HEAD, POST: use one of these methods
+    error: the service answered 405 Method Not Allowed (method_not_allowed): this path takes GET, HEAD, POST: use one of these methods
     --- exit 4
     ");
     let ran = Petstore::at(&server, "free-key")
@@ -90,7 +90,7 @@ async fn sends_the_method_and_the_query_that_were_typed() {
         .await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stderr
-    error: the service refused the request (400 invalid_parameter): the query parameter `status` is "sole": it must be one of available, pending, sold
+    error: the service answered 400 Bad Request (invalid_parameter): the query parameter `status` is "sole": it must be one of available, pending, sold
     --- exit 4
     "#);
 }

@@ -53,6 +53,25 @@ async fn says_what_is_missing_and_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_mistake_in_the_file_is_the_only_finding() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("config")).unwrap();
+    let file = home.path().join("config/config.toml");
+    std::fs::write(
+        file,
+        "[profiles.default]\nbase_ulr = \"https://petstore.example/v1\"\n",
+    )
+    .unwrap();
+    let ran = Petstore::bare().home(home.path()).run("doctor").await;
+    let (found, _) = ran.stdout.split_once(", expected one of").unwrap();
+    let start = "✗ config    HOME/config/config.toml line 2: unknown field `base_ulr`";
+    assert_eq!(found, start);
+    let rest = "– base URL  not checked\n– API key   not checked\n– service   not checked\n1 problem: config\n";
+    assert!(ran.stdout.ends_with(rest), "{}", ran.stdout);
+    assert_eq!(ran.code, 3);
+}
+
+#[tokio::test]
 async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     let clock = Clock::frozen(noon() - Duration::from_secs(3600));
     let server = MockServer::builder()

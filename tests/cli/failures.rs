@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::harness::{Petstore, noon};
 use super::shop::{Paging, Shop};
+use crate::client::{Act, Wire};
 
 async fn with_plan(plan: Plan) -> MockServer {
     let clock = Clock::frozen(noon());
@@ -30,10 +31,86 @@ async fn a_refused_connection_exits_with_6() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: cannot connect to 127.0.0.1:PORT: connection refused
-    hint: start the service, or correct the base URL
+    error: no connection to http://127.0.0.1:PORT: connection refused (after 4 attempts)
+    hint: check that the service runs, or correct the base URL
     --- exit 6
     ");
+}
+
+#[tokio::test]
+async fn each_broken_response_says_what_happened() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let cut_off = "the response is cut off: the service closed the connection";
+    let cases: [(fn(&str) -> Act, String, &str); 7] = [
+        (
+            |text| Act::Cut(text.into()),
+            String::new(),
+            "the service closed the connection before the response",
+        ),
+        (
+            |text| Act::Reset(text.into()),
+            String::new(),
+            "the service reset the connection",
+        ),
+        (
+            |text| Act::Cut(text.into()),
+            format!("{chunked}9\r\n["),
+            cut_off,
+        ),
+        (
+            |text| Act::Cut(text.into()),
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[".to_owned(),
+            cut_off,
+        ),
+        (
+            |text| Act::Cut(text.into()),
+            format!("{chunked}zz\r\n[]"),
+            "malformed response: Invalid chunk size line: Invalid Size",
+        ),
+        (
+            |text| Act::Cut(text.into()),
+            "HTTP/1.1 200 OK\r\nbad header\r\n\r\n[]".to_owned(),
+            "malformed response: invalid HTTP header parsed",
+        ),
+        (
+            |text| Act::Cut(text.into()),
+            "SSH-2.0-OpenSSH_9.6\r\n".to_owned(),
+            "malformed response: invalid HTTP version parsed",
+        ),
+    ];
+    for (act, text, expected) in cases {
+        let server = Wire::start(move |_| act(&text));
+        let ran = Petstore::with(&server.base(), "k")
+            .run("pets list --retries 0")
+            .await;
+        let hint = "hint: check that the base URL is the service's (from PETSTORE_BASE_URL)";
+        assert_eq!(ran.stderr, format!("error: {expected}\n{hint}\n"));
+        assert_eq!(ran.code, 6);
+        let create = "pets create Rex --category-id 7";
+        let ran = Petstore::with(&server.base(), "k").run(create).await;
+        let hint = "hint: the pet may have been created: look in `petstore pets list --all` before you try again";
+        assert_eq!(ran.stderr, format!("error: {expected}\n{hint}\n"));
+    }
+}
+
+#[tokio::test]
+async fn each_failed_connection_says_what_happened() {
+    // The system refuses a label of 64 characters without asking a server of names.
+    let nowhere = format!("http://{}.example/v1", "a".repeat(64));
+    let closing = Wire::start(|_| Act::Cut(Vec::new()));
+    let secure = closing.base().replace("http:", "https:");
+    for (url, expected) in [
+        (&nowhere, "the host name cannot be resolved"),
+        (&secure, "the other side closed the connection"),
+    ] {
+        let line = "pets list --retries 0 --allow-insecure-http";
+        let ran = Petstore::with(url, "k").run(line).await;
+        let origin = url.trim_end_matches("/v1");
+        let hint =
+            "hint: check that the service runs, or correct the base URL (from PETSTORE_BASE_URL)";
+        let said = format!("error: no connection to {origin}: {expected}\n{hint}\n");
+        assert_eq!((ran.stderr, ran.code), (said, 6));
+    }
 }
 
 #[tokio::test]
@@ -53,7 +130,7 @@ async fn a_retry_after_that_is_too_long_ends_the_command() {
     assert_eq!(busy.hits(), 1);
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the service failed (503 service_unavailable): injected by petstore-mock
+    error: the service answered 503 Service Unavailable (service_unavailable): injected by petstore-mock
     hint: try again in a few minutes
     --- exit 5
     ");
@@ -99,7 +176,7 @@ async fn a_removed_operation_exits_with_9() {
     let ran = Petstore::at(&server, "good-key").run("pets get 1").await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the service has removed `pets get` (410 operation_removed): GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its `status` filter
+    error: the service answered 410 Gone (operation_removed): GET /v1/pets/{petId} was removed on 5 December 2030: use GET /v1/pets with its `status` filter
     hint: `petstore pets list --id 1` searches for the pet
     --- exit 9
     ");
@@ -243,14 +320,14 @@ async fn says_why_there_is_no_secure_connection() {
     let run = async |url: &str| Petstore::with(url, "k").run("pets list").await.transcript();
     assert_snapshot!(run(secure.url()).await, @"
     --- stderr
-    error: 127.0.0.1:PORT: certificate from an unknown authority
-    hint: `--ca-file FILE` trusts an authority
+    error: no secure connection to https://127.0.0.1:PORT: the certificate is from an unknown authority
+    hint: trust the authority with `--ca-file FILE`, or correct the base URL (from PETSTORE_BASE_URL)
     --- exit 6
     ");
     assert_snapshot!(run(&origin).await, @"
     --- stderr
-    error: 127.0.0.1:PORT does not speak TLS
-    hint: for a local service use http://127.0.0.1:PORT/v1
+    error: no secure connection to https://127.0.0.1:PORT: the server does not speak TLS
+    hint: trust the authority with `--ca-file FILE`, or correct the base URL (from PETSTORE_BASE_URL)
     --- exit 6
     ");
 }

@@ -152,22 +152,41 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
 }
 
 #[tokio::test]
-async fn a_login_to_another_service_replaces_the_base_url() {
+async fn a_login_to_another_service_replaces_only_a_profile_that_it_names() {
     let (first, second) = (server().await, server().await);
     let home = tempfile::tempdir().unwrap();
-    let login = async |server: &MockServer| {
+    let login = async |server: &MockServer, option: &str| {
         let petstore = Petstore::bare().home(home.path()).stdin(KEY);
-        let line = format!("auth login --base-url {}", server.url());
+        let line = format!("auth login {option} --base-url {}", server.url());
         petstore.run(&line).await
     };
     let stored = "note: accepted by the service; stored in HOME/config/keys/default\n";
-    assert_eq!(login(&first).await.stderr, stored);
-    assert_eq!(login(&first).await.stderr, stored);
+    assert_eq!(login(&first, "").await.stderr, stored);
+    assert_eq!(login(&first, "").await.stderr, stored);
+    let key = std::fs::read(self::stored(&home)).unwrap();
+    let refused = login(&second, "").await;
+    assert_snapshot!(refused.transcript(), @"
+    --- stderr
+    error: profile default is for http://127.0.0.1:PORT
+    hint: `petstore auth login --profile NAME --base-url http://127.0.0.1:PORT/v1`
+    --- exit 2
+    ");
+    assert_eq!(std::fs::read(self::stored(&home)).unwrap(), key);
+    // A command with the address of the other service gets the same hint.
+    let line = format!("pets list --base-url {}", second.url());
+    let other = Petstore::bare().home(home.path()).run(&line).await;
+    assert_snapshot!(other.transcript(), @"
+    --- stderr
+    error: the stored key is for http://127.0.0.1:PORT, not for http://127.0.0.1:PORT
+    hint: `petstore auth login --profile NAME --base-url http://127.0.0.1:PORT/v1`
+    --- exit 3
+    ");
     let replaced = format!(
         "note: the base URL of profile default was {}\n",
         first.url()
     );
-    assert_eq!(login(&second).await.stderr, format!("{stored}{replaced}"));
+    let said = login(&second, "--profile default").await.stderr;
+    assert_eq!(said, format!("{stored}{replaced}"));
     let before = second.requests(..).len();
     let listed = Petstore::bare().home(home.path()).run("pets list").await;
     assert_eq!(

@@ -108,7 +108,7 @@ async fn spaces_around_fields_do_not_count_and_a_day_is_a_time() {
     let ran = Petstore::bare()
         .run("config get max_wait --max-wait 1d")
         .await;
-    assert_eq!((ran.stdout.as_str(), ran.code), ("24h\n", 0));
+    assert_eq!((ran.stdout.as_str(), ran.code), ("1day\n", 0));
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn a_key_that_cannot_be_sent_names_its_source() {
     std::fs::write(&file, "wrong\n").unwrap();
     assert_snapshot!(with_file(&server).run("pets list").await.transcript(), @"
     --- stderr
-    error: the service refused the key (401 unauthorized; from HOME/PETSTORE.key)
+    error: the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN
     hint: put a valid key into the file that PETSTORE_API_KEY_FILE names
     --- exit 3
     ");

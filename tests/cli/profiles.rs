@@ -366,23 +366,3 @@ async fn a_link_to_a_file_stays_and_a_large_file_is_refused() {
         assert_eq!(ran.code, code, "{size}: {}", ran.stderr);
     }
 }
-
-#[tokio::test]
-#[cfg(unix)]
-async fn a_pipe_that_nobody_writes_is_no_key() {
-    let home = tempfile::tempdir().unwrap();
-    let pipe = home.path().join("key");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.unwrap().success());
-    let ran = Petstore::bare()
-        .home(home.path())
-        .var("PETSTORE_BASE_URL", "https://petstore.example/v1")
-        .var("PETSTORE_API_KEY_FILE", pipe.to_str().unwrap())
-        .run("pets list")
-        .await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: cannot read HOME/key: the pipe has no writer
-    --- exit 3
-    ");
-}

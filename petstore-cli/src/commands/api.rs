@@ -173,12 +173,9 @@ impl Api {
 }
 
 fn purpose(method: &Method) -> Purpose {
-    if method.is_safe() {
-        Purpose::Read
-    } else if method == Method::DELETE {
-        Purpose::Delete
-    } else {
-        Purpose::Change
+    match method.is_safe() {
+        true => Purpose::Read,
+        false => Purpose::Change,
     }
 }
 

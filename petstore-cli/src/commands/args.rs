@@ -161,7 +161,11 @@ impl Cmd {
             Self::Api(api) => api.run(&connector, &printer, &ui, context.reader()).await,
             Self::Limits(limits) => limits.run(&connector, &system, &printer, &ui).await,
             Self::Auth(auth) => auth.run(context).await,
-            Self::Config(config) => config.run(&connector, &system, &printer, &ui).await,
+            Self::Config(config) => {
+                config
+                    .run(connector.settings(), &system, &printer, &ui)
+                    .await
+            }
             Self::Doctor(doctor) => {
                 let problem = context.take_problem();
                 doctor.run(problem, &connector, &system, &printer).await

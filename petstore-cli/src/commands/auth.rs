@@ -18,6 +18,7 @@ use crate::screen::{GREEN, RED};
 use crate::session::{Connector, Purpose};
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials::{self, KeySource};
+use crate::settings::secrets::without_password;
 use crate::settings::{Settings, Values, checked_url};
 use crate::ui::Ui;
 
@@ -52,7 +53,7 @@ impl Auth {
         match self {
             Self::Login(login) => login.run(&connector, &system, &ui, context.reader()).await,
             Self::Status => status(&connector, &system, &printer, &ui).await,
-            Self::Token(token) => token.run(connector.settings(), &system, &printer),
+            Self::Token(token) => token.run(&connector, &printer).await,
             Self::Logout => logout(connector.settings(), &system, &ui),
         }
     }
@@ -85,6 +86,7 @@ impl Login {
         let settings = connector.settings();
         settings.refuse_mock("auth login")?;
         let base_url = base_url(settings, reader)?;
+        keep_profile(settings, &base_url)?;
         let path = credentials::path(system.dirs(), settings.profile())?;
         let key = ask_key(reader).await?;
         let purpose = Purpose::Read;
@@ -107,11 +109,45 @@ impl Login {
             let profile = settings.profile();
             ui.note_now(&format!("the base URL of profile {profile} was {replaced}"));
         }
-        if system.var(credentials::KEY).is_some() {
-            ui.warning("PETSTORE_API_KEY is set and overrides the stored key", None);
+        for other in overriding(settings, system) {
+            ui.warning(
+                &format!("{other} is set and overrides the stored key"),
+                None,
+            );
         }
         Ok(())
     }
+}
+
+/// Refuses to replace the base URL of a profile that the command does not name. Its key may be the
+/// one of production, and the new one that of a test.
+fn keep_profile(settings: &Settings, base_url: &Url) -> Result<()> {
+    let stored = settings.profile_values().and_then(Values::base_url);
+    let Some(stored) = stored.and_then(|text| Url::parse(text).ok()) else {
+        return Ok(());
+    };
+    if stored.origin() == base_url.origin() || !settings.profile_option().is_empty() {
+        return Ok(());
+    }
+    let profile = settings.profile();
+    let stored = stored.origin().ascii_serialization();
+    let problem = format!("profile {profile} is for {stored}");
+    let hint = format!("`petstore auth login --profile NAME --base-url {base_url}`");
+    Err(CliError::usage(problem).hint(hint))
+}
+
+/// Returns the sources of keys that come before the stored key, where they are set.
+fn overriding(settings: &Settings, system: &System) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for name in [credentials::KEY, credentials::KEY_FILE] {
+        if system.var(name).is_some() {
+            found.push(name);
+        }
+    }
+    if settings.values().key_command().is_some() {
+        found.push("key_command");
+    }
+    found
 }
 
 /// Returns the base URL. Asks the user if none is set.
@@ -169,7 +205,7 @@ async fn store_base_url(
         }
     })
     .await?;
-    Ok(stored.map(str::to_owned))
+    Ok(stored.map(|stored| without_password(stored).into_owned()))
 }
 
 async fn ask_key(reader: &mut Reader) -> Result<String> {
@@ -208,17 +244,15 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    fn run(self, settings: &Settings, system: &System, printer: &Printer) -> Result<()> {
-        settings.refuse_mock("auth token")?;
-        settings.require_profile()?;
-        let credential = credentials::require(settings, system)?;
-        let (key, source) = credential.into_parts();
-        credentials::check(&key, &source)?;
+    async fn run(self, connector: &Connector, printer: &Printer) -> Result<()> {
+        connector.settings().refuse_mock("auth token")?;
+        connector.settings().require_profile()?;
         if printer.screen().is_terminal() && !self.show {
             let problem = "the terminal would show the API key";
             let hint = "`--show` prints it; a script uses `$(petstore auth token)`";
             return Err(CliError::usage(problem).hint(hint));
         }
+        let (key, _) = connector.key().await?;
         printer.print(&format!("{key}\n"))
     }
 }
@@ -312,7 +346,7 @@ fn source(settings: &Settings, system: &System) -> Option<String> {
         return None;
     }
     let key = credentials::find(settings, system).ok()??;
-    Some(key.source().shown().to_owned())
+    Some(key.source().shown())
 }
 
 /// Ends a command whose printed result already describes the failure.
@@ -342,11 +376,8 @@ fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
         }
     };
     ui.note(&text);
-    for name in [credentials::KEY, credentials::KEY_FILE] {
-        if system.var(name).is_some() {
-            let text = format!("{name} is still set");
-            ui.warning(&text, None);
-        }
+    for other in overriding(settings, system) {
+        ui.warning(&format!("{other} is still set"), None);
     }
     Ok(())
 }

@@ -2,18 +2,15 @@
 
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
-use petstore_client::Client;
-use petstore_client::transport::Connection;
 use serde_json::{Value, json};
 
 use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::files;
 use crate::output::{ANY, Printer, Shape};
-use crate::session::Connector;
 use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
 use crate::settings::secrets::without_password;
-use crate::settings::{Settings, Source, Values, credentials, parse, variable};
+use crate::settings::{Settings, Source, Values, checked_url, credentials, parse, variable};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
@@ -102,42 +99,28 @@ const PROFILES: Shape = Shape {
     dropped: &["inUse", "key"],
     ..ANY
 };
-/// The table of profiles: a star marks the one in use.
-const MARKED_PROFILES: Shape = Shape {
-    noun: "profiles",
-    fields: &["", "profile", "baseUrl", "key"],
-    dropped: &["key"],
-    ..ANY
-};
 
 impl Config {
     pub(crate) async fn run(
         self,
-        connector: &Connector,
+        settings: &Settings,
         system: &System,
         printer: &Printer,
         ui: &Ui,
     ) -> Result<()> {
-        let settings = connector.settings();
+        match self {
+            Self::List | Self::Get { .. } | Self::Profiles | Self::Path => {}
+            Self::Set { .. } | Self::Unset { .. } | Self::Use { .. } | Self::Delete { .. } => {
+                settings.refuse_mock("config")?;
+            }
+        }
         match self {
             Self::List => list(settings, system, printer, ui),
             Self::Get { setting } => get(&setting, settings, printer),
-            Self::Set { setting, value } => {
-                settings.refuse_mock("config set")?;
-                set(&setting, &value, connector, system, ui).await
-            }
-            Self::Unset { setting } => {
-                settings.refuse_mock("config unset")?;
-                unset(&setting, settings, system, ui).await
-            }
-            Self::Use { name } => {
-                settings.refuse_mock("config use")?;
-                choose(name.as_str(), settings, system).await
-            }
-            Self::Delete { name } => {
-                settings.refuse_mock("config delete")?;
-                delete(name.as_str(), settings, system, ui).await
-            }
+            Self::Set { setting, value } => set(&setting, &value, settings, system, ui).await,
+            Self::Unset { setting } => unset(&setting, settings, system, ui).await,
+            Self::Use { name } => choose(name.as_str(), settings, system).await,
+            Self::Delete { name } => delete(name.as_str(), settings, system, ui).await,
             Self::Profiles => profiles(settings, system, printer, ui),
             Self::Path => {
                 let path = ConfigFile::path(system.dirs());
@@ -161,7 +144,7 @@ fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Res
     // `doctor` reports an invalid key; here it counts as missing.
     let key = credentials::find(settings, system).ok().flatten();
     let key = match &key {
-        Some(key) => row("api_key", Some("set"), key.source().shown()),
+        Some(key) => row("api_key", Some("set"), &key.source().shown()),
         None => row("api_key", None, "default"),
     };
     rows.insert(2, key);
@@ -189,22 +172,17 @@ fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<()> {
 async fn set(
     setting: &str,
     text: &str,
-    connector: &Connector,
+    settings: &Settings,
     system: &System,
     ui: &Ui,
 ) -> Result<()> {
-    if let Err(invalid) = Values::default().set(setting, text) {
-        let label = format!("{setting} `{}`", without_password(text));
-        return Err(invalid.of(Kind::Usage, label));
+    if let Err(problem) = Values::default().set(setting, text) {
+        return Err(CliError::usage(format!("{setting}: {problem}")));
     }
     if setting == "base_url" {
-        let connection = Connection::new().allow_insecure_http(true);
-        let builder = Client::builder(text).api_key("x").connection(connection);
-        if let Err(problem) = builder.build() {
-            return Err(CliError::usage(connector.explain_client(&problem).message));
-        }
+        checked_url(text, setting, "", true)?;
     }
-    let profile = connector.settings().profile();
+    let profile = settings.profile();
     let stored = stored_text(setting, text)?;
     ConfigFile::edit(system, |document| {
         if let Some(table) = profile_table(document, profile) {
@@ -297,25 +275,22 @@ async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Re
 }
 
 fn profiles(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
-    let is_table = printer.is_table();
     let mut rows = Vec::new();
     for (name, values) in settings.config().profiles() {
-        let has_key = credentials::path(system.dirs(), name).is_ok_and(|path| path.exists());
-        let in_use = name == settings.profile();
-        let base_url = values.base_url().map(without_password);
-        rows.push(match is_table {
-            true => json!({
-                "": if in_use { "*" } else { " " },
-                "profile": name,
-                "baseUrl": base_url,
-                "key": has_key.then_some("kept"),
-            }),
-            false => {
-                json!({ "profile": name, "baseUrl": base_url, "key": has_key, "inUse": in_use })
-            }
-        });
+        let is_stored = credentials::path(system.dirs(), name).is_ok_and(|path| path.exists());
+        let key = match values.key_command() {
+            Some(_) => Some("key_command"),
+            None if is_stored => Some("stored"),
+            None => None,
+        };
+        rows.push(json!({
+            "profile": name,
+            "baseUrl": values.base_url().map(without_password),
+            "key": key,
+            "inUse": name == settings.profile(),
+        }));
     }
-    let mut output = printer.start(if is_table { MARKED_PROFILES } else { PROFILES })?;
+    let mut output = printer.start(PROFILES)?;
     output.rows(&rows)?;
     ui.late_field(output.finish()?);
     if rows.is_empty() {

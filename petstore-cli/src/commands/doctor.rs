@@ -15,7 +15,7 @@ use crate::escape;
 use crate::output::{ANY, Printer, Shape};
 use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::session::words::quota_left;
-use crate::session::{Connector, LimitsPlace, Purpose};
+use crate::session::{Connector, Purpose};
 use crate::settings::config_file::ConfigFile;
 use crate::settings::{Settings, credentials};
 use crate::time;
@@ -149,7 +149,7 @@ async fn checks(problem: Option<CliError>, connector: &Connector, system: &Syste
         let url = base_url(settings);
         let has_url = url.is_ok();
         checks.push(Check::of("base URL", url, connector));
-        checks.push(key(has_url, connector, system));
+        checks.push(key(has_url, connector, system).await);
     }
     match connector.connect(Purpose::Read).await {
         Ok(client) => service(connector, system, &client, &mut checks).await,
@@ -173,22 +173,15 @@ fn base_url(settings: &Settings) -> Result<String> {
 }
 
 /// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
-fn key(has_url: bool, connector: &Connector, system: &System) -> Check {
+async fn key(has_url: bool, connector: &Connector, system: &System) -> Check {
     const NAME: &str = "API key";
 
     if !has_url && !credentials::is_in_variable(system) {
         return Check::skipped(NAME, "not checked without a base URL");
     }
-    let found = usable_key(connector.settings(), system);
+    let found = connector.key().await;
+    let found = found.map(|(_, source)| source.shown());
     Check::of(NAME, found, connector)
-}
-
-/// Checks the form of the key, and returns where it comes from.
-fn usable_key(settings: &Settings, system: &System) -> Result<String> {
-    let key = credentials::require(settings, system)?;
-    let (key, source) = key.into_parts();
-    credentials::check(&key, &source)?;
-    Ok(source.shown().to_owned())
 }
 
 fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> Check {
@@ -257,8 +250,8 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
         checks.push(rate_limits(&quota, now, connector));
     }
     if let Some(store) = &limits.shared {
-        let place = connector.limits_place();
-        checks.push(limits_store(store, &place, system));
+        let elsewhere = connector.why_limits_are_elsewhere();
+        checks.push(limits_store(store, elsewhere, system));
     }
 }
 
@@ -282,29 +275,23 @@ fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> C
     Check::warning(NAME, found, hint)
 }
 
-fn limits_store(store: &Shared, place: &LimitsPlace, system: &System) -> Check {
+fn limits_store(store: &Shared, elsewhere: Option<String>, system: &System) -> Check {
     const NAME: &str = "limits store";
 
     let mut found = system.shown(Path::new(&*store.location));
     if let Some(problem) = &store.problem {
         let effect = "limits are not shared, and the key may be banned";
         let found = format!("{found}: {problem}; {effect}");
-        let hint = match &place.fix {
-            Some(fix) => fix,
-            None => "make the store usable, or choose another one with `--limits-store`",
-        };
+        let hint = "make the store usable, or choose another one with `--limits-store`";
         return Check::warning(NAME, found, hint);
     }
     if store.holders > 1 {
         found += &format!(", shared by {} processes", store.holders);
     }
-    if let Some(reason) = &place.reason {
+    if let Some(reason) = elsewhere {
         found += &format!("; {reason}");
     }
-    match &place.fix {
-        Some(fix) => Check::warning(NAME, found, fix),
-        None => Check::ok(NAME, found),
-    }
+    Check::ok(NAME, found)
 }
 
 fn clock(service: SystemTime, own: SystemTime, elapsed: Duration) -> Check {

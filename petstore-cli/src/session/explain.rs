@@ -1,418 +1,187 @@
-//! Turns errors of requests into messages with hints for the command line.
+//! Turns errors of requests into messages: the client's sentence, and a hint by the kind of error.
 
-#[cfg(test)]
-mod tests;
-
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
-
-use http::header::LOCATION;
 use petstore_client::limits::{BlockReason, Blocked};
 use petstore_client::{Error, ErrorKind, TimeoutKind};
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
-use super::purpose::{Loss, Purpose};
-use super::service::Service;
-use super::tls;
-use super::words::{causes, exhausted, shortened};
-use crate::error::{Failure, Kind, os_text};
-use crate::escape;
-use crate::settings::{Seconds, Settings, Size};
+use super::key_command::KeyCommandError;
+use super::purpose::Purpose;
+use super::words::exhausted;
+use crate::env::System;
+use crate::error::{Failure, Kind};
+use crate::settings::credentials::KeySource;
+use crate::settings::{Seconds, Settings, Size, is_local};
 use crate::time::{self, Clock};
 
-/// How many characters of an unexpected response are shown.
-const MAX_START: usize = 15;
-
-/// Turns the errors of a client into messages.
-#[derive(Debug, Clone)]
-pub(super) struct Explainer {
-    settings: Arc<Settings>,
-    clock: Clock,
-    service: Service,
-    purpose: Purpose,
+/// What messages say about a client's requests.
+pub(super) struct Explainer<'c> {
+    pub(super) settings: &'c Settings,
+    pub(super) system: &'c System,
+    pub(super) clock: &'c Clock,
+    pub(super) purpose: Purpose,
+    pub(super) key: &'c KeySource,
 }
 
-impl Explainer {
-    pub(super) fn new(settings: Arc<Settings>, clock: Clock, service: Service) -> Self {
-        Self {
-            settings,
-            clock,
-            service,
-            purpose: Purpose::Read,
-        }
-    }
-
-    /// Sets the service and the purpose of the requests that follow.
-    pub(super) fn begin(&mut self, service: Service, purpose: Purpose) {
-        self.service = service;
-        self.purpose = purpose;
-    }
-
-    pub(super) fn purpose(&self) -> Purpose {
-        self.purpose
-    }
-
-    /// Returns the message of a request's error.
-    pub(super) fn client(&self, error: &Error) -> Failure {
-        let mut failure = self.words(error);
+impl Explainer<'_> {
+    pub(super) fn failure(&self, error: &Error) -> Failure {
+        let message = match error.blocked() {
+            Some(blocked) => self.block(blocked),
+            None => sentence(error),
+        };
+        let mut failure = Failure::new(kind(error), message);
+        failure.hint = self.hint(error);
         failure.fields = fields(error);
         failure
     }
 
-    fn words(&self, error: &Error) -> Failure {
-        if let Some(blocked) = error.blocked() {
-            return self.blocked(blocked);
-        }
-        match error.kind() {
-            ErrorKind::Unauthorized => self.unauthorized(error),
-            ErrorKind::Tls => tls::explain(error, &self.service),
-            ErrorKind::Connect => self.no_connection(error),
-            ErrorKind::Timeout => self.timed_out(error),
-            ErrorKind::Interrupted => self.interrupted(error),
-            ErrorKind::BodyTooLarge => self.too_large(),
-            ErrorKind::Decode => self.undecodable(error),
-            ErrorKind::RateLimited if error.status().is_none() => self.waited_in_vain(error),
-            ErrorKind::Config | ErrorKind::Credentials => other(Kind::Config, error),
-            ErrorKind::InvalidRequest => other(Kind::Usage, error),
-            ErrorKind::Paging => other(Kind::Service, error),
-            _ if error.status().is_some() => self.refused(error),
-            _ => other(Kind::Internal, error),
-        }
-    }
-
-    fn unauthorized(&self, error: &Error) -> Failure {
-        let key = self.service.key();
-        let code = status_and_code(error);
-        let from = key.from();
-        let message = format!("the service refused the key ({code}{from})");
-        Failure::new(Kind::Key, message).hint(key.fix())
-    }
-
-    fn timed_out(&self, error: &Error) -> Failure {
-        if error.timeout_kind() == Some(TimeoutKind::Connect) {
-            return self.not_connected_in_time();
-        }
-        let failure = self.no_response();
-        self.or_lost(error, failure)
-    }
-
-    fn not_connected_in_time(&self) -> Failure {
-        let host = self.service.host();
-        let timeout = self.settings.values().timeout();
-        let limit = timeout.min(super::CONNECT_TIMEOUT);
-        let limit = time::duration(limit);
-        let message = format!("cannot connect to {host} within {limit}");
-        Failure::new(Kind::Timeout, message).hint("check the network and the firewall")
-    }
-
-    fn no_response(&self) -> Failure {
-        let host = self.service.host();
-        let timeout = self.settings.values().timeout();
-        let limit = time::duration(timeout);
-        let longer = timeout.saturating_mul(4);
-        let longer = Seconds::<1>(longer);
-        let message = format!("no response from {host} within {limit}");
-        let hint = format!("`--timeout {longer}` waits longer");
-        Failure::new(Kind::Timeout, message).hint(hint)
-    }
-
-    fn interrupted(&self, error: &Error) -> Failure {
-        let host = self.service.host();
-        let message = format!("{host} closed the connection before the response");
-        let hint = self.check_base_url();
-        let failure = Failure::new(Kind::Network, message).hint(hint);
-        self.or_lost(error, failure)
-    }
-
-    fn check_base_url(&self) -> String {
-        let source = self.service.base_url_source();
-        format!("check that the base URL is the service's{source}")
-    }
-
-    fn too_large(&self) -> Failure {
-        let limit = self.settings.values().max_response_size();
-        let larger = limit.0.saturating_mul(8);
-        let larger = Size(larger.next_multiple_of(1 << 10));
-        let message = format!("the response is larger than {limit}");
-        let hint = format!("`--max-response-size` allows larger ones, for example {larger}");
-        Failure::new(Kind::TooLarge, message).hint(hint)
-    }
-
-    fn no_connection(&self, error: &Error) -> Failure {
-        if let Some(failure) = tls::explain_native(error, &self.service) {
-            return failure;
-        }
-        let host = self.service.host();
-        let source = self.service.base_url_source();
-        let correct = format!("correct the base URL{source}");
-        if let Some(proxy) = self.service.proxy() {
-            let message = format!("cannot connect to {host}, or to its proxy");
-            let hint = format!("check the proxy in {proxy}, or {correct}");
-            return Failure::new(Kind::Network, message).hint(hint);
-        }
-        let mut message = format!("cannot connect to {host}");
-        if let Some(problem) = io_error(error) {
-            // The system's connection errors have numbers. Errors of the name look-up have none.
-            if problem.raw_os_error().is_none() {
-                let name = self.service.host_name();
-                let message = format!("no host `{name}`");
-                return Failure::new(Kind::Network, message).hint(correct);
-            }
-            let problem = os_text(problem);
-            message += &format!(": {problem}");
-        }
-        let hint = format!("start the service, or {correct}");
-        Failure::new(Kind::Network, message).hint(hint)
-    }
-
-    /// If the request may have been processed, adds that to the message, with a hint.
-    fn or_lost(&self, error: &Error, mut failure: Failure) -> Failure {
-        let Some(Loss { effect, advice }) = self.purpose.loss() else {
-            return failure;
-        };
-        if !error.may_have_been_processed() {
-            return failure;
-        }
-        failure.message = format!("{}; {effect}", failure.message);
-        let hint = format!("{advice} before you try again");
-        failure.hint(hint)
-    }
-
     /// Describes an exhausted quota or a ban.
-    fn blocked(&self, blocked: &Blocked) -> Failure {
-        let failure = match blocked.reason {
-            BlockReason::Ban => self.banned(blocked),
-            reason => self.exhausted(reason, blocked),
-        };
-        let remaining = blocked.remaining;
-        if remaining <= self.settings.values().max_wait() {
-            return failure;
+    fn block(&self, blocked: &Blocked) -> String {
+        match blocked.reason {
+            BlockReason::Ban => {
+                let length = time::duration(blocked.remaining);
+                let end = self.clock.instant(blocked.until);
+                format!("the service banned this key for {length} (until {end})")
+            }
+            reason => {
+                let end = self.clock.until(blocked.until, blocked.remaining);
+                format!("{}, resets {end}", exhausted(reason))
+            }
         }
-        let longer = time::wait_option(remaining);
-        let hint = if remaining.as_secs() < 3_600 {
-            format!("`--max-wait {longer}` waits for it")
-        } else {
-            format!("run the command again then, or add `--max-wait {longer}`")
-        };
-        failure.hint(hint)
     }
 
-    /// Describes a wait for other requests with the key.
-    fn waited_in_vain(&self, error: &Error) -> Failure {
-        /// A shorter wait may be in vain too.
-        const MIN_LONGER: Duration = Duration::from_secs(60);
+    fn hint(&self, error: &Error) -> Option<String> {
+        if error.may_have_been_processed()
+            && let Some(hint) = self.purpose.hint_after_loss()
+        {
+            return Some(hint.to_owned());
+        }
+        let source = self.settings.source("base_url");
+        let hint = match error.kind() {
+            ErrorKind::Unauthorized => self.key.fix(),
+            ErrorKind::Connect => match self.proxy() {
+                Some(proxy) => format!("check the proxy in {proxy}, or the base URL{source}"),
+                None => format!("check that the service runs, or correct the base URL{source}"),
+            },
+            ErrorKind::Tls => {
+                let trust = "trust the authority with `--ca-file FILE`";
+                format!("{trust}, or correct the base URL{source}")
+            }
+            ErrorKind::Timeout if error.timeout_kind() == Some(TimeoutKind::Connect) => {
+                format!("check the network, or correct the base URL{source}")
+            }
+            ErrorKind::Timeout => {
+                let longer = self.settings.values().timeout().saturating_mul(4);
+                format!("`--timeout {}` waits longer", Seconds::<1>(longer))
+            }
+            ErrorKind::Interrupted | ErrorKind::Decode => {
+                format!("check that the base URL is the service's{source}")
+            }
+            ErrorKind::BodyTooLarge => {
+                let Size(limit) = self.settings.values().max_response_size();
+                let larger = Size(limit.saturating_mul(8).next_multiple_of(1 << 10));
+                format!("`--max-response-size {larger}` allows larger ones")
+            }
+            ErrorKind::RateLimited => return self.longer_wait(error),
+            ErrorKind::NotFound => match self.purpose {
+                Purpose::GetPet(_) => "`petstore pets list --all` lists all pets".to_owned(),
+                _ => format!("check the path, and that the base URL ends with /v1{source}"),
+            },
+            ErrorKind::Gone => match self.purpose {
+                Purpose::GetPet(id) => {
+                    format!("`petstore pets list --id {id}` searches for the pet")
+                }
+                _ => return None,
+            },
+            ErrorKind::Rejected if error.status().is_some_and(|it| it.is_redirection()) => {
+                "redirects are not followed; if you trust this one, set it as the base URL"
+                    .to_owned()
+            }
+            ErrorKind::Server => "try again in a few minutes".to_owned(),
+            _ => return None,
+        };
+        Some(hint)
+    }
 
-        let failure = other(Kind::RateLimited, error);
+    /// Returns the hint for a wait that `--max-wait` does not allow.
+    fn longer_wait(&self, error: &Error) -> Option<String> {
         let max_wait = self.settings.values().max_wait();
-        if error.waited() < max_wait {
-            return failure;
-        }
-        let longer = time::wait_option(max_wait.saturating_mul(4).max(MIN_LONGER));
-        failure.hint(format!("`--max-wait {longer}` waits longer"))
-    }
-
-    fn banned(&self, blocked: &Blocked) -> Failure {
-        let length = time::duration(blocked.remaining);
-        let end = self.clock.instant(blocked.until);
-        let message = format!("the service banned this key for {length} (until {end})");
-        Failure::new(Kind::Banned, message)
-    }
-
-    fn exhausted(&self, reason: BlockReason, blocked: &Blocked) -> Failure {
-        let what = exhausted(reason);
-        let until = self.clock.until(blocked.until, blocked.remaining);
-        let message = format!("{what}, resets {until}");
-        Failure::new(Kind::RateLimited, message)
-    }
-
-    /// Describes a response with an error status.
-    fn refused(&self, error: &Error) -> Failure {
-        let answer = answer(error);
-        match status_number(error) {
-            300..=399 => redirected(error),
-            404 => self.not_found(error, &answer),
-            410 => self.gone(&answer),
-            429 => refusal(Kind::RateLimited, "request", &answer),
-            400..=499 => refusal(Kind::Refused, self.purpose.noun(), &answer),
-            _ => self.failed(error),
-        }
-    }
-
-    fn not_found(&self, error: &Error, answer: &str) -> Failure {
-        if !is_code_of_resource(error.code()) {
-            let message = format!("no such path {answer}");
-            let hint = "check the path; the base URL must end with the version: /v1";
-            return Failure::new(Kind::NotFound, message).hint(hint);
-        }
-        if self.purpose.deletes() && error.may_have_been_processed() {
-            return perhaps_deleted(answer);
-        }
-        if let Some((message, hint)) = self.purpose.missing() {
-            return Failure::new(Kind::NotFound, message).hint(hint);
-        }
-        Failure::new(Kind::NotFound, format!("not found {answer}"))
-    }
-
-    fn gone(&self, answer: &str) -> Failure {
-        if let Some(retiring) = self.purpose.retiring() {
-            let command = retiring.command;
-            let message = format!("the service has removed `{command}` {answer}");
-            return Failure::new(Kind::NotFound, message).hint(retiring.hint);
-        }
-        let message = format!("the service has removed this operation {answer}");
-        Failure::new(Kind::NotFound, message)
-    }
-
-    fn failed(&self, error: &Error) -> Failure {
-        let attempts = match error.attempts() {
-            0 | 1 => String::new(),
-            attempts => format!(" in {attempts} attempts"),
+        let Some(blocked) = error.blocked() else {
+            // A wait for other requests, which has no known end.
+            let longer = time::wait_option(max_wait.saturating_mul(4).max(time::MINUTE));
+            let has_waited = error.waited() >= max_wait;
+            return has_waited.then(|| format!("`--max-wait {longer}` waits longer"));
         };
-        let code = status_and_code(error);
-        let said = said(error);
-        let message = format!("the service failed ({code}){attempts}{said}");
-        let hint = "try again in a few minutes";
-        let failure = Failure::new(Kind::Service, message).hint(hint);
-        self.or_lost(error, failure)
-    }
-
-    fn undecodable(&self, error: &Error) -> Failure {
-        let message = unexpected_body(error);
-        let hint = self.check_base_url();
-        let failure = Failure::new(Kind::Decode, message).hint(hint);
-        self.or_lost(error, failure)
-    }
-}
-
-/// Returns the last I/O error among the causes.
-fn io_error(error: &Error) -> Option<&io::Error> {
-    let mut last = None;
-    for cause in causes(error) {
-        if let Some(problem) = cause.downcast_ref() {
-            last = Some(problem);
+        if blocked.remaining <= max_wait {
+            return None;
         }
+        let longer = time::wait_option(blocked.remaining);
+        Some(match blocked.remaining.as_secs() {
+            ..3_600 => format!("`--max-wait {longer}` waits for it"),
+            _ => format!("run the command again then, or add `--max-wait {longer}`"),
+        })
     }
-    last
-}
 
-fn status_number(error: &Error) -> u16 {
-    match error.status() {
-        Some(status) => status.as_u16(),
-        None => 0,
-    }
-}
-
-fn refusal(kind: Kind, noun: &str, answer: &str) -> Failure {
-    let message = format!("the service refused the {noun} {answer}");
-    Failure::new(kind, message)
-}
-
-/// Describes a 404 to a deletion that may have been done by an earlier attempt.
-fn perhaps_deleted(answer: &str) -> Failure {
-    let why = "an earlier attempt may have deleted it";
-    let message = format!("not found {answer}; {why}");
-    let hint = "the response to an earlier attempt was lost: look whether it is gone";
-    Failure::new(Kind::NotFound, message).hint(hint)
-}
-
-/// Returns whether the code of a 404 is about a resource, and not about the path.
-fn is_code_of_resource(code: Option<&str>) -> bool {
-    match code {
-        Some(code) => code != "route_not_found",
-        None => false,
-    }
-}
-
-/// Describes a body that is not the expected one.
-fn unexpected_body(error: &Error) -> String {
-    let body: &[u8] = match error.response() {
-        Some(response) => response.body(),
-        None => &[],
-    };
-    if body.is_empty() {
-        return "the response has no body".to_owned();
-    }
-    match serde_json::from_slice::<IgnoredAny>(body) {
-        Err(problem) if problem.is_syntax() => {
-            let text = String::from_utf8_lossy(body);
-            let start: String = text.trim_start().chars().take(MAX_START).collect();
-            let start = escape::line(&start);
-            format!("the response is not JSON: it begins with `{start}`")
+    /// Returns the variable that names a proxy for the base URL, if any.
+    fn proxy(&self) -> Option<&'static str> {
+        let base_url = self.settings.base_url().ok()?;
+        // For this machine, the client never uses a proxy.
+        if is_local(&base_url) {
+            return None;
         }
-        // The client keeps only the beginning of a long body.
-        Ok(_) | Err(_) => error.problem().into_owned(),
+        let own = match base_url.scheme() {
+            "https" => ["https_proxy", "HTTPS_PROXY"],
+            _ => ["http_proxy", "HTTP_PROXY"],
+        };
+        let mut all = own.into_iter().chain(["all_proxy", "ALL_PROXY"]);
+        all.find(|name| self.system.var(name).is_some())
     }
 }
 
-fn redirected(error: &Error) -> Failure {
-    let target = location(error);
-    let message = format!("the service redirects to {target}; not followed");
-    let hint = "if you trust it, set it as the base URL";
-    Failure::new(Kind::Refused, message).hint(hint)
-}
-
-/// Returns the address to which a response redirects.
-fn location(error: &Error) -> String {
-    if let Some(response) = error.response()
-        && let Some(target) = response.headers().get(LOCATION)
-    {
-        let target = String::from_utf8_lossy(target.as_bytes());
-        return escape::line(&target).into_owned();
+/// Returns the client's sentence, and how many attempts failed.
+fn sentence(error: &Error) -> String {
+    let cause = std::error::Error::source(error);
+    if let Some(failed) = cause.and_then(|cause| cause.downcast_ref::<KeyCommandError>()) {
+        return failed.to_string();
     }
-    "another address".to_owned()
-}
-
-/// Returns the status, the code and the message of a response: `(404 pet_not_found): no pet`.
-fn answer(error: &Error) -> String {
-    let code = status_and_code(error);
-    let said = said(error);
-    format!("({code}){said}")
-}
-
-fn status_and_code(error: &Error) -> String {
-    match (error.status(), error.code()) {
-        (Some(status), Some(code)) => {
-            let status = status.as_u16();
-            let code = escape::line(code);
-            format!("{status} {code}")
-        }
-        (Some(status), None) => status.to_string(),
-        (None, _) => String::new(),
+    let problem = error.problem();
+    match error.attempts() {
+        0 | 1 => problem.to_owned(),
+        attempts => format!("{problem} (after {attempts} attempts)"),
     }
 }
 
-/// Returns the service's message, after a colon.
-fn said(error: &Error) -> String {
-    match error.message() {
-        Some(message) => {
-            let message = shortened(message);
-            format!(": {message}")
-        }
-        None => String::new(),
+fn kind(error: &Error) -> Kind {
+    match error.kind() {
+        ErrorKind::Unauthorized | ErrorKind::Credentials => Kind::Key,
+        ErrorKind::Config => Kind::Config,
+        ErrorKind::InvalidRequest => Kind::Usage,
+        ErrorKind::Tls => Kind::Tls,
+        ErrorKind::Connect | ErrorKind::Interrupted => Kind::Network,
+        ErrorKind::Timeout => Kind::Timeout,
+        ErrorKind::BodyTooLarge => Kind::TooLarge,
+        ErrorKind::Decode => Kind::Decode,
+        ErrorKind::RateLimited => match error.blocked().map(|blocked| blocked.reason) {
+            Some(BlockReason::Ban) => Kind::Banned,
+            _ => Kind::RateLimited,
+        },
+        ErrorKind::Server | ErrorKind::Paging => Kind::Service,
+        ErrorKind::NotFound | ErrorKind::Gone => Kind::NotFound,
+        ErrorKind::Rejected => Kind::Refused,
+        _ => Kind::Internal,
     }
-}
-
-/// Returns the client's message, without the name of the operation.
-fn other(kind: Kind, error: &Error) -> Failure {
-    Failure::new(kind, error.problem().into_owned())
 }
 
 /// Returns the fields of an error for programs.
 fn fields(error: &Error) -> Map<String, Value> {
-    let mut quota = None;
-    if let Some(blocked) = error.blocked()
-        && let BlockReason::Quota(exhausted) = blocked.reason
-    {
-        quota = Some(exhausted);
-    }
-    let status = error.status();
+    let quota = match error.blocked().map(|blocked| blocked.reason) {
+        Some(BlockReason::Quota(quota)) => Some(quota),
+        _ => None,
+    };
     let all = json!({
         "quota": quota,
         "retryAt": error.retry_at().map(time::instant),
         "retryAfterSeconds": error.retry_after().map(time::seconds),
-        "status": status.map(|status| status.as_u16()),
+        "status": error.status().map(|status| status.as_u16()),
         "code": error.code(),
         "serviceMessage": error.message(),
         "attempts": error.attempts(),
@@ -423,4 +192,188 @@ fn fields(error: &Error) -> Map<String, Value> {
     };
     fields.retain(|_, value| !value.is_null());
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::time::{Duration, SystemTime};
+
+    use http::StatusCode;
+    use petstore_client::limits::Quota;
+    use petstore_client::test_util::ErrorBuilder;
+
+    use super::*;
+    use crate::env::Dirs;
+    use crate::settings::Values;
+
+    /// Sunday 22 November 2026, 06:44:19 UTC.
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_329_859)
+    }
+
+    /// Returns the exit code and the hint of an error, with these variables.
+    fn hinted(vars: &[(&str, &str)], purpose: Purpose, error: &Error) -> (u8, Option<String>) {
+        let base_url = [("PETSTORE_BASE_URL", "https://petstore.example/v1")];
+        let all = base_url.iter().chain(vars);
+        let vars: HashMap<_, _> = all
+            .map(|(name, value)| ((*name).to_owned(), value.into()))
+            .collect();
+        let system = System::new(vars, Dirs::default(), now, None);
+        let (settings, problem) = Settings::resolve(None, &Values::default(), &system, false);
+        assert!(problem.is_none(), "{problem:?}");
+        let explainer = Explainer {
+            settings: &settings,
+            system: &system,
+            clock: &Clock::new(now),
+            purpose,
+            key: &KeySource::Variable,
+        };
+        let failure = explainer.failure(error);
+        (failure.kind.code(), failure.hint)
+    }
+
+    #[test]
+    fn each_kind_has_its_code_and_its_hint() {
+        let status =
+            |status| ErrorBuilder::response(StatusCode::from_u16(status).unwrap(), "").build();
+        let of = |kind| {
+            ErrorBuilder::new(kind)
+                .may_have_been_processed(false)
+                .build()
+        };
+        let from = "(from PETSTORE_BASE_URL)";
+        for (error, code, hint) in [
+            (
+                status(401),
+                3,
+                "set PETSTORE_API_KEY to a valid key".to_owned(),
+            ),
+            (
+                status(404),
+                9,
+                format!("check the path, and that the base URL ends with /v1 {from}"),
+            ),
+            (
+                status(307),
+                4,
+                "redirects are not followed; if you trust this one, set it as the base URL"
+                    .to_owned(),
+            ),
+            (status(500), 5, "try again in a few minutes".to_owned()),
+            (
+                of(ErrorKind::Connect),
+                6,
+                format!("check that the service runs, or correct the base URL {from}"),
+            ),
+            (
+                of(ErrorKind::Tls),
+                6,
+                format!(
+                    "trust the authority with `--ca-file FILE`, or correct the base URL {from}"
+                ),
+            ),
+            (
+                of(ErrorKind::Timeout),
+                6,
+                "`--timeout 2m` waits longer".to_owned(),
+            ),
+            (
+                of(ErrorKind::Interrupted),
+                6,
+                format!("check that the base URL is the service's {from}"),
+            ),
+            (
+                of(ErrorKind::Decode),
+                5,
+                format!("check that the base URL is the service's {from}"),
+            ),
+            (
+                of(ErrorKind::BodyTooLarge),
+                5,
+                "`--max-response-size 80MiB` allows larger ones".to_owned(),
+            ),
+        ] {
+            assert_eq!(
+                hinted(&[], Purpose::Read, &error),
+                (code, Some(hint)),
+                "{error}"
+            );
+        }
+        for (error, code) in [
+            (status(400), 4),
+            (status(410), 9),
+            (of(ErrorKind::Config), 3),
+            (of(ErrorKind::InvalidRequest), 2),
+            (of(ErrorKind::Paging), 5),
+            (of(ErrorKind::Runtime), 1),
+        ] {
+            assert_eq!(hinted(&[], Purpose::Read, &error), (code, None), "{error}");
+        }
+        let proxy = [("HTTPS_PROXY", "http://proxy.example:3128")];
+        let hint = format!("check the proxy in HTTPS_PROXY, or the base URL {from}");
+        let error = of(ErrorKind::Connect);
+        assert_eq!(hinted(&proxy, Purpose::Read, &error), (6, Some(hint)));
+    }
+
+    #[test]
+    fn a_purpose_decides_what_a_lost_request_may_have_done() {
+        let lost = ErrorBuilder::new(ErrorKind::Interrupted).build();
+        let hint = |purpose| hinted(&[], purpose, &lost).1.unwrap();
+        assert!(hint(Purpose::CreatePet).starts_with("the pet may have been created: "));
+        assert!(hint(Purpose::Change).starts_with("the request may have been processed: "));
+        assert!(hint(Purpose::Read).starts_with("check that the base URL"));
+        let unsent = ErrorBuilder::new(ErrorKind::Interrupted).may_have_been_processed(false);
+        let (_, hint) = hinted(&[], Purpose::CreatePet, &unsent.build());
+        assert!(hint.unwrap().starts_with("check that the base URL"));
+    }
+
+    #[test]
+    fn a_wait_beyond_max_wait_names_the_option_that_waits() {
+        let system = System::new(HashMap::new(), Dirs::default(), now, None);
+        let (settings, _) = Settings::resolve(None, &Values::default(), &system, false);
+        let explainer = Explainer {
+            settings: &settings,
+            system: &system,
+            clock: &Clock::new(now),
+            purpose: Purpose::Read,
+            key: &KeySource::Typed,
+        };
+        let blocked = |reason, seconds| {
+            let remaining = Duration::from_secs(seconds);
+            explainer.block(&Blocked::new(reason, now() + remaining, remaining))
+        };
+        assert_eq!(
+            [
+                blocked(BlockReason::Quota(Quota::Minute), 41),
+                blocked(BlockReason::Ban, 298),
+            ],
+            [
+                "minute quota used up, resets in 41 s (2026-11-22T06:45:00Z)",
+                "the service banned this key for 4 min 58 s (until 2026-11-22T06:49:17Z)",
+            ]
+        );
+        assert_eq!(
+            hinted(
+                &[("PETSTORE_MAX_WAIT", "5")],
+                Purpose::Read,
+                &ErrorBuilder::new(ErrorKind::RateLimited).build()
+            )
+            .1,
+            Some("`--max-wait 1m` waits for it".to_owned())
+        );
+    }
+
+    #[test]
+    fn programs_get_the_fields_that_have_a_value() {
+        let body = json!({"code": "invalid_body", "message": "said\nso"}).to_string();
+        let error = ErrorBuilder::response(StatusCode::BAD_REQUEST, body)
+            .attempts(2)
+            .build();
+        let expected = json!({
+            "status": 400, "code": "invalid_body", "serviceMessage": "said\nso", "attempts": 2,
+            "mayHaveBeenProcessed": false,
+        });
+        assert_eq!(Value::Object(fields(&error)), expected);
+    }
 }

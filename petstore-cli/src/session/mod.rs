@@ -4,11 +4,9 @@
 //! [`Connector::connect`] after they have checked everything else.
 
 mod explain;
-mod places;
+mod key_command;
 mod purpose;
-mod service;
 mod stores;
-mod tls;
 mod trace;
 pub(crate) mod words;
 
@@ -22,16 +20,15 @@ use petstore_client::url::Url;
 use petstore_client::{Client, Error, RequestOptions};
 
 use self::explain::Explainer;
-use self::places::Places;
+use self::key_command::{CommandKeys, KeyCommand};
 pub(crate) use self::purpose::Purpose;
-use self::service::Service;
-use self::stores::shared_limits;
+use self::stores::{shared_limits, why_not_usual};
 use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
 use crate::error::{CliError, Failure, Kind, Result};
+use crate::settings::Settings;
 use crate::settings::credentials::{self, KeySource};
-use crate::settings::{Settings, StoreAddress};
 use crate::time::Clock;
 use crate::ui::Ui;
 
@@ -48,32 +45,26 @@ pub(crate) struct Connector {
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
+    /// The command that prints the key, once it was needed.
+    key_command: Mutex<Option<Arc<KeyCommand>>>,
     /// What is needed of the last client when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
     mock: Mutex<Option<petstore_mock::MockServer>>,
 }
 
-/// Why the usual folder of shared limits is not used (if that is so), and the command that fixes
-/// it.
-#[derive(Default)]
-pub(crate) struct LimitsPlace {
-    pub(crate) reason: Option<String>,
-    pub(crate) fix: Option<String>,
-}
-
 struct Last {
     client: Option<Client>,
-    explainer: Explainer,
+    purpose: Purpose,
+    key: KeySource,
 }
 
 impl Connector {
     pub(crate) fn new(settings: Arc<Settings>, system: Arc<System>, ui: Ui, clock: Clock) -> Self {
-        let service = Service::none(&settings);
-        let explainer = Explainer::new(Arc::clone(&settings), clock.clone(), service);
         let last = Last {
             client: None,
-            explainer,
+            purpose: Purpose::Read,
+            key: KeySource::Typed,
         };
         Self {
             settings,
@@ -81,6 +72,7 @@ impl Connector {
             ui,
             clock,
             uses_deprecated: Arc::default(),
+            key_command: Mutex::default(),
             last: Mutex::new(last),
             #[cfg(feature = "mock")]
             mock: Mutex::default(),
@@ -97,24 +89,41 @@ impl Connector {
 
     /// Returns a shell expression for the key, for a command that the user can copy.
     pub(crate) fn key_expression(&self) -> String {
-        if self.has_key_in_file() && !self.settings.is_mock() {
-            let option = self.settings.profile_option();
-            return format!("$(petstore auth token{option})");
+        let found = credentials::find(&self.settings, &self.system);
+        match found
+            .ok()
+            .flatten()
+            .as_ref()
+            .map(credentials::Credential::source)
+        {
+            Some(KeySource::File(_) | KeySource::Stored { .. } | KeySource::Command(_))
+                if !self.settings.is_mock() =>
+            {
+                format!("$(petstore auth token{})", self.settings.profile_option())
+            }
+            _ => format!("${}", credentials::KEY),
         }
-        let name = credentials::KEY;
-        format!("${name}")
     }
 
-    /// Returns whether the key is in a file, and not in a variable.
-    fn has_key_in_file(&self) -> bool {
-        let found = credentials::find(&self.settings, &self.system);
-        let Ok(Some(credential)) = found else {
-            return false;
+    /// Returns the key and its source. Runs `key_command` if the key comes from there.
+    pub(crate) async fn key(&self) -> Result<(String, KeySource)> {
+        let credential = credentials::require(&self.settings, &self.system)?;
+        let (text, source) = credential.into_parts();
+        let key = match &source {
+            KeySource::Command(command) => {
+                let printed = self.key_command(command).key(None).await;
+                printed.map_err(|failed| CliError::key(failed.to_string()))?
+            }
+            _ => text,
         };
-        match credential.source() {
-            KeySource::File(_) | KeySource::Stored { .. } => true,
-            KeySource::Variable | KeySource::Typed => false,
-        }
+        self.ui.hide(&key);
+        credentials::check(&key, &source)?;
+        Ok((key, source))
+    }
+
+    fn key_command(&self, command: &credentials::CommandSource) -> Arc<KeyCommand> {
+        let new = || Arc::new(KeyCommand::new(command.clone(), &self.system, &self.ui));
+        Arc::clone(locked(&self.key_command).get_or_insert_with(new))
     }
 
     /// Returns a client for the service that the settings name, or for a mock server.
@@ -126,8 +135,7 @@ impl Connector {
         }
         self.settings.require_profile()?;
         let base_url = self.settings.base_url()?;
-        let credential = credentials::require(&self.settings, &self.system)?;
-        let (key, source) = credential.into_parts();
+        let (key, source) = self.key().await?;
         self.connect_with(purpose, &base_url, key, source)
     }
 
@@ -141,21 +149,21 @@ impl Connector {
     ) -> Result<Client> {
         self.ui.hide(&key);
         credentials::check(&key, &source)?;
-        let service = Service::new(base_url, source, &self.settings, &self.system);
-        let host = service.host().to_owned();
-        self.last().explainer.begin(service, purpose);
         let attempts = self.settings.values().attempts();
         let deprecated = Arc::clone(&self.uses_deprecated);
-        let fix = self.limits_place().fix;
-        let tracer = Tracer::new(self.ui.clone(), &host, attempts, purpose)
-            .raising(deprecated)
-            .naming_fix(fix);
+        let tracer = Tracer::new(self.ui.clone(), base_url, attempts, purpose, deprecated);
         // `Settings::base_url` has refused insecure URLs.
         let mut connection = Connection::new()
             .connect_timeout(CONNECT_TIMEOUT)
             .allow_insecure_http(true);
-        let mut builder = Client::builder(base_url.as_str())
-            .api_key(key)
+        let mut builder = Client::builder(base_url.as_str());
+        builder = match &source {
+            KeySource::Command(command) => {
+                builder.api_key_provider(CommandKeys(self.key_command(command)))
+            }
+            _ => builder.api_key(key),
+        };
+        builder = builder
             .user_agent(USER_AGENT)
             .options(&self.limits(purpose))
             .on_event(move |event| tracer.event(event));
@@ -166,7 +174,11 @@ impl Connector {
             builder = builder.limits(shared_limits(&self.settings, &self.system)?);
         }
         let client = builder.connection(connection).build()?;
-        self.last().client = Some(client.clone());
+        *self.last() = Last {
+            client: Some(client.clone()),
+            purpose,
+            key: source,
+        };
         Ok(client)
     }
 
@@ -184,7 +196,9 @@ impl Connector {
             true => attempts,
             false => 1,
         };
-        let share = timeout / shares;
+        // Whole milliseconds read better in messages.
+        let share = (timeout / shares).as_millis();
+        let share = Duration::from_millis(u64::try_from(share).unwrap_or(u64::MAX));
         let size = values.max_response_size();
         RequestOptions::new()
             .max_wait(max_wait)
@@ -209,29 +223,19 @@ impl Connector {
         }
     }
 
-    /// Returns why the usual folder of shared limits is not used, and how to fix that.
-    pub(crate) fn limits_place(&self) -> LimitsPlace {
-        match self.settings.values().limits_store() {
-            StoreAddress::File => {
-                let places = Places::find(self.system.dirs());
-                LimitsPlace {
-                    reason: places.reason(&self.system),
-                    fix: places.fix(&self.system),
-                }
-            }
-            StoreAddress::Off | StoreAddress::Redis(_) => LimitsPlace::default(),
-        }
+    /// Returns why the rate limits are not in the usual folder, if that is so.
+    pub(crate) fn why_limits_are_elsewhere(&self) -> Option<String> {
+        why_not_usual(&self.settings, &self.system)
     }
 
     /// Warns if rate limits are not shared.
     pub(crate) fn warn_of(&self, store: &Shared) {
-        let place = self.limits_place();
-        trace::shared_store(&self.ui, store, place.fix.as_deref());
+        trace::shared_store(&self.ui, store);
     }
 
     /// Returns the purpose of the last client's requests.
     pub(crate) fn purpose(&self) -> Purpose {
-        self.last().explainer.purpose()
+        self.last().purpose
     }
 
     /// Returns whether a deprecated operation was used.
@@ -250,7 +254,15 @@ impl Connector {
 
     /// Returns the message of a request's error.
     pub(crate) fn explain_client(&self, error: &Error) -> Failure {
-        self.last().explainer.client(error)
+        let last = self.last();
+        let explainer = Explainer {
+            settings: &self.settings,
+            system: &self.system,
+            clock: &self.clock,
+            purpose: last.purpose,
+            key: &last.key,
+        };
+        explainer.failure(error)
     }
 
     /// Closes the last client: other processes learn how its requests ended, and need not wait for it.

@@ -1,12 +1,14 @@
 //! The store of shared rate limits that the settings name.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 #[cfg(feature = "redis")]
 use petstore_client::limits::RedisStore;
 use petstore_client::limits::{FileStore, Limits};
 
-use super::places::Places;
-use crate::env::System;
-use crate::error::{CliError, Result};
+use crate::env::{Dirs, System};
+use crate::error::{CliError, Result, os_text};
 use crate::settings::{Settings, StoreAddress};
 
 /// Returns rate limits that are shared through the store that the settings name. The client's first
@@ -14,7 +16,7 @@ use crate::settings::{Settings, StoreAddress};
 pub(super) fn shared_limits(settings: &Settings, system: &System) -> Result<Limits> {
     match settings.values().limits_store() {
         StoreAddress::Off => Ok(Limits::new()),
-        StoreAddress::File => match Places::find(system.dirs()).folder() {
+        StoreAddress::File => match Folder::find(system.dirs()).path {
             Some(folder) => Ok(Limits::new().store(FileStore::new(folder))),
             None => Ok(Limits::new()),
         },
@@ -41,4 +43,116 @@ fn redis(url: &str, settings: &Settings) -> Result<RedisStore> {
 #[cfg(not(feature = "redis"))]
 fn without_redis(_: &str) -> CliError {
     CliError::config("`--limits-store` needs a build with Redis")
+}
+
+/// Returns why the rate limits are not in the usual folder, if that is so.
+pub(super) fn why_not_usual(settings: &Settings, system: &System) -> Option<String> {
+    match settings.values().limits_store() {
+        StoreAddress::File => {
+            let (folder, problem) = Folder::find(system.dirs()).rejected?;
+            let shown = system.shown(&folder);
+            Some(format!("cannot use {shown}: {}", os_text(&problem)))
+        }
+        StoreAddress::Off | StoreAddress::Redis(_) => None,
+    }
+}
+
+/// The folder of the shared rate limits: the first place that only this user can write. If there is
+/// none, it is the usual place, so that the store says what is wrong there.
+struct Folder {
+    path: Option<PathBuf>,
+    /// The usual place and its problem.
+    rejected: Option<(PathBuf, io::Error)>,
+}
+
+impl Folder {
+    fn find(dirs: &Dirs) -> Self {
+        let state = dirs.state.as_ref().map(|folder| folder.join("limits"));
+        let runtime = dirs.runtime.as_ref().map(|folder| folder.join("limits"));
+        let places = [state, runtime, dirs.temporary.clone()];
+        let mut rejected = None;
+        for folder in places.into_iter().flatten() {
+            match check(&folder) {
+                Ok(()) => {
+                    let path = Some(folder);
+                    return Self { path, rejected };
+                }
+                Err(problem) => rejected = rejected.or(Some((folder, problem))),
+            }
+        }
+        let path = rejected.as_ref().map(|(folder, _)| folder.clone());
+        Self { path, rejected }
+    }
+}
+
+/// Creates a folder if it is missing. Checks that this user can write in it, and nobody else can: in
+/// the folder for temporary files, anybody can create a folder, or a link, with its name.
+fn check(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let data = std::fs::symlink_metadata(folder)?;
+        let user = rustix::process::geteuid().as_raw();
+        if data.uid() != user || !data.is_dir() || data.mode() & 0o022 != 0 {
+            return Err(io::Error::other("others can write there"));
+        }
+    }
+    tempfile::NamedTempFile::new_in(folder)?.close()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn found(dirs: &Dirs) -> (Option<PathBuf>, bool) {
+        let folder = Folder::find(dirs);
+        (folder.path, folder.rejected.is_none())
+    }
+
+    #[test]
+    fn the_first_usable_place_is_chosen() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs {
+            state: Some(home.path().join("state")),
+            runtime: Some(home.path().join("runtime")),
+            temporary: Some(home.path().join("temporary")),
+            ..Dirs::default()
+        };
+        let places = ["state/limits", "runtime/limits", "temporary"];
+        for (number, place) in places.into_iter().enumerate() {
+            let usual = number == 0;
+            assert_eq!(found(&dirs), (Some(home.path().join(place)), usual));
+            let folder = home.path().join(place.split('/').next().unwrap());
+            std::fs::remove_dir_all(&folder).unwrap();
+            std::fs::write(&folder, "a file in its place").unwrap();
+        }
+        assert_eq!(
+            found(&dirs),
+            (Some(home.path().join("state/limits")), false)
+        );
+        assert_eq!(found(&Dirs::default()), (None, true));
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_is_not_used() {
+        let home = tempfile::tempdir().unwrap();
+        let temporary = home.path().join("temporary");
+        let elsewhere = home.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, &temporary).unwrap();
+        assert!(check(&temporary).is_err());
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+        for (mode, is_used) in [(0o777, false), (0o770, false), (0o755, true), (0o700, true)] {
+            std::fs::set_permissions(&elsewhere, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(check(&elsewhere).is_ok(), is_used, "{mode:o}");
+        }
+    }
 }

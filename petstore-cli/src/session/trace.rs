@@ -43,32 +43,30 @@ pub(super) struct Tracer {
     /// The maximum number of attempts.
     attempts: u32,
     purpose: Purpose,
-    /// Whether a deprecated operation was used.
+    /// Set when a deprecated operation is used.
     deprecated: Arc<AtomicBool>,
-    /// The command that makes the folder of shared limits usable, if one is needed.
-    fix: Option<String>,
 }
 
 impl Tracer {
-    pub(super) fn new(ui: Ui, host: &str, attempts: u32, purpose: Purpose) -> Self {
+    pub(super) fn new(
+        ui: Ui,
+        base_url: &Url,
+        attempts: u32,
+        purpose: Purpose,
+        deprecated: Arc<AtomicBool>,
+    ) -> Self {
+        let host = base_url.host_str().unwrap_or_default();
+        let host = match base_url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
         Self {
             ui,
-            host: host.to_owned(),
+            host,
             attempts,
             purpose,
-            deprecated: Arc::default(),
-            fix: None,
+            deprecated,
         }
-    }
-
-    /// Sets the flag that is set when a deprecated operation is used.
-    pub(super) fn raising(self, deprecated: Arc<AtomicBool>) -> Self {
-        Self { deprecated, ..self }
-    }
-
-    /// Sets the command that makes the folder of shared limits usable.
-    pub(super) fn naming_fix(self, fix: Option<String>) -> Self {
-        Self { fix, ..self }
     }
 
     pub(super) fn event(&self, event: &Event<'_>) {
@@ -130,7 +128,7 @@ impl Tracer {
             EventKind::Deprecated(deprecation) => {
                 self.deprecated(event.operation.unwrap_or_default(), deprecation);
             }
-            EventKind::SharedStore(store) => shared_store(&self.ui, store, self.fix.as_deref()),
+            EventKind::SharedStore(store) => shared_store(&self.ui, store),
             _ => {}
         }
     }
@@ -180,9 +178,11 @@ impl Tracer {
 
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
         self.deprecated.store(true, Ordering::Relaxed);
-        let (name, replacement) = match self.purpose.retiring() {
-            Some(retiring) => (retiring.command, Some(retiring.replacement)),
-            None => (operation, deprecation.replacement()),
+        let (name, replacement) = match self.purpose {
+            Purpose::GetPet(_) => ("pets get", Some("`petstore pets list`")),
+            Purpose::Read | Purpose::CreatePet | Purpose::Change => {
+                (operation, deprecation.replacement())
+            }
         };
         let end = match deprecation.sunset() {
             Some(sunset) => format!("stops working on {}", time::day(sunset)),
@@ -220,13 +220,13 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
 }
 
 /// Warns once that the store of rate limits is unusable, and says what follows.
-pub(super) fn shared_store(ui: &Ui, store: &Shared, fix: Option<&str>) {
+pub(super) fn shared_store(ui: &Ui, store: &Shared) {
     let Some(problem) = &store.problem else {
         return;
     };
     let place = &store.location;
     let text = format!("rate limits are not shared: {place}: {problem}; {ALONE}");
-    ui.warning(&text, fix.or(Some("`petstore doctor` checks the store")));
+    ui.warning(&text, Some("`petstore doctor` checks the store"));
 }
 
 fn cause(error: &Error) -> String {

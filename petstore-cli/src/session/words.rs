@@ -1,19 +1,8 @@
-//! Describes rate limits in words, and shortens the service's texts, for messages, tables and
-//! status lines.
+//! Describes rate limits in words, for messages, tables and status lines.
 
-use std::error::Error as StdError;
-
-use petstore_client::Error;
 use petstore_client::limits::{BlockReason, Quota};
 
-use crate::escape;
 use crate::time::count;
-
-/// The maximum length of the service's message that is shown.
-const MAX_MESSAGE: usize = 300;
-
-/// An error among the causes of another one.
-pub(super) type Cause = dyn StdError + 'static;
 
 /// What the command line says of a quota.
 #[derive(Debug)]
@@ -100,35 +89,6 @@ pub(crate) fn quota_left(quota: Quota, remaining: u64, limit: u64) -> String {
         Some(words) => format!("{left} of {limit} left {}", words.now),
         None => format!("{left} of {limit} left"),
     }
-}
-
-/// Returns an error and its causes, the outermost first.
-pub(super) fn causes(error: &Error) -> impl Iterator<Item = &Cause> {
-    let first: &Cause = error;
-    std::iter::successors(Some(first), |cause| (**cause).source())
-}
-
-/// Returns text from the service for a message: escaped, and cut.
-pub(super) fn shortened(text: &str) -> String {
-    let short: String = text.chars().take(MAX_MESSAGE).collect();
-    let rest = match short.len() < text.len() {
-        true => "…",
-        false => "",
-    };
-    format!("{}{rest}", escape::line(&short))
-}
-
-/// Returns a cause and the error that it wraps, if it is an `io::Error`.
-#[cfg(feature = "native-tls")]
-pub(super) fn with_inner(cause: &Cause) -> impl Iterator<Item = &Cause> {
-    std::iter::successors(Some(cause), |outer| inner(*outer))
-}
-
-#[cfg(feature = "native-tls")]
-fn inner(cause: &Cause) -> Option<&Cause> {
-    let outer = cause.downcast_ref::<std::io::Error>()?;
-    let inner = outer.get_ref()?;
-    Some(inner)
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! The source of the API key: `PETSTORE_API_KEY`, else the file in `PETSTORE_API_KEY_FILE`, else
-//! the key that `auth login` stored. No option takes it, because other users can read arguments.
+//! the `key_command` of the profile, else the key that `auth login` stored. No option takes it,
+//! because other users can read arguments.
 //!
-//! A stored key is sent only to the service for which it was stored.
+//! A key of a profile is sent only to the service of that profile.
 
 use std::path::{Path, PathBuf};
 
 use petstore_client::url::Url;
 use toml_edit::{DocumentMut, value};
 
+use super::Values;
+use super::config_file::ConfigFile;
 use super::precedence::Settings;
 use crate::env::{Dirs, System};
 use crate::error::{CliError, Kind, Result};
@@ -22,6 +25,7 @@ const HEADER: &str = "# Written by `petstore auth login`. This is a secret.\n";
 
 /// An API key and where it comes from.
 pub(crate) struct Credential {
+    /// Empty if a command prints the key.
     key: String,
     source: KeySource,
 }
@@ -33,27 +37,45 @@ pub(crate) enum KeySource {
     Variable,
     /// The file that `PETSTORE_API_KEY_FILE` names.
     File(String),
+    /// The command of a profile.
+    Command(CommandSource),
     /// A file of `auth login`, and the option that selects its profile.
     Stored { path: String, option: String },
     /// The terminal or standard input. Also used if no key is needed.
     Typed,
 }
 
-impl KeySource {
-    /// Returns the source in words: a variable or a file.
-    pub(crate) fn shown(&self) -> &str {
-        match self {
-            Self::Variable => KEY,
-            Self::File(path) | Self::Stored { path, .. } => path,
-            Self::Typed => "",
-        }
+/// The `key_command` of a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandSource {
+    profile: String,
+    program: String,
+    arguments: Vec<String>,
+}
+
+impl CommandSource {
+    pub(crate) fn program(&self) -> &str {
+        &self.program
     }
 
-    /// Returns the source after a semicolon, for a message: `; from PETSTORE_API_KEY`.
-    pub(crate) fn from(&self) -> String {
+    pub(crate) fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// Returns the source in words, without the arguments.
+    pub(crate) fn shown(&self) -> String {
+        format!("key_command of profile {}", self.profile)
+    }
+}
+
+impl KeySource {
+    /// Returns the source in words: a variable, a file or a command.
+    pub(crate) fn shown(&self) -> String {
         match self {
-            Self::Variable | Self::File(_) => format!("; from {}", self.shown()),
-            Self::Stored { .. } | Self::Typed => String::new(),
+            Self::Variable => KEY.to_owned(),
+            Self::File(path) | Self::Stored { path, .. } => path.clone(),
+            Self::Command(command) => command.shown(),
+            Self::Typed => String::new(),
         }
     }
 
@@ -62,6 +84,7 @@ impl KeySource {
         match self {
             Self::Variable => format!("set {KEY} to a valid key"),
             Self::File(_) => format!("put a valid key into the file that {KEY_FILE} names"),
+            Self::Command(command) => format!("check what {} prints", command.shown()),
             Self::Stored { option, .. } => {
                 format!("`petstore auth login{option}` stores another key")
             }
@@ -73,11 +96,8 @@ impl KeySource {
 impl Credential {
     /// Creates a credential. Leaves out the line break at the end of a file.
     fn new(text: &str, source: KeySource) -> Self {
-        let key = text.trim_end_matches(['\r', '\n']);
-        Self {
-            key: key.to_owned(),
-            source,
-        }
+        let key = text.trim_end_matches(['\r', '\n']).to_owned();
+        Self { key, source }
     }
 
     pub(crate) fn source(&self) -> &KeySource {
@@ -93,13 +113,13 @@ impl Credential {
 /// Returns the key for the service in the settings, if any.
 pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     if let Some(key) = system.unicode(KEY)? {
-        let source = KeySource::Variable;
-        let credential = Credential::new(key, source);
-        return Ok(Some(credential));
+        return Ok(Some(Credential::new(key, KeySource::Variable)));
     }
     if let Some(path) = system.unicode(KEY_FILE)? {
-        let credential = from_file(Path::new(path), system)?;
-        return Ok(Some(credential));
+        return from_file(Path::new(path), system).map(Some);
+    }
+    if let Some(words) = settings.values().key_command() {
+        return from_command(words, settings, system).map(Some);
     }
     stored(settings, system)
 }
@@ -115,8 +135,7 @@ fn from_file(path: &Path, system: &System) -> Result<Credential> {
         let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
         return Err(CliError::key(problem));
     };
-    let source = KeySource::File(shown);
-    Ok(Credential::new(&text, source))
+    Ok(Credential::new(&text, KeySource::File(shown)))
 }
 
 /// Returns the key, or an error if there is none.
@@ -128,8 +147,7 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     let source = settings.source("base_url");
     let option = settings.profile_option();
     let problem = format!("no API key for {service}{source}");
-    let hint = format!("`petstore auth login{option}`");
-    Err(CliError::key(problem).hint(hint))
+    Err(CliError::key(problem).hint(format!("`petstore auth login{option}`")))
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
@@ -142,35 +160,73 @@ pub(crate) fn check(key: &str, source: &KeySource) -> Result<()> {
         let problem = format!("the API key is empty{from}");
         return Err(CliError::key(problem).hint(source.fix()));
     }
-    for (number, c) in (1..).zip(key.chars()) {
-        if c.is_ascii_graphic() {
-            continue;
-        }
-        let what = kind_of(c);
-        let place = format!("at character {number}{from}");
-        let problem = format!("the API key has {what} {place}");
-        let hint = hint_for(key);
-        return Err(CliError::key(problem).hint(hint));
-    }
-    Ok(())
-}
-
-/// Describes a character that a key cannot have.
-fn kind_of(c: char) -> &'static str {
-    match c {
-        ' ' => "a space",
-        '\n' | '\r' => "a line break",
-        c if c.is_ascii() => "a control character",
+    let Some(at) = key.chars().position(|c| !c.is_ascii_graphic()) else {
+        return Ok(());
+    };
+    let what = match key.chars().nth(at) {
+        Some(' ') => "a space",
+        Some('\n' | '\r') => "a line break",
+        Some(c) if c.is_ascii() => "a control character",
         _ => "a character that is not ASCII",
-    }
-}
-
-/// Returns the hint for a key with a wrong character.
-fn hint_for(key: &str) -> &'static str {
-    match key.get(..7) {
+    };
+    let hint = match key.get(..7) {
         Some(start) if start.eq_ignore_ascii_case("bearer ") => "leave out `Bearer`",
         _ => "a key has printable ASCII characters only, and no spaces",
+    };
+    let problem = format!("the API key has {what} at character {}{from}", at + 1);
+    Err(CliError::key(problem).hint(hint))
+}
+
+/// Returns the command that prints the key. It is run later. Refuses one that others could have
+/// written, and another service than that of the profile.
+fn from_command(words: &[String], settings: &Settings, system: &System) -> Result<Credential> {
+    let profile = settings.profile();
+    let source = match words {
+        [program, arguments @ ..] if !program.is_empty() => CommandSource {
+            profile: profile.to_owned(),
+            program: program.clone(),
+            arguments: arguments.to_vec(),
+        },
+        _ => {
+            let problem = format!("key_command of profile {profile} is empty");
+            let hint = "give a program and its arguments: [\"pass\", \"show\", \"petstore\"]";
+            return Err(CliError::config(problem).hint(hint));
+        }
+    };
+    if cfg!(windows) && is_script(source.program()) {
+        let problem = format!(
+            "{} is a script, which Windows runs in a shell",
+            source.shown()
+        );
+        return Err(CliError::config(problem).hint("name a program (.exe)"));
     }
+    if let Some(path) = ConfigFile::path(system.dirs())
+        && files::is_writable_by_others(&path).unwrap_or(true)
+    {
+        let shown = system.shown(&path);
+        let problem = format!("others can write {shown}, so its key_command is not run");
+        let hint = format!("`chmod go-w {}`", escape::shell_path(&shown));
+        return Err(CliError::config(problem).hint(hint));
+    }
+    let own = settings.profile_values().and_then(Values::base_url);
+    let Some(own) = own.and_then(|text| Url::parse(text).ok()) else {
+        let problem = format!("profile {profile} has a key_command, but no base_url");
+        let hint = format!("add base_url below `[profiles.{profile}]`");
+        return Err(CliError::config(problem).hint(hint));
+    };
+    let base_url = settings.base_url()?;
+    if own.origin() != base_url.origin() {
+        return Err(of_another_service(&own, &base_url, &source.shown()));
+    }
+    let key = String::new();
+    let source = KeySource::Command(source);
+    Ok(Credential { key, source })
+}
+
+/// Returns whether Windows runs a file in a shell, with rules of its own for quotes.
+fn is_script(program: &str) -> bool {
+    let end = Path::new(program).extension();
+    end.is_some_and(|end| end.eq_ignore_ascii_case("bat") || end.eq_ignore_ascii_case("cmd"))
 }
 
 /// Returns the path of a profile's key.
@@ -188,9 +244,7 @@ pub(crate) fn store(path: &Path, base_url: &Url, key: &str, system: &System) -> 
     let mut document = DocumentMut::new();
     document["base_url"] = value(base_url.as_str());
     document["key"] = value(key);
-    let mut text = HEADER.to_owned();
-    text += &document.to_string();
-    files::write(path, &text, system)
+    files::write(path, format!("{HEADER}{document}"), system)
 }
 
 /// Returns the key that `auth login` stored for the profile, if it belongs to this service.
@@ -202,43 +256,33 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
         return Ok(None);
     };
     let option = settings.profile_option();
-    let shown = system.shown(&path);
+    let path = system.shown(&path);
     let Some((home, key)) = read_stored(&text) else {
-        return Err(without_key(&shown, &option));
+        // The content may be the key.
+        let hint = format!("`petstore auth login{option}` replaces it");
+        return Err(CliError::key(format!("{path} contains no key")).hint(hint));
     };
     let base_url = settings.base_url()?;
-    let is_at_home = home.origin() == base_url.origin();
-    if !is_at_home {
-        return Err(of_another_service(&home, &base_url, &option));
+    if home.origin() != base_url.origin() {
+        return Err(of_another_service(&home, &base_url, "the stored key"));
     }
-    let source = KeySource::Stored {
-        path: shown,
-        option,
-    };
+    let source = KeySource::Stored { path, option };
     Ok(Some(Credential { key, source }))
 }
 
-/// Returns the error for a file without a key. Omits the content, which may be the key.
-fn without_key(shown: &str, option: &str) -> CliError {
-    let problem = format!("{shown} contains no key");
-    let hint = format!("`petstore auth login{option}` replaces it");
-    CliError::key(problem).hint(hint)
-}
-
-/// Returns the error for a stored key that belongs to the service `home`.
-fn of_another_service(home: &Url, base_url: &Url, option: &str) -> CliError {
+/// Returns the error for a key that belongs to the service `home`. Its hint keeps that key.
+fn of_another_service(home: &Url, base_url: &Url, what: &str) -> CliError {
     let home = home.origin().ascii_serialization();
     let other = base_url.origin().ascii_serialization();
-    let problem = format!("the key was stored for {home}, not for {other}");
-    let hint = format!("`petstore auth login{option} --base-url {base_url}`");
+    let problem = format!("{what} is for {home}, not for {other}");
+    let hint = format!("`petstore auth login --profile NAME --base-url {base_url}`");
     CliError::key(problem).hint(hint)
 }
 
 /// Returns the service and the key in the text of a stored key.
 fn read_stored(text: &str) -> Option<(Url, String)> {
     let document: DocumentMut = text.parse().ok()?;
-    let base_url = document.get("base_url")?.as_str()?;
-    let base_url = Url::parse(base_url).ok()?;
+    let base_url = Url::parse(document.get("base_url")?.as_str()?).ok()?;
     let key = document.get("key")?.as_str()?;
     Some((base_url, key.to_owned()))
 }
@@ -251,7 +295,11 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
     let shown = system.shown(path);
     match files::open_to_others(path) {
         Ok(None) => Ok(Some(text)),
-        Ok(Some(mode)) => Err(readable(&shown, mode)),
+        Ok(Some(mode)) => {
+            let problem = format!("others can read the key in {shown} (mode {mode:04o})");
+            let hint = format!("`chmod 600 {}`", escape::shell_path(&shown));
+            Err(CliError::key(problem).hint(hint))
+        }
         Err(problem) => {
             let action = format!("cannot read {shown}");
             Err(CliError::io(Kind::Key, action, &problem))
@@ -259,11 +307,17 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
     }
 }
 
-/// Returns the error for a key that others can read.
-fn readable(shown: &str, mode: u32) -> CliError {
-    let quoted = escape::shell_path(shown);
-    let mode = format!("mode {mode:04o}");
-    let problem = format!("others can read the key in {shown} ({mode})");
-    let hint = format!("`chmod 600 {quoted}`");
-    CliError::key(problem).hint(hint)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_told_by_their_names() {
+        for script in ["key.bat", "C:\\keys\\KEY.CMD"] {
+            assert!(is_script(script), "{script}");
+        }
+        for program in ["op", "op.exe", "./key.sh", "bat"] {
+            assert!(!is_script(program), "{program}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod base_url;
 pub(crate) mod config_file;
 pub(crate) mod credentials;
 pub(crate) mod precedence;
+mod scalar;
 pub(crate) mod secrets;
 mod types;
 mod values;

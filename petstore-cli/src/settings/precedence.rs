@@ -7,7 +7,7 @@ use super::config_file::{ConfigFile, Problem, Profile};
 use super::secrets::without_password;
 use super::{Values, checked_url, flag, variable};
 use crate::env::System;
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Result};
 use crate::suggest::did_you_mean;
 
 /// The source of a value.
@@ -94,9 +94,7 @@ impl Settings {
             self.profile = profile.to_owned();
             self.profile_source = Source::ConfigFile;
         }
-        if let Some(values) = self.config.values(&self.profile) {
-            self.layers[2] = values.clone();
-        }
+        self.layers[2] = self.profile_values().cloned().unwrap_or_default();
         Ok(())
     }
 
@@ -106,10 +104,7 @@ impl Settings {
             return Ok(());
         };
         let set = self.layers[1].set(name, text);
-        set.map_err(|invalid| {
-            let label = format!("{variable} `{}`", without_password(text));
-            invalid.of(Kind::Config, label)
-        })
+        set.map_err(|problem| CliError::config(format!("{variable}: {problem}")))
     }
 
     /// Returns the typed values in force.
@@ -125,6 +120,11 @@ impl Settings {
 
     pub(crate) fn profile(&self) -> &str {
         &self.profile
+    }
+
+    /// Returns the values of the profile, if it exists.
+    pub(crate) fn profile_values(&self) -> Option<&Values> {
+        self.config.values(&self.profile)
     }
 
     pub(crate) fn profile_source(&self) -> Source {
@@ -234,12 +234,11 @@ fn profile_variable(system: &System) -> Result<Option<String>> {
     let Some(name) = system.unicode(NAME)? else {
         return Ok(None);
     };
-    let profile: Result<Profile, Invalid> = name.parse();
-    match profile {
+    match name.parse::<Profile>() {
         Ok(profile) => Ok(Some(profile.as_str().to_owned())),
         Err(invalid) => {
-            let label = format!("{NAME} `{}`", without_password(name));
-            Err(invalid.of(Kind::Config, label))
+            let problem = invalid.sentence(&without_password(name));
+            Err(CliError::config(format!("{NAME}: {problem}")))
         }
     }
 }

@@ -2,6 +2,11 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
+
+/// What is shown instead of a secret.
+pub(crate) const MASK: &str = "[hidden]";
+
 /// The minimum length of a password that is removed wherever it occurs. A shorter one may be part
 /// of ordinary words.
 const MIN_LENGTH: usize = 4;
@@ -12,8 +17,8 @@ pub(crate) fn without_password(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     };
     match before.split_once("://") {
-        Some((scheme, _)) => format!("{scheme}://[hidden]@{host}").into(),
-        None if before.contains(':') => format!("[hidden]@{host}").into(),
+        Some((scheme, _)) => format!("{scheme}://{MASK}@{host}").into(),
+        None if before.contains(':') => format!("{MASK}@{host}").into(),
         None => Cow::Borrowed(text),
     }
 }
@@ -31,36 +36,13 @@ pub(crate) fn passwords(text: &str) -> Vec<String> {
         return Vec::new();
     };
     let mut forms = vec![format!("{user}@")];
-    for form in [password.to_owned(), percent_decoded(password)] {
-        if form.len() >= MIN_LENGTH && !forms.contains(&form) {
-            forms.push(form);
+    let decoded = percent_decode_str(password).decode_utf8_lossy();
+    for form in [password, &decoded] {
+        if form.len() >= MIN_LENGTH && !forms.iter().any(|known| known == form) {
+            forms.push(form.to_owned());
         }
     }
     forms
-}
-
-/// Returns text with each `%41` replaced by its character.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        if first == b'%'
-            && let Some((digits, end)) = after.split_at_checked(2)
-            && let Some(byte) = hexadecimal(digits)
-        {
-            bytes.push(byte);
-            rest = end;
-        } else {
-            bytes.push(first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hexadecimal(digits: &[u8]) -> Option<u8> {
-    let text = std::str::from_utf8(digits).ok()?;
-    u8::from_str_radix(text, 16).ok()
 }
 
 #[cfg(test)]

@@ -43,9 +43,6 @@ impl From<ParseBoolError> for Invalid {
 
 /// The type of a setting.
 pub(crate) trait SettingType: FromStr {
-    /// Whether the help lists the values.
-    const IS_CHOICE: bool = false;
-
     /// Returns all values, or the usual ones, if they can be listed.
     fn choices() -> Vec<String> {
         Vec::new()
@@ -81,8 +78,6 @@ impl<T: ValueEnum> FromStr for Choice<T> {
 }
 
 impl<T: ValueEnum> SettingType for Choice<T> {
-    const IS_CHOICE: bool = true;
-
     fn choices() -> Vec<String> {
         value_names::<T>()
     }
@@ -105,27 +100,29 @@ fn value_names<T: ValueEnum>() -> Vec<String> {
         .collect()
 }
 
-/// A duration of at least `MIN` seconds: `90`, `90s`, `10m`, `24h` or `1d`.
+/// A duration of at least `MIN` seconds: `90`, `90s`, `10m`, `24h` or `1h 30m`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seconds<const MIN: u64>(pub(crate) Duration);
-
-const TIME_UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 impl<const MIN: u64> FromStr for Seconds<MIN> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         // This maximum makes sure that adding the duration to an instant cannot overflow.
-        let max = u64::from(u32::MAX);
-        match read_units(text, &TIME_UNITS) {
-            Some(seconds) if seconds > max => {
-                let max = max / 86_400;
-                Err(Invalid::new("is too long").hint(format!("give at most {max}d")))
+        const MAX: Duration = Duration::from_secs(0xFFFF_FFFF);
+
+        let time = match text.parse() {
+            Ok(seconds) => Some(Duration::from_secs(seconds)),
+            Err(_) => humantime::parse_duration(text).ok(),
+        };
+        match time {
+            Some(time) if time > MAX => {
+                Err(Invalid::new("is too long").hint("give at most 49710d"))
             }
-            Some(seconds) if seconds < MIN => {
+            Some(time) if time < Duration::from_secs(MIN) => {
                 Err(Invalid::new("is too short").hint(format!("give at least {MIN}s")))
             }
-            Some(seconds) => Ok(Self(Duration::from_secs(seconds))),
+            Some(time) => Ok(Self(time)),
             None => {
                 let hint = "give seconds, or a number with s, m, h or d: 90, 10m, 24h";
                 Err(Invalid::new("is not a time").hint(hint))
@@ -138,12 +135,7 @@ impl<const MIN: u64> SettingType for Seconds<MIN> {}
 
 impl<const MIN: u64> fmt::Display for Seconds<MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Hours are used up to a week, as people write them.
-        let units = match self.0.as_secs() {
-            ..604_800 => &TIME_UNITS[1..],
-            _ => &TIME_UNITS,
-        };
-        f.write_str(&with_unit(self.0.as_secs(), units))
+        humantime::format_duration(self.0).fmt(f)
     }
 }
 
@@ -151,7 +143,7 @@ impl<const MIN: u64> fmt::Display for Seconds<MIN> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(pub(crate) usize);
 
-const SIZE_UNITS: [(&str, u64); 4] = [
+const SIZE_UNITS: [(&str, usize); 4] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
     ("KiB", 1 << 10),
@@ -162,8 +154,12 @@ impl FromStr for Size {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let size = read_units(text, &SIZE_UNITS);
-        match size.and_then(|size| usize::try_from(size).ok()) {
+        let (number, unit) = SIZE_UNITS
+            .iter()
+            .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)))
+            .unwrap_or((text, 1));
+        let number = number.parse::<usize>().ok();
+        match number.and_then(|number| number.checked_mul(unit)) {
             None | Some(0) => {
                 let hint = "give a number with KiB or MiB: 500KiB, 16MiB";
                 Err(Invalid::new("is not a size").hint(hint))
@@ -177,27 +173,13 @@ impl SettingType for Size {}
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&with_unit(self.0 as u64, &SIZE_UNITS))
-    }
-}
-
-/// Parses a number with an optional unit.
-fn read_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let (number, size) = units
-        .iter()
-        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)))
-        .unwrap_or((text, 1));
-    number.parse::<u64>().ok()?.checked_mul(size)
-}
-
-/// Formats a number in the largest unit that divides it. The last unit is 1.
-fn with_unit(number: u64, units: &[(&str, u64)]) -> String {
-    for (unit, size) in units {
-        if *size == 1 || (number > 0 && number.is_multiple_of(*size)) {
-            return format!("{}{unit}", number / size);
+        for (unit, size) in SIZE_UNITS {
+            if self.0.is_multiple_of(size) {
+                return write!(f, "{}{unit}", self.0 / size);
+            }
         }
+        Ok(())
     }
-    number.to_string()
 }
 
 /// The store of shared rate limits.
@@ -261,21 +243,22 @@ mod tests {
     #[test]
     fn reads_and_writes_times_and_sizes_with_and_without_a_unit() {
         for (text, shown) in [
-            ("90", Some("90s")),
-            ("90s", Some("90s")),
+            ("90", Some("1m 30s")),
+            ("90s", Some("1m 30s")),
             ("10m", Some("10m")),
-            ("24h", Some("24h")),
-            ("1d", Some("24h")),
-            ("7d", Some("7d")),
+            ("1h 30m", Some("1h 30m")),
+            ("24h", Some("1day")),
             ("0", Some("0s")),
             ("soon", None),
             ("99999d", None),
+            ("99999999999999999999", None),
             ("-1", None),
             ("", None),
         ] {
             let read = text.parse::<Seconds<0>>().ok().map(|time| time.to_string());
             assert_eq!(read.as_deref(), shown, "{text}");
         }
+        assert!("0".parse::<Seconds<1>>().is_err());
         for (text, shown) in [
             ("500KiB", Some("500KiB")),
             ("16MiB", Some("16MiB")),

@@ -1,12 +1,14 @@
-//! The settings, one row each: name (`--max-wait`, `PETSTORE_MAX_WAIT` and `max_wait`), type,
-//! default and help. A new setting is a row here.
+//! The settings: name (`--max-wait`, `PETSTORE_MAX_WAIT` and `max_wait`), type, default and help.
 
 use std::time::Duration;
 
 use clap::ValueHint;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::types::{Choice, Seconds, SettingType, Size, StoreAddress, parse};
-use crate::error::{ErrorFormat, Invalid, either};
+use super::scalar;
+use super::types::{Choice, Seconds, SettingType as _, Size, StoreAddress, parse};
+use crate::error::{ErrorFormat, either};
 use crate::output::OutputFormat;
 use crate::screen::Color;
 
@@ -15,139 +17,164 @@ pub(crate) const SERVICE: &str = "Service and key";
 pub(crate) const OUTPUT: &str = "Output";
 pub(crate) const REQUESTS: &str = "Requests";
 
-/// Defines the settings below each heading: the help, the name, the type and the default of each.
-macro_rules! settings {
-    ($($heading:ident {
-        $($(#[$meta:meta])* $name:ident: $kind:ty = $default:expr;)*
-    })*) => {
-        /// Settings from one source: flags, variables, a profile or the defaults.
-        #[derive(Debug, Clone, Default, clap::Args)]
-        pub(crate) struct Values {
-            $($($(#[$meta])*
-            #[arg(long, global = true, hide_short_help = true)]
-            #[arg(help_heading = $heading)]
-            #[arg(value_parser = parse::<$kind>)]
-            $name: Option<$kind>,)*)*
-        }
+/// Settings from one source: flags, variables, a profile or the defaults.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Values {
+    /// The service's base URL, such as https://HOST/v1
+    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE, value_name = "URL")]
+    #[arg(value_parser = parse::<String>)]
+    #[serde(with = "scalar")]
+    base_url: Option<String>,
 
-        impl Values {
-            pub(crate) const NAMES: &[&str] = &[
-                $($(stringify!($name),)*)*
-            ];
+    /// Send the key over plain http to another machine
+    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE, value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_parser = parse::<bool>)]
+    #[serde(with = "scalar")]
+    allow_insecure_http: Option<bool>,
 
-            pub(super) fn defaults() -> Self {
-                Self { $($($name: $default,)*)* }
-            }
+    /// Trust the certificate authorities of this PEM file too
+    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE, value_name = "FILE")]
+    #[arg(value_parser = parse::<String>, value_hint = ValueHint::FilePath)]
+    #[serde(with = "scalar")]
+    ca_file: Option<String>,
 
-            /// Parses a value.
-            pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), Invalid> {
-                match name {
-                    $($(stringify!($name) => self.$name = Some(parse(text)?),)*)*
-                    _ => return Err(Invalid::new("is not a setting")),
-                }
-                Ok(())
-            }
+    /// The format of results
+    #[arg(short, long, global = true, hide_short_help = true, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[arg(value_parser = parse::<Choice<OutputFormat>>)]
+    #[serde(with = "scalar")]
+    output: Option<Choice<OutputFormat>>,
 
-            /// Returns the values that the completions of the shells offer.
-            pub(crate) fn choices(name: &str) -> Vec<String> {
-                match name {
-                    $($(stringify!($name) => <$kind as SettingType>::choices(),)*)*
-                    _ => Vec::new(),
-                }
-            }
+    /// When colour is used
+    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT, value_name = "WHEN")]
+    #[arg(value_parser = parse::<Choice<Color>>)]
+    #[serde(with = "scalar")]
+    color: Option<Choice<Color>>,
 
-            /// Returns whether the help lists the values of a setting.
-            fn is_choice(name: &str) -> bool {
-                match name {
-                    $($(stringify!($name) => <$kind as SettingType>::IS_CHOICE,)*)*
-                    _ => false,
-                }
-            }
+    /// The format of errors and notes
+    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[arg(value_parser = parse::<Choice<ErrorFormat>>)]
+    #[serde(with = "scalar")]
+    error_format: Option<Choice<ErrorFormat>>,
 
-            /// Returns a value as text, without secrets.
-            pub(crate) fn text(&self, name: &str) -> Option<String> {
-                match name {
-                    $($(stringify!($name) => {
-                        let value = self.$name.as_ref()?;
-                        Some(value.to_string())
-                    })*)*
-                    _ => None,
-                }
-            }
+    /// Time for a request with its retries, without rate-limit waits
+    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "TIME")]
+    #[arg(value_parser = parse::<Seconds<1>>, allow_negative_numbers = true)]
+    #[serde(with = "scalar")]
+    timeout: Option<Seconds<1>>,
 
-            /// Adds the values that another source sets, and keeps its own.
-            pub(super) fn or(mut self, other: &Self) -> Self {
-                $($(if self.$name.is_none() {
-                    self.$name.clone_from(&other.$name);
-                })*)*
-                self
-            }
-        }
-    };
+    /// Number of retries of a failed request
+    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "N")]
+    #[arg(value_parser = parse::<u32>, allow_negative_numbers = true)]
+    #[serde(with = "scalar")]
+    retries: Option<u32>,
+
+    /// Maximum rate-limit wait of a request; 0 never waits
+    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "TIME")]
+    #[arg(value_parser = parse::<Seconds<0>>, allow_negative_numbers = true)]
+    #[serde(with = "scalar")]
+    max_wait: Option<Seconds<0>>,
+
+    /// Maximum size of a response
+    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "SIZE")]
+    #[arg(value_parser = parse::<Size>)]
+    #[serde(with = "scalar")]
+    max_response_size: Option<Size>,
+
+    /// Where rate limits are shared: file, off or redis://HOST
+    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "STORE")]
+    #[arg(value_parser = parse::<StoreAddress>)]
+    #[serde(with = "scalar")]
+    limits_store: Option<StoreAddress>,
+
+    /// The program that prints the API key, and its arguments. Only a profile has it.
+    #[arg(skip)]
+    #[serde(skip_serializing)]
+    key_command: Option<Vec<String>>,
 }
 
-settings! {
-    SERVICE {
-        /// The service's base URL, such as https://HOST/v1
-        #[arg(value_name = "URL")]
-        base_url: String = None;
-
-        /// Send the key over plain http to another machine
-        #[arg(value_name = "BOOL", num_args = 0..=1)]
-        #[arg(require_equals = true)]
-        #[arg(default_missing_value = "true")]
-        allow_insecure_http: bool = Some(false);
-
-        /// Trust the certificate authorities of this PEM file too
-        #[arg(value_name = "FILE")]
-        #[arg(value_hint = ValueHint::FilePath)]
-        ca_file: String = None;
-    }
-    OUTPUT {
-        /// The format of results
-        #[arg(short, value_name = "FORMAT")]
-        output: Choice<OutputFormat> = Some(Choice(OutputFormat::Table));
-
-        /// When colour is used
-        #[arg(value_name = "WHEN")]
-        color: Choice<Color> = Some(Choice(Color::Auto));
-
-        /// The format of errors and notes
-        #[arg(value_name = "FORMAT")]
-        error_format: Choice<ErrorFormat> = Some(Choice(ErrorFormat::Text));
-    }
-    REQUESTS {
-        /// Time for a request with its retries, without rate-limit waits
-        #[arg(value_name = "TIME")]
-        #[arg(allow_negative_numbers = true)]
-        timeout: Seconds<1> = Some(Seconds(Duration::from_secs(30)));
-
-        /// Number of retries of a failed request
-        #[arg(value_name = "N")]
-        #[arg(allow_negative_numbers = true)]
-        retries: u32 = Some(3);
-
-        /// Maximum rate-limit wait of a request; 0 never waits
-        #[arg(value_name = "TIME")]
-        #[arg(allow_negative_numbers = true)]
-        max_wait: Seconds<0> = Some(Seconds(Duration::from_secs(120)));
-
-        /// Maximum size of a response
-        #[arg(value_name = "SIZE")]
-        max_response_size: Size = Some(Size(10 << 20));
-
-        /// Where rate limits are shared: file, off or redis://HOST
-        #[arg(value_name = "STORE")]
-        limits_store: StoreAddress = Some(StoreAddress::File);
-    }
-}
-
-/// The help.
 impl Values {
+    /// The settings that have a flag and a variable.
+    pub(crate) const NAMES: &[&str] = &[
+        "base_url",
+        "allow_insecure_http",
+        "ca_file",
+        "output",
+        "color",
+        "error_format",
+        "timeout",
+        "retries",
+        "max_wait",
+        "max_response_size",
+        "limits_store",
+    ];
+
+    pub(super) fn defaults() -> Self {
+        Self {
+            base_url: None,
+            allow_insecure_http: Some(false),
+            ca_file: None,
+            output: Some(Choice(OutputFormat::Table)),
+            color: Some(Choice(Color::Auto)),
+            error_format: Some(Choice(ErrorFormat::Text)),
+            timeout: Some(Seconds(Duration::from_secs(30))),
+            retries: Some(3),
+            max_wait: Some(Seconds(Duration::from_secs(120))),
+            max_response_size: Some(Size(10 << 20)),
+            limits_store: Some(StoreAddress::File),
+            key_command: None,
+        }
+    }
+
+    /// Parses a value. The error is a sentence with the value.
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), serde_json::Error> {
+        let object = Map::from_iter([(name.to_owned(), text.into())]);
+        *self = Self::deserialize(Value::Object(object))?.or(self);
+        Ok(())
+    }
+
+    /// Returns a value as text, without secrets.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let object = serde_json::to_value(self).ok()?;
+        Some(object.get(name)?.as_str()?.to_owned())
+    }
+
+    /// Adds the values that another source sets, and keeps its own.
+    pub(super) fn or(self, other: &Self) -> Self {
+        let other = other.clone();
+        Self {
+            base_url: self.base_url.or(other.base_url),
+            allow_insecure_http: self.allow_insecure_http.or(other.allow_insecure_http),
+            ca_file: self.ca_file.or(other.ca_file),
+            output: self.output.or(other.output),
+            color: self.color.or(other.color),
+            error_format: self.error_format.or(other.error_format),
+            timeout: self.timeout.or(other.timeout),
+            retries: self.retries.or(other.retries),
+            max_wait: self.max_wait.or(other.max_wait),
+            max_response_size: self.max_response_size.or(other.max_response_size),
+            limits_store: self.limits_store.or(other.limits_store),
+            key_command: self.key_command.or(other.key_command),
+        }
+    }
+
+    /// Returns the values that the completions of the shells offer.
+    pub(crate) fn choices(name: &str) -> Vec<String> {
+        match name {
+            "allow_insecure_http" => bool::choices(),
+            "output" => Choice::<OutputFormat>::choices(),
+            "color" => Choice::<Color>::choices(),
+            "error_format" => Choice::<ErrorFormat>::choices(),
+            "limits_store" => StoreAddress::choices(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Adds the values and the default of a setting to its help.
     pub(crate) fn explain(name: &str, help: &str) -> String {
         let mut text = help.to_owned();
-        if Self::is_choice(name) {
+        if let "output" | "color" | "error_format" = name {
             text += &format!(": {}", either(&Self::choices(name)));
         }
         match Self::defaults().text(name) {
@@ -172,30 +199,22 @@ impl Values {
     }
 
     pub(crate) fn output(&self) -> Option<OutputFormat> {
-        let Choice(format) = self.output?;
-        Some(format)
+        self.output.map(|Choice(format)| format)
     }
 
     pub(crate) fn color(&self) -> Color {
-        match self.color {
-            Some(Choice(color)) => color,
-            None => Color::Auto,
-        }
+        self.color.map_or(Color::Auto, |Choice(color)| color)
     }
 
     pub(crate) fn error_format(&self) -> ErrorFormat {
-        match self.error_format {
-            Some(Choice(format)) => format,
-            None => ErrorFormat::Text,
-        }
+        self.error_format
+            .map_or(ErrorFormat::Text, |Choice(format)| format)
     }
 
     /// Returns the time for a request and its retries.
     pub(crate) fn timeout(&self) -> Duration {
-        match self.timeout {
-            Some(Seconds(timeout)) => timeout,
-            None => Duration::MAX,
-        }
+        self.timeout
+            .map_or(Duration::MAX, |Seconds(timeout)| timeout)
     }
 
     /// Returns the maximum number of attempts of a request.
@@ -204,10 +223,7 @@ impl Values {
     }
 
     pub(crate) fn max_wait(&self) -> Duration {
-        match self.max_wait {
-            Some(Seconds(wait)) => wait,
-            None => Duration::ZERO,
-        }
+        self.max_wait.map_or(Duration::ZERO, |Seconds(wait)| wait)
     }
 
     pub(crate) fn max_response_size(&self) -> Size {
@@ -215,16 +231,24 @@ impl Values {
     }
 
     pub(crate) fn limits_store(&self) -> StoreAddress {
-        match &self.limits_store {
-            Some(store) => store.clone(),
-            None => StoreAddress::Off,
-        }
+        self.limits_store.clone().unwrap_or(StoreAddress::Off)
+    }
+
+    pub(crate) fn key_command(&self) -> Option<&[String]> {
+        self.key_command.as_deref()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_setting_is_listed_in_order() {
+        let object = serde_json::to_value(Values::default()).unwrap();
+        let names: Vec<_> = object.as_object().unwrap().keys().collect();
+        assert_eq!(names, Values::NAMES);
+    }
 
     #[test]
     fn every_default_reads_back_as_it_is_shown() {

@@ -1,6 +1,5 @@
 //! What programs read from an error, and how it is shown.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -34,16 +33,11 @@ impl Error {
         self.response().map(|response| response.status)
     }
 
-    /// Returns what is wrong and what to do, without the operation and the attempts, for programs
-    /// that name those themselves. It is safe to print on a terminal.
+    /// Returns what is wrong, without the operation, the attempts and what to do, for programs that
+    /// say those in their own words. It is safe to print on a terminal.
     #[must_use]
-    pub fn problem(&self) -> Cow<'_, str> {
-        match self.0.repeat {
-            Some(advice) if !self.is_unsafe_to_repeat() => {
-                format!("{}; {advice}", self.0.message).into()
-            }
-            _ => (&*self.0.message).into(),
-        }
+    pub fn problem(&self) -> &str {
+        &self.0.message
     }
 
     /// Returns whether sending the request again may do the same thing twice.
@@ -222,9 +216,16 @@ impl fmt::Display for Error {
         if let Some(operation) = &self.0.operation {
             write!(f, "{operation} failed: ")?;
         }
-        f.write_str(&self.problem())?;
-        if self.is_unsafe_to_repeat() {
-            f.write_str("; the request may have been processed: check before you retry")?;
+        f.write_str(self.problem())?;
+        if let Some(advice) = self.0.advice {
+            write!(f, "; {advice}")?;
+        }
+        match self.0.repeat {
+            _ if self.is_unsafe_to_repeat() => {
+                f.write_str("; the request may have been processed: check before you retry")?;
+            }
+            Some(advice) => write!(f, "; {advice}")?,
+            None => {}
         }
         match (self.attempts(), self.waited().as_secs()) {
             (0 | 1, 0) => Ok(()),

@@ -32,8 +32,7 @@ pub enum ErrorKind {
     RateLimited,
     /// The connection failed: refused, unknown host, no route.
     Connect,
-    /// The TLS handshake failed. The client does not retry, because it would fail again. Only
-    /// rustls distinguishes this from [`Connect`](Self::Connect).
+    /// The TLS handshake failed. The client does not retry, because it would fail again.
     Tls,
     /// A time limit ran out; [`Error::timeout_kind`](crate::Error::timeout_kind) says which.
     Timeout,
@@ -125,15 +124,23 @@ pub enum TimeoutKind {
 impl TimeoutKind {
     pub(super) fn problem(self) -> &'static str {
         match self {
-            Self::Connect => "no connection; check the base URL",
+            Self::Connect => "no connection",
             Self::Attempt => "no complete response",
             Self::Read => "no further data of the response",
             Self::Call => "the call took too long, with its waits",
         }
     }
 
-    /// Returns what to do if the request can be sent again.
+    /// Returns what to do other than sending the request again.
     pub(super) fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Connect => Some("check the base URL"),
+            Self::Attempt | Self::Read | Self::Call => None,
+        }
+    }
+
+    /// Returns what to do if the request can be sent again.
+    pub(super) fn repeat_advice(self) -> Option<&'static str> {
         match self {
             Self::Connect => None,
             Self::Attempt | Self::Read | Self::Call => Some("try again later"),

@@ -56,8 +56,9 @@ pub struct Error(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
-    /// The problem, and one thing to do about it other than sending the request again.
     message: Cow<'static, str>,
+    /// One thing to do about it other than sending the request again.
+    advice: Option<&'static str>,
     /// Advice to show only if the request can safely be sent again.
     repeat: Option<&'static str>,
     operation: Option<Cow<'static, str>>,
@@ -76,6 +77,7 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             message: message.into(),
+            advice: None,
             repeat: None,
             operation: None,
             stats: CallStats::default(),
@@ -128,7 +130,8 @@ impl Error {
             limit.problem()
         );
         let mut error = Self::new(ErrorKind::Timeout, message);
-        error.0.repeat = limit.advice();
+        error.0.advice = limit.advice();
+        error.0.repeat = limit.repeat_advice();
         error.0.timeout = Some(limit);
         error.0.sent = sent;
         error
@@ -138,8 +141,15 @@ impl Error {
     pub(crate) fn from_response(response: ErrorResponse) -> Self {
         let kind = ErrorKind::of(response.status);
         let mut error = Self::new(kind, response.to_string());
+        error.0.advice = response.advice();
         error.0.repeat = response.repeat_advice();
         error.with_response(response)
+    }
+
+    /// Sets what to do other than sending the request again.
+    pub(crate) fn with_advice(mut self, advice: &'static str) -> Self {
+        self.0.advice = Some(advice);
+        self
     }
 
     /// Sets the advice to show only if the request can safely be sent again.
@@ -179,7 +189,7 @@ impl Error {
         body: &Bytes,
         problem: serde_json::Error,
     ) -> Self {
-        let (problem, source) = explain_decode::<T>(body, problem);
+        let (problem, is_json, source) = explain_decode::<T>(body, problem);
         let message = format!(
             "the response {} could not be read: {problem}",
             status.as_u16()
@@ -191,9 +201,11 @@ impl Error {
             body,
             ..ErrorResponse::default()
         };
-        Self::new(ErrorKind::Decode, message)
-            .with_response(response)
-            .with_source(source)
+        let mut error = Self::new(ErrorKind::Decode, message);
+        if !is_json {
+            error = error.with_advice("check the base URL");
+        }
+        error.with_response(response).with_source(source)
     }
 
     /// Adds the wait that the call still allows to the message of a rate limit.

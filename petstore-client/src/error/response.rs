@@ -85,9 +85,11 @@ impl ErrorResponse {
         })
     }
 
-    /// Returns what to do about the status, other than sending the request again.
-    fn advice(&self) -> Option<&'static str> {
+    /// Returns what to do other than sending the request again. There is none if the service's own
+    /// message says what to do.
+    pub(super) fn advice(&self) -> Option<&'static str> {
         match self.status.as_u16() {
+            _ if self.message.is_some() => None,
             401 => Some("check the API key"),
             403 => Some("check what the API key is allowed to do"),
             404 => Some("check the identifier and the base URL, version segment included"),
@@ -131,11 +133,7 @@ impl fmt::Display for ErrorResponse {
             let target = String::from_utf8_lossy(target.as_bytes());
             write!(f, "; it points to {}", printable(&target, MAX_SHOWN))?;
         }
-        // The service's message says what to do.
-        match (&self.message, self.advice()) {
-            (None, Some(advice)) => write!(f, "; {advice}"),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -156,12 +154,12 @@ impl fmt::Debug for ErrorResponse {
     }
 }
 
-/// Returns why a body cannot be decoded as `T`: a sentence, and the parser's error.
-/// Decodes again, because tracking the path costs time.
+/// Returns why a body cannot be decoded as `T`: a sentence, whether the body is JSON, and the parser's
+/// error. Decodes again, because tracking the path costs time.
 pub(super) fn explain_decode<T: DeserializeOwned>(
     body: &[u8],
     problem: serde_json::Error,
-) -> (String, String) {
+) -> (String, bool, String) {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let (path, cause) = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Err(error) => (error.path().to_string(), error.into_inner()),
@@ -171,16 +169,13 @@ pub(super) fn explain_decode<T: DeserializeOwned>(
     let path = printable(&path, 200);
     let said = printable(&cause.to_string(), MAX_SHOWN);
     let problem = if body.trim_ascii().is_empty() {
-        "its body is empty where JSON was expected; check the base URL".to_owned()
+        "its body is empty where JSON was expected".to_owned()
     } else if cause.is_data() {
         format!("at `{path}`: {said}")
     } else {
-        format!(
-            "its body is not JSON ({said}): `{}`; check the base URL",
-            excerpt(body, 60)
-        )
+        format!("its body is not JSON ({said}): `{}`", excerpt(body, 60))
     };
-    (problem, said)
+    (problem, cause.is_data(), said)
 }
 
 /// Returns the escaped start of a body.

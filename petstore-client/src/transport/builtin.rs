@@ -1,16 +1,16 @@
 //! The built-in transport: an HTTP client with a connection pool.
 
-use std::error::Error as _;
+use std::fmt;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use std::{fmt, io, iter};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method};
 use http_body::{Body, Frame, SizeHint};
 use url::Url;
 
+use super::cause;
 use super::custom::{ResponseLimit, Transport, TransportError};
 use super::mark::SendMark;
 use crate::clock;
@@ -93,7 +93,7 @@ impl Builtin {
             TransportError::interrupted(error)
         } else if error.is_timeout() {
             TransportError::connect_timed_out(self.connect_timeout)
-        } else if is_handshake(&error) {
+        } else if cause::of_handshake(&error).is_some() {
             TransportError::tls(error)
         } else {
             TransportError::connect(error)
@@ -165,19 +165,6 @@ pub(super) async fn read_body(
         }
     }
     Ok(body)
-}
-
-/// Returns whether the TLS handshake failed. rustls then reports invalid data, and before a request
-/// is sent nothing else reads data.
-fn is_handshake(error: &reqwest::Error) -> bool {
-    let mut causes = iter::successors(error.source(), |&cause| cause.source());
-    causes.any(|cause| cause.downcast_ref().is_some_and(is_invalid_data))
-}
-
-/// Also searches wrapped I/O errors, which `source` does not return.
-fn is_invalid_data(error: &io::Error) -> bool {
-    let inner = || error.get_ref().and_then(|inner| inner.downcast_ref());
-    error.kind() == io::ErrorKind::InvalidData || inner().is_some_and(is_invalid_data)
 }
 
 /// The body of a request. It records when a connection starts to write the request, because the

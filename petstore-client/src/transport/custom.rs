@@ -1,13 +1,14 @@
 //! The trait of a transport, and its errors.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io, iter};
 
 use bytes::Bytes;
 use http::{Request, Response};
 
+use super::cause;
 use crate::error::{BoxError, Error, ErrorKind, TimeoutKind};
 
 /// Sends one request and returns the complete response. Use it for another HTTP client, or for
@@ -218,14 +219,6 @@ impl TransportError {
         }
     }
 
-    /// Returns whether the system refused to open another socket.
-    fn is_out_of_files(&self) -> bool {
-        let first = self.source.as_deref();
-        let first = first.map(|source| source as &(dyn std::error::Error + 'static));
-        iter::successors(first, |cause| cause.source())
-            .any(|cause| cause.downcast_ref().is_some_and(is_out_of_files))
-    }
-
     /// Converts it to the error of a call to `origin` with this size limit.
     pub(super) fn into_error(self, origin: &str, max_bytes: usize) -> Error {
         if let Some((kind, limit)) = self.timeout {
@@ -234,49 +227,52 @@ impl TransportError {
         if let (ErrorKind::InvalidRequest, Some(source)) = (self.kind, &self.source) {
             return Error::invalid(source);
         }
-        let message = match self.kind {
-            ErrorKind::Connect if self.is_out_of_files() => format!(
-                "no connection to {origin}: too many open files; raise the limit of the process, \
-                 or lower `max_in_flight`"
+        let mut error = match self.kind {
+            ErrorKind::Connect => self.no_connection(origin),
+            ErrorKind::Tls => self.no_handshake(origin),
+            ErrorKind::BodyTooLarge => Error::new(
+                self.kind,
+                format!("the response is larger than {max_bytes} bytes"),
             ),
-            ErrorKind::Connect => format!(
-                "no connection to {origin}; check the base URL, the network, and that the service \
-                 runs"
-            ),
-            ErrorKind::Tls => format!(
-                "no secure connection to {origin}: untrusted certificate, or not a TLS server; \
-                 check the base URL, or trust its certificate authority"
-            ),
-            ErrorKind::BodyTooLarge => {
-                format!("the response is larger than {max_bytes} bytes")
-            }
-            _ => {
-                let problem = "the response is incomplete: the connection broke, or the server does not speak HTTP";
-                problem.to_owned()
+            kind => {
+                let cause = self.source.as_deref();
+                let message = cause.and_then(|cause| cause::of_response(cause));
+                let unknown = "the connection broke before the response was complete";
+                Error::new(kind, message.unwrap_or(unknown.into()))
+                    .with_repeat_advice("check the base URL, or try again later")
             }
         };
-        let mut error = Error::new(self.kind, message);
-        if self.kind == ErrorKind::Interrupted {
-            error = error.with_repeat_advice("check the base URL, or try again later");
+        if let Some(source) = self.source {
+            error = error.with_source(source);
         }
-        match self.source {
-            Some(source) => error.with_source(source),
-            None => error,
-        }
+        error
     }
-}
 
-/// The numbers of the system's errors for too many open files, in the process and in the system.
-const TOO_MANY_FILES: &[i32] = if cfg!(windows) { &[10_024] } else { &[24, 23] };
+    fn no_connection(&self, origin: &str) -> Error {
+        let message = format!("no connection to {origin}");
+        let cause = self.source.as_deref();
+        if cause.is_some_and(|cause| cause::is_out_of_files(cause)) {
+            return Error::new(self.kind, format!("{message}: too many open files"))
+                .with_advice("raise the limit of the process, or lower `max_in_flight`");
+        }
+        let message = match cause.and_then(|cause| cause::of_connection(cause)) {
+            Some(reason) => format!("{message}: {reason}"),
+            None => message,
+        };
+        Error::new(self.kind, message)
+            .with_advice("check the base URL, the network, and that the service runs")
+    }
 
-/// Also searches wrapped I/O errors, which `source` does not return.
-fn is_out_of_files(error: &io::Error) -> bool {
-    match error.raw_os_error() {
-        Some(number) => TOO_MANY_FILES.contains(&number),
-        None => error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref())
-            .is_some_and(is_out_of_files),
+    fn no_handshake(&self, origin: &str) -> Error {
+        let cause = self.source.as_deref();
+        let reason = cause.and_then(|cause| cause::of_handshake(cause));
+        let unknown = "untrusted certificate, or not a TLS server";
+        let reason = reason.unwrap_or(unknown.into());
+        Error::new(
+            self.kind,
+            format!("no secure connection to {origin}: {reason}"),
+        )
+        .with_advice("check the base URL, or trust its certificate authority")
     }
 }
 
@@ -294,23 +290,29 @@ fn summary(kind: ErrorKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
     fn too_many_open_files_are_named_as_the_cause() {
-        let number = TOO_MANY_FILES[0];
-        let plain = io::Error::from_raw_os_error(number);
-        let wrapped = io::Error::other(io::Error::from_raw_os_error(number));
-        for cause in [plain, wrapped] {
-            let error = TransportError::connect(cause).into_error("http://pets.example", 0);
-            assert_eq!(
-                error.to_string(),
-                "no connection to http://pets.example: too many open files; raise the limit of the \
-                 process, or lower `max_in_flight`"
-            );
-        }
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        let error = TransportError::connect(refused).into_error("http://pets.example", 0);
-        assert!(error.to_string().contains("check the base URL"), "{error}");
+        let said = |cause: io::Error| {
+            let error = TransportError::connect(cause);
+            error.into_error("http://pets.example", 0).to_string()
+        };
+        assert_eq!(
+            said(io::Error::from_raw_os_error(if cfg!(windows) {
+                10_024
+            } else {
+                24
+            })),
+            "no connection to http://pets.example: too many open files; raise the limit of the \
+             process, or lower `max_in_flight`"
+        );
+        assert_eq!(
+            said(io::ErrorKind::ConnectionRefused.into()),
+            "no connection to http://pets.example: connection refused; check the base URL, the \
+             network, and that the service runs"
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! a fake in tests, implement [`Transport`]. To record, cache, sign or route requests, wrap [`Builtin`].
 
 mod builtin;
+mod cause;
 mod custom;
 mod mark;
 mod network;

@@ -1,9 +1,11 @@
 //! Settings of the built-in transport.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::builtin::Builtin;
+use super::cause::Resolver;
 use crate::error::Error;
 use crate::wire::base_url::BaseUrl;
 
@@ -229,6 +231,7 @@ impl Connection {
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
+            .dns_resolver(Arc::new(Resolver))
             .connect_timeout(connect_timeout)
             .pool_idle_timeout(self.idle_timeout.unwrap_or(Duration::from_secs(90)));
         http = match &self.proxy {

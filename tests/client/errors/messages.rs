@@ -141,7 +141,7 @@ async fn what_happens_on_the_way() {
         create_error(answer(204, &[], "")).await,
     ];
     insta::assert_snapshot!(page(&errors), @r#"
-    listPets failed: no connection to http://127.0.0.1:1; check the base URL, the network, and that the service runs
+    listPets failed: no connection to http://127.0.0.1:1: connection refused; check the base URL, the network, and that the service runs
         because error sending request
         because client error (Connect)
         because tcp connect error
@@ -153,12 +153,12 @@ async fn what_happens_on_the_way() {
 
     listPets failed: timed out after 40 s: the call took too long, with its waits; try again later (after 2 attempts)
 
-    createPet failed: the response is incomplete: the connection broke, or the server does not speak HTTP; the request may have been processed: check before you retry
+    createPet failed: the response is cut off: the service closed the connection; the request may have been processed: check before you retry
         because error decoding response body
         because error reading a body from connection
         because end of file before message length reached
 
-    listPets failed: the response is incomplete: the connection broke, or the server does not speak HTTP; check the base URL, or try again later
+    listPets failed: malformed response: invalid HTTP version parsed; check the base URL, or try again later
         because error sending request
         because client error (SendRequest)
         because invalid HTTP version parsed

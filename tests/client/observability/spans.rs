@@ -104,7 +104,7 @@ async fn a_lost_attempt_logs_its_error() {
         .find(|line| line.contains("attempt failed"))
         .unwrap();
     assert!(
-        lost.contains("attempt=1") && lost.contains("the response is incomplete"),
+        lost.contains("attempt=1") && lost.contains("the service closed the connection"),
         "{lost}"
     );
     assert!(
