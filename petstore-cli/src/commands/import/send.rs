@@ -20,10 +20,7 @@ use crate::env::Signals;
 use crate::error::{CliError, Result};
 use crate::session::report_wait;
 use crate::status::Progress;
-use crate::time::{count, duration, instant, plural};
-
-/// The speed is shown after it has been measured for this long.
-const MEASURED: Duration = Duration::from_secs(2);
+use crate::time::{duration, instant, plural};
 
 /// Something that a task has come to.
 enum Event {
@@ -369,7 +366,6 @@ impl<'a> Sender<'a> {
         self.context.ui().set_progress(Some(Progress::Bar {
             done: all - left,
             all,
-            forecast: speed(self.total - left, left, self.started.elapsed()),
         }));
     }
 }
@@ -438,28 +434,6 @@ fn reason(error: &Error) -> (String, String) {
     (text.to_owned(), short.to_owned())
 }
 
-/// Describes the speed so far, and how long the remaining rows take.
-fn speed(done: usize, left: usize, elapsed: Duration) -> String {
-    if done == 0 {
-        return "starting".to_owned();
-    }
-    if elapsed < MEASURED {
-        return String::new();
-    }
-    let rest = elapsed.as_millis() * (left as u128) / (done as u128);
-    let rest = duration(Duration::from_millis(
-        u64::try_from(rest).unwrap_or(u64::MAX),
-    ));
-    let in_time = |seconds: u128| {
-        let rows = 1_000 * seconds * (done as u128) / elapsed.as_millis();
-        u64::try_from(rows).unwrap_or(u64::MAX)
-    };
-    match in_time(1) {
-        0 => format!("{} a minute, {rest} left", count(in_time(60))),
-        rows => format!("{} a second, {rest} left", count(rows)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
@@ -500,13 +474,5 @@ mod tests {
         // Requests of other calls of this client take no row's room.
         assert_eq!(room(&limits(10, 9), 5, 16), 10);
         assert_eq!(room(&limits(0, 0), 0, 16), 1, "its error says why");
-    }
-
-    #[test]
-    fn the_speed_is_shown_once_it_is_measured() {
-        let speed = |done, left, millis| speed(done, left, Duration::from_millis(millis));
-        assert_eq!([speed(0, 9, 9_000), speed(5, 5, 1_000)], ["starting", ""]);
-        assert_eq!(speed(4_000, 20_000, 10_000), "400 a second, 50 s left");
-        assert_eq!(speed(5, 10, 10_000), "30 a minute, 20 s left");
     }
 }
