@@ -1,15 +1,21 @@
 //! The status line of a terminal: why the program waits, and the progress of a long operation.
+//! indicatif draws it.
 
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use tokio::time::Instant;
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::screen::Screen;
-use crate::time;
+use crate::time::{count, duration};
 
 /// Shorter waits are not shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
+/// A narrower line has no bar, and short reasons.
+const MIN_BAR_WIDTH: usize = 60;
 
 /// The reason why the program waits.
 #[derive(Debug, Clone)]
@@ -34,9 +40,9 @@ impl Activity {
         }
     }
 
-    fn ends(self, end: Instant) -> Self {
+    fn ends(self, end: Instant, at: Option<String>) -> Self {
         Self {
-            end: Some((end, None)),
+            end: Some((end, at)),
             ..self
         }
     }
@@ -77,64 +83,45 @@ impl Activity {
     pub(crate) fn retry(cause: &str, short_cause: &str, attempt: &str, end: Instant) -> Self {
         let text = format!("{cause}; {attempt}");
         let short = format!("{short_cause}, retry");
-        Self::new(text, short).beside_bar().ends(end)
+        Self::new(text, short).beside_bar().ends(end, None)
     }
 
     /// Rows of an earlier run may arrive at the service until `end`.
     pub(crate) fn arrivals(end: Instant) -> Self {
         let text = "rows may still arrive; the check begins";
-        Self::new(text, "rows may arrive").ends(end)
+        Self::new(text, "rows may arrive").ends(end, None)
     }
 
     /// No request may be sent until `end`, which `at` formats.
     pub(crate) fn pause(text: &str, short: &str, end: Instant, at: String) -> Self {
-        Self {
-            end: Some((end, Some(at))),
-            ..Self::new(text, short).beside_bar()
-        }
+        Self::new(text, short).beside_bar().ends(end, Some(at))
     }
 
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the forms of the reason and the remaining time; without an end, the elapsed time.
-    fn forms(&self, since: Instant, is_beside_bar: bool) -> Vec<Form> {
-        let mut forms = Vec::new();
-        if !is_beside_bar {
-            forms.extend(self.timed(&self.text, " in", since));
-        }
-        forms.extend(self.timed(&self.short, ":", since));
-        forms
-    }
-
-    fn timed(&self, reason: &str, joint: &str, since: Instant) -> Vec<Form> {
-        let now = Instant::now();
+    /// Returns the reason with the remaining time; without an end, with the elapsed time.
+    fn line(&self, since: Instant, is_short: bool, is_narrow: bool) -> String {
+        let reason = if is_short { &self.short } else { &self.text };
         let Some((end, at)) = &self.end else {
-            let elapsed = Duration::from_secs(now.duration_since(since).as_secs());
-            let elapsed = format!(", {}", time::duration(elapsed));
-            return vec![Form::new(reason, elapsed)];
+            let elapsed = Duration::from_secs(since.elapsed().as_secs());
+            return format!("{reason}, {}", duration(elapsed));
         };
-        let left = time::duration(end.saturating_duration_since(now));
-        let wait = format!("{joint} {left}");
-        let mut forms = Vec::new();
-        if let Some(at) = at {
-            forms.push(Form::new(reason, format!("{wait} ({at})")));
+        let joint = if is_short { ":" } else { " in" };
+        let left = duration(end.saturating_duration_since(Instant::now()));
+        match at {
+            Some(at) if !is_narrow => format!("{reason}{joint} {left} ({at})"),
+            _ => format!("{reason}{joint} {left}"),
         }
-        forms.push(Form::new(reason, wait));
-        forms
     }
 }
 
 /// The progress of a long operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Progress {
-    /// The number of finished rows, of all rows, and an estimate.
-    Bar {
-        done: usize,
-        all: usize,
-        forecast: String,
-    },
+    /// The number of finished rows, of all rows.
+    Bar { done: usize, all: usize },
     /// The number of pets so far, of an unknown number. `verb` says what happens to them.
     Pets { verb: &'static str, count: usize },
 }
@@ -143,98 +130,116 @@ impl Progress {
     /// Describes the progress in a note.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Bar { done, all, .. } => {
-                let done = time::count(*done);
-                let all = time::count(*all);
-                format!("{done} of {all} rows done")
-            }
-            Self::Pets { verb, count } => {
-                format!("{verb} pets: {} so far", time::count(*count))
-            }
-        }
-    }
-
-    /// Returns the forms of the progress in front of `tail`.
-    fn forms(&self, screen: &Screen, spinner: &str, tail: &Form) -> Vec<Form> {
-        match self {
-            Self::Bar { done, all, .. } => bar(screen, *done, *all, tail),
-            Self::Pets { count, .. } => {
-                let count = time::count(*count);
-                let mut forms = Vec::new();
-                for progress in [self.text(), format!("{count} pets"), count] {
-                    forms.push(tail.after(&format!("{spinner} {progress}"), "; "));
-                }
-                forms
-            }
+            Self::Bar { done, all } => format!("{} of {} rows done", count(*done), count(*all)),
+            Self::Pets { verb, count: pets } => format!("{verb} pets: {} so far", count(*pets)),
         }
     }
 }
 
-/// A form of the status line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Form {
-    /// The progress, which is never cut.
-    progress: String,
-    /// The reason of the wait, or an estimate.
-    reason: String,
-    /// The remaining or elapsed time, which is never cut.
-    wait: String,
+/// Standard error, which messages and the status line share.
+#[derive(Clone)]
+pub(crate) struct Stderr(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Stderr {
+    pub(crate) fn new(stream: Box<dyn Write + Send>) -> Self {
+        Self(Arc::new(Mutex::new(stream)))
+    }
+
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        self.lock().write_all(text.as_bytes())?;
+        self.lock().flush()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Form {
-    fn new(reason: impl Into<String>, wait: impl Into<String>) -> Self {
-        Self {
-            progress: String::new(),
-            reason: reason.into(),
-            wait: wait.into(),
+/// The line of the terminal on which indicatif draws.
+struct Target {
+    stream: Stderr,
+    width: usize,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Target")
+    }
+}
+
+impl TermLike for Target {
+    fn width(&self) -> u16 {
+        u16::try_from(self.width).unwrap_or(u16::MAX)
+    }
+
+    // There is one line.
+    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.write_str(text)
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        // indicatif fills the line. Then a terminal that gets narrower would wrap it.
+        match text.trim_end() {
+            "" => Ok(()),
+            text => self.stream.write(text),
         }
     }
 
-    fn after(&self, progress: &str, joint: &str) -> Self {
-        let is_alone = self.reason.is_empty();
-        let joint = if is_alone { "" } else { joint };
-        Self {
-            progress: format!("{progress}{joint}"),
-            ..self.clone()
-        }
+    fn clear_line(&self) -> io::Result<()> {
+        self.stream.write("\r\u{1b}[K")
     }
 
-    fn width(&self) -> usize {
-        self.progress.width() + self.reason.width() + self.wait.width()
-    }
-
-    /// Returns the text. If it is too wide, the reason is cut.
-    fn fitted(&self, screen: &Screen, room: usize) -> String {
-        let Self {
-            progress,
-            reason,
-            wait,
-        } = self;
-        let reason_room = room.saturating_sub(progress.width() + wait.width());
-        let reason = screen.cut(reason, reason_room);
-        screen.cut(&format!("{progress}{reason}{wait}"), room)
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 
 /// What the status line shows.
-#[derive(Debug, Default)]
 pub(crate) struct Status {
+    stream: Stderr,
+    screen: Screen,
     progress: Option<Progress>,
     activity: Option<(Activity, Instant)>,
-    frame: usize,
+    /// The line, while it is on the screen.
+    shown: Option<ProgressBar>,
 }
 
 impl Status {
-    /// Returns whether there is nothing to show.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.progress.is_none() && self.activity.is_none()
+    pub(crate) fn new(stream: Stderr, screen: Screen) -> Self {
+        Self {
+            stream,
+            screen,
+            progress: None,
+            activity: None,
+            shown: None,
+        }
     }
 
     pub(crate) fn progress(&self) -> Option<&Progress> {
         self.progress.as_ref()
     }
 
+    /// Sets the progress. At the end of an operation, clears the line, because a result may follow.
     pub(crate) fn set_progress(&mut self, progress: Option<Progress>) {
+        if self.progress.is_some() != progress.is_some() {
+            self.clear();
+        }
         self.progress = progress;
     }
 
@@ -245,81 +250,206 @@ impl Status {
             _ => Instant::now(),
         };
         self.activity = activity.map(|activity| (activity, since));
+        if self.activity.is_none() && self.progress.is_none() {
+            self.clear();
+        }
     }
 
-    /// Returns the line in the longest form that fits, if there is one.
-    pub(crate) fn line(&mut self, screen: &Screen) -> Option<String> {
-        self.frame += 1;
-        let room = screen.width().unwrap_or(80).saturating_sub(1);
-        let forms = self.forms(screen);
-        let fitting = forms.iter().find(|form| form.width() <= room);
-        let form = fitting.or(forms.last())?;
-        Some(form.fitted(screen, room))
+    /// Ends what the line shows, and clears it.
+    pub(crate) fn end(&mut self) {
+        self.clear();
+        self.progress = None;
+        self.activity = None;
     }
 
-    /// Returns the forms of the status line, longest first.
-    fn forms(&self, screen: &Screen) -> Vec<Form> {
-        let spinner = self.spinner(screen);
-        let tails = self.tails();
-        let mut forms = Vec::new();
-        for tail in &tails {
-            match &self.progress {
-                Some(progress) => forms.extend(progress.forms(screen, spinner, tail)),
-                None => forms.push(tail.after(spinner, " ")),
+    fn clear(&mut self) {
+        if let Some(line) = self.shown.take() {
+            line.finish_and_clear();
+        }
+    }
+
+    /// Writes text in place of the line, and the line below it.
+    pub(crate) fn write(&self, text: &str) {
+        // A closed standard error is not an error.
+        let write = || drop(self.stream.write(text));
+        match &self.shown {
+            Some(line) => line.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// Draws the line, if there is something to show.
+    pub(crate) fn draw(&mut self) {
+        let wait = self.wait();
+        if wait.is_none() && self.progress.is_none() {
+            return self.clear();
+        }
+        let line = match self.shown.take() {
+            Some(line) => line,
+            None => self.start(),
+        };
+        let message = match (&self.progress, wait) {
+            (Some(Progress::Bar { done, .. }), wait) => {
+                line.set_position(*done as u64);
+                wait.unwrap_or_else(|| forecast(&line))
             }
-        }
-        forms.sort_by_key(|form| std::cmp::Reverse(form.width()));
-        forms
-    }
-
-    fn spinner(&self, screen: &Screen) -> &'static str {
-        const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-        const ASCII_FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
-
-        if screen.has_unicode() {
-            FRAMES[self.frame % FRAMES.len()]
-        } else {
-            ASCII_FRAMES[self.frame % ASCII_FRAMES.len()]
-        }
-    }
-
-    /// Returns the forms of what follows the progress: the wait, or an estimate.
-    fn tails(&self) -> Vec<Form> {
-        // An import sends requests all the time, so its bar does not mention single ones.
-        let is_beside_bar = matches!(self.progress, Some(Progress::Bar { .. }));
-        if let Some((activity, since)) = &self.activity
-            && since.elapsed() >= SHOWN_AFTER
-            && (activity.is_beside_bar || !is_beside_bar)
-        {
-            return activity.forms(*since, is_beside_bar);
-        }
-        match &self.progress {
-            Some(Progress::Bar { forecast, .. }) => {
-                vec![Form::new(forecast, ""), Form::default()]
+            (Some(Progress::Pets { count: pets, .. }), Some(wait)) if self.is_narrow() => {
+                format!("{} pets; {wait}", count(*pets))
             }
-            Some(Progress::Pets { .. }) => vec![Form::default()],
-            None => Vec::new(),
+            (Some(pets), Some(wait)) => format!("{}; {wait}", pets.text()),
+            (Some(pets), None) => pets.text(),
+            (None, wait) => wait.unwrap_or_default(),
+        };
+        line.set_message(message);
+        line.tick();
+        self.shown = Some(line);
+    }
+
+    fn start(&self) -> ProgressBar {
+        let width = self.width();
+        let terminal = Target {
+            stream: self.stream.clone(),
+            width,
+        };
+        let target = ProgressDrawTarget::term_like(Box::new(terminal));
+        let (length, done, template) = match &self.progress {
+            Some(Progress::Bar { done, all }) if self.is_narrow() => {
+                let template = "{human_pos} of {human_len}  {wide_msg}";
+                (*all, *done, template)
+            }
+            Some(Progress::Bar { done, all }) => {
+                let template = "{bar:20}  {human_pos} of {human_len}  {percent}%  {wide_msg}";
+                (*all, *done, template)
+            }
+            Some(Progress::Pets { .. }) | None => (0, 0, "{spinner} {wide_msg}"),
+        };
+        let (bar, spinner) = match self.screen.has_unicode() {
+            true => ("█░", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ "),
+            false => ("#.", "|/-\\ "),
+        };
+        let style = ProgressStyle::with_template(template);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(length as u64), target)
+            .with_style(style.progress_chars(bar).tick_chars(spinner))
+            .with_position(done as u64);
+        bar.reset_eta();
+        bar
+    }
+
+    fn width(&self) -> usize {
+        self.screen.width().unwrap_or(80).saturating_sub(1)
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.width() < MIN_BAR_WIDTH
+    }
+
+    /// Describes the wait, if it is to be shown. An import sends requests all the time, so its bar
+    /// does not mention single ones.
+    fn wait(&self) -> Option<String> {
+        let (activity, since) = self.activity.as_ref()?;
+        let has_bar = matches!(self.progress, Some(Progress::Bar { .. }));
+        if since.elapsed() < SHOWN_AFTER || has_bar && !activity.is_beside_bar {
+            return None;
         }
+        let is_narrow = self.is_narrow();
+        Some(activity.line(*since, has_bar || is_narrow, is_narrow))
     }
 }
 
-/// Returns the forms of a progress bar in front of `tail`.
-fn bar(screen: &Screen, done: usize, all: usize, tail: &Form) -> Vec<Form> {
-    let bar = screen.bar(done as u64, all as u64);
-    let percent = done * 100 / all.max(1);
-    let done = time::count(done);
-    let all = time::count(all);
-    let mut forms = Vec::new();
-    for progress in [
-        format!("{bar}  {done} of {all}  {percent}%"),
-        format!("{done} of {all}  {percent}%"),
-        format!("{done} of {all}"),
-        done,
-    ] {
-        forms.push(tail.after(&progress, "  "));
+/// Describes the speed, and how long the remaining rows take.
+fn forecast(line: &ProgressBar) -> String {
+    if line.position() == 0 {
+        return "starting".to_owned();
     }
-    forms
+    let speed = line.per_sec();
+    let left = duration(line.eta());
+    match speed {
+        1.0.. => format!("{speed:.0} a second, {left} left"),
+        0.01.. => format!("{:.0} a minute, {left} left", speed * 60.0),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    /// Returns what a line of this width shows two seconds after the wait began.
+    async fn drawn(width: usize, progress: Option<Progress>, activity: Activity) -> String {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let screen = Screen::plain(Some(width));
+        let mut status = Status::new(Stderr::new(Box::new(writer)), screen);
+        status.set_progress(progress);
+        status.set_activity(Some(activity));
+        advance(Duration::from_secs(2)).await;
+        status.draw();
+        drop(status);
+        let text = io::read_to_string(&mut reader).unwrap();
+        let mut lines = text.rsplit("\r\u{1b}[K");
+        lines.find(|line| !line.is_empty()).unwrap().to_owned()
+    }
+
+    fn quota() -> Activity {
+        let end = Instant::now() + Duration::from_secs(43);
+        let text = "minute quota used up; continues";
+        Activity::pause(text, "minute quota", end, "Mon 01:00".to_owned())
+    }
+
+    const PETS: Progress = Progress::Pets {
+        verb: "listing",
+        count: 12_345,
+    };
+    const BAR: Progress = Progress::Bar {
+        done: 12_345,
+        all: 30_000,
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn each_line_has_the_progress_the_reason_and_the_time_also_if_it_is_narrow() {
+        let host = || Activity::response("staging.example");
+        for (progress, activity, wide, narrow) in [
+            (
+                None,
+                quota(),
+                "⠙ minute quota used up; continues in 41 s (Mon 01:00)",
+                "⠙ minute quota: 41 s",
+            ),
+            (
+                Some(PETS),
+                quota(),
+                "⠙ listing pets: 12,345 so far; minute quota used up; continues in 41 s (Mon 01:00)",
+                "⠙ 12,345 pets; minute quota: 41 s",
+            ),
+            (
+                Some(BAR),
+                quota(),
+                "████████░░░░░░░░░░░░  12,345 of 30,000  41%  minute quota: 41 s (Mon 01:00)",
+                "12,345 of 30,000  minute quota: 41 s",
+            ),
+            (
+                None,
+                host(),
+                "⠙ waiting for staging.example, 2 s",
+                "⠙ waiting for staging.example, 2 s",
+            ),
+        ] {
+            let shown = drawn(100, progress.clone(), activity.clone()).await;
+            assert_eq!(shown, wide);
+            let again = drawn(40, progress, activity).await;
+            assert_eq!(again, narrow);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bar_mentions_a_wait_for_others_but_no_single_request() {
+        let bar = || Some(Progress::Bar { done: 0, all: 12 });
+        let line = "░░░░░░░░░░░░░░░░░░░░  0 of 12  0%  ";
+        let shown = drawn(80, bar(), Activity::share()).await;
+        assert_eq!(shown, format!("{line}other programs, 2 s"));
+        let shown = drawn(80, bar(), Activity::response("host")).await;
+        assert_eq!(shown, format!("{line}starting"));
+    }
+}

@@ -13,15 +13,14 @@ use tokio::time::Instant;
 use crate::error::{ErrorFormat, Failure};
 use crate::escape::{self, to_text};
 use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
-use crate::status::{Activity, Progress, Status};
+use crate::status::{Activity, Progress, Status, Stderr};
 use crate::time::Clock;
 
 /// How often the status line is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
-/// Without a terminal: the minimum interval between two notes about waits.
+/// Without a terminal, there is a note at the start of a longer wait, and then for so long no other.
+const NOTED_WAIT: Duration = Duration::from_secs(10);
 const NOTE_INTERVAL: Duration = Duration::from_secs(55);
-/// Moves the cursor to the start of the line, and clears it.
-const CLEAR: &str = "\r\u{1b}[K";
 
 /// The verbosity and format of standard error.
 #[derive(Debug, Clone)]
@@ -63,7 +62,6 @@ pub(crate) struct Ui {
 }
 
 struct UiState {
-    stream: Box<dyn Write + Send>,
     /// The key and passwords, which must never be shown. Each is here as it is and in its JSON
     /// form, the longest first.
     secrets: Vec<String>,
@@ -71,8 +69,6 @@ struct UiState {
     pending: String,
     said: HashSet<String>,
     status: Status,
-    /// Whether the screen shows a status line at the moment.
-    is_drawn: bool,
     last_note: Option<Instant>,
 }
 
@@ -87,46 +83,20 @@ impl UiState {
         text
     }
 
-    /// Replaces the status line with escaped text.
-    fn write(&mut self, text: &str) {
-        let clear = if std::mem::take(&mut self.is_drawn) {
-            CLEAR
-        } else {
-            ""
-        };
-        let text = self.without_secrets(text);
-        // A closed standard error is not an error.
-        let _ = write!(self.stream, "{clear}{text}");
-        let _ = self.stream.flush();
-    }
-
-    /// Clears the status line immediately if it has nothing to show, because a result may follow.
-    fn clear_if_idle(&mut self) {
-        if self.is_drawn && self.status.is_idle() {
-            self.write("");
-        }
-    }
-
-    fn draw(&mut self, screen: &Screen) {
-        if let Some(line) = self.status.line(screen) {
-            let _ = write!(self.stream, "{CLEAR}{line}");
-            let _ = self.stream.flush();
-            self.is_drawn = true;
-        } else if self.is_drawn {
-            self.write("");
-        }
+    /// Writes escaped text above the status line.
+    fn write(&self, text: &str) {
+        self.status.write(&self.without_secrets(text));
     }
 }
 
 impl Ui {
     pub(crate) fn new(stream: Box<dyn Write + Send>, options: UiOptions) -> Self {
+        let status = Status::new(Stderr::new(stream), options.screen.clone());
         let state = UiState {
-            stream,
             secrets: Vec::new(),
             pending: String::new(),
             said: HashSet::new(),
-            status: Status::default(),
-            is_drawn: false,
+            status,
             last_note: None,
         };
         Self {
@@ -297,7 +267,7 @@ impl Ui {
     /// Clears the status line, and writes delayed notes.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
-        state.status = Status::default();
+        state.status.end();
         let pending = std::mem::take(&mut state.pending);
         state.write(&pending);
     }
@@ -318,7 +288,6 @@ impl Ui {
         if !self.is_live() {
             return;
         }
-        let screen = self.options.screen.clone();
         let state: Weak<Mutex<UiState>> = Arc::downgrade(&self.state);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(DRAW_INTERVAL);
@@ -328,23 +297,20 @@ impl Ui {
                 state
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .draw(&screen);
+                    .status
+                    .draw();
             }
         });
     }
 
     /// Sets the reason for waiting on the status line.
     pub(crate) fn set_activity(&self, activity: Option<Activity>) {
-        let mut state = self.lock();
-        state.status.set_activity(activity);
-        state.clear_if_idle();
+        self.lock().status.set_activity(activity);
     }
 
     /// Sets the progress.
     pub(crate) fn set_progress(&self, progress: Option<Progress>) {
-        let mut state = self.lock();
-        state.status.set_progress(progress);
-        state.clear_if_idle();
+        self.lock().status.set_progress(progress);
     }
 
     /// Reports the start of a wait: on the status line, or as an occasional note.
@@ -357,7 +323,7 @@ impl Ui {
         let is_noted = state
             .last_note
             .is_some_and(|last| last.elapsed() < NOTE_INTERVAL);
-        if self.is_live() || is_noted || length < Duration::from_secs(1) {
+        if self.is_live() || is_noted || length < NOTED_WAIT {
             return;
         }
         state.last_note = Some(Instant::now());
@@ -408,10 +374,14 @@ mod tests {
             verb: "listing",
             count: 100,
         }));
-        ui.lock().draw(&screen);
+        ui.lock().status.draw();
         ui.set_progress(None);
         drop(ui);
         let shown = io::read_to_string(&mut reader).unwrap();
-        assert_eq!(shown, format!("{CLEAR}⠙ listing pets: 100 so far{CLEAR}"));
+        let clear = "\r\u{1b}[K";
+        assert!(
+            shown.ends_with(&format!("⠙ listing pets: 100 so far{clear}")),
+            "{shown:?}"
+        );
     }
 }

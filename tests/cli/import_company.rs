@@ -132,7 +132,7 @@ async fn a_pet_like_the_row_counts_as_its_own_with_a_warning() {
     assert_snapshot!(ran.stderr, @"
     note: checking 1 unknown row: listing all pets
     warning: 1 unknown row was found as pet 4; another program may have created it
-    note: 2 of 3 rows created, 1 found
+    note: 2 of 3 rows created (0 in this run), 1 found
     ");
     let summary: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let found = serde_json::json!([{ "line": 3, "pet": 4 }]);
@@ -340,7 +340,7 @@ async fn an_outage_pauses_the_import_and_obeys_retry_after() {
         "{:?}",
         began.elapsed()
     );
-    let note = "of 20 rows done; the service fails (503); continues in 1 s";
+    let note = "of 20 rows done; the service fails (503); continues in 40 s";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let ran = scene.import("a.csv", &names, "--unknown check").await;
     assert_eq!(

@@ -36,7 +36,12 @@ async fn a_terminal_shows_a_countdown_and_then_clears_it() {
     assert!(shown.len() > 500, "{}", ran.stderr);
     let waiting = "minute quota used up; continues in 1 min 1 s (10:01:01)";
     assert!(shown[1].ends_with(waiting), "{}", shown[1]);
-    assert!(shown[20].contains("; continues in 59 s ("), "{}", shown[20]);
+    let second = "; continues in 59 s (";
+    assert!(
+        shown.iter().any(|line| line.contains(second)),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(shown.last(), Some(&""), "{}", ran.stderr);
 }
 

@@ -80,7 +80,7 @@ async fn a_summary_that_cannot_be_written_hides_no_rejected_row() {
         .run_with(full, "pets import DIR/pets.csv -o csv")
         .await;
     let said = "note: 0 of 1 row created, 1 rejected\n\
-                error: cannot write the result: no space left on the disk\n  1 row was rejected\n";
+                error: cannot write the result: no space left on the disk\nerror: 1 row was rejected\n";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(ran.code, 8);
     scene.follow_hints().await;

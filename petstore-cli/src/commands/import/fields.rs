@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use csv::StringRecord;
 use petstore_client::{NewPet, PetStatus};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::error::Invalid;
@@ -18,89 +16,17 @@ pub(super) const CATEGORY: &str = "categoryId";
 const STATUS: &str = "status";
 pub(super) const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
 
-/// The fields of a JSON object. A repeated field is an error.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Object<'t> {
-    #[serde(borrow)]
-    name: Option<&'t RawValue>,
-    #[serde(borrow)]
-    category_id: Option<&'t RawValue>,
-    #[serde(borrow)]
-    status: Option<&'t RawValue>,
-    #[serde(borrow)]
-    id: Option<&'t RawValue>,
-    #[serde(flatten)]
-    others: BTreeMap<String, IgnoredAny>,
-}
-
-impl<'t> Object<'t> {
-    pub(super) fn cells(&self) -> Cells<'t> {
-        Cells {
-            name: self.name.map(RawValue::get),
-            category_id: self.category_id.map(RawValue::get),
-            status: self.status.map(RawValue::get),
-            has_id: self.id.is_some(),
-            are_json: true,
-        }
-    }
-
-    /// Returns the names of the fields that are not those of a pet.
-    pub(super) fn others(&self) -> impl Iterator<Item = &str> {
-        self.others.keys().map(String::as_str)
-    }
-}
-
-/// The columns of the fields of a pet.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
-    name: Option<usize>,
-    category_id: Option<usize>,
-    status: Option<usize>,
-    id: Option<usize>,
-}
-
-impl Columns {
-    pub(super) fn of(header: &StringRecord) -> Self {
-        let column = |name: &str| header.iter().position(|other| other == name);
-        Self {
-            name: column(NAME),
-            category_id: column(CATEGORY),
-            status: column(STATUS),
-            id: column("id"),
-        }
-    }
-
-    pub(super) fn cells(self, record: &StringRecord) -> Cells<'_> {
-        let cell = |column: Option<usize>| record.get(column?);
-        Cells {
-            name: cell(self.name),
-            category_id: cell(self.category_id),
-            status: cell(self.status),
-            has_id: cell(self.id).is_some_and(|id| !id.is_empty()),
-            are_json: false,
-        }
-    }
-}
-
 /// The values of a row, as they are written.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cells<'t> {
-    name: Option<&'t str>,
-    category_id: Option<&'t str>,
-    status: Option<&'t str>,
-    /// Whether the row has a pet's id, as in an export. Such a pet existed, so its values need
-    /// fewer checks.
-    has_id: bool,
-    are_json: bool,
+#[derive(Debug)]
+pub(super) enum Fields<'t> {
+    /// The header, and the record.
+    Csv(&'t StringRecord, &'t StringRecord),
+    Json(BTreeMap<String, &'t RawValue>),
 }
 
-/// A field, and what is wrong with it.
-pub(super) type WrongField = (&'static str, String);
-
-impl Cells<'_> {
+impl Fields<'_> {
     /// Returns the pet, or all that is wrong with its fields.
-    pub(super) fn pet(self) -> Result<NewPet, Vec<WrongField>> {
+    pub(super) fn pet(&self) -> Result<NewPet, Vec<(&'static str, String)>> {
         match (self.name(), self.category_id(), self.status()) {
             (Ok(name), Ok(category_id), Ok(status)) => {
                 let mut pet = NewPet::new(name, category_id);
@@ -117,33 +43,49 @@ impl Cells<'_> {
         }
     }
 
-    /// An empty cell of CSV counts as a missing name. In JSON and in an export, a name may be
-    /// empty.
-    fn name(self) -> Result<String, String> {
-        match self.name {
-            Some("") if !self.are_json && !self.has_id => Err("missing".to_owned()),
+    /// Returns a value. An empty cell of CSV is none, and neither is `null`.
+    fn get(&self, name: &str) -> Option<&str> {
+        match self {
+            Self::Csv(header, record) => {
+                let column = header.iter().position(|other| other == name)?;
+                record.get(column).filter(|cell| !cell.is_empty())
+            }
+            Self::Json(object) => {
+                let value = object.get(name)?.get();
+                Some(value).filter(|value| *value != "null")
+            }
+        }
+    }
+
+    /// Returns whether the row is from an export. Such a pet existed, so its values need fewer
+    /// checks.
+    fn has_id(&self) -> bool {
+        self.get("id").is_some()
+    }
+
+    /// In JSON and in an export, a name may be empty.
+    fn name(&self) -> Result<String, String> {
+        match self.get(NAME) {
             Some(name) => self.text(name),
+            None if matches!(self, Self::Csv(..)) && self.has_id() => Ok(String::new()),
             None => Err("missing".to_owned()),
         }
     }
 
-    fn category_id(self) -> Result<i64, String> {
-        match self.category_id {
-            None | Some("") => Err("missing".to_owned()),
-            Some(raw) => raw
-                .parse()
-                .map_err(|error| format!("`{}` {}", shorten(raw), Invalid::from(error))),
-        }
+    fn category_id(&self) -> Result<i64, String> {
+        let raw = self.get(CATEGORY).ok_or("missing")?;
+        raw.parse()
+            .map_err(|error| format!("`{}` {}", shorten(raw), Invalid::from(error)))
     }
 
     /// A status that the specification does not list is a mistake, unless the row was exported.
-    fn status(self) -> Result<Option<PetStatus>, String> {
-        let Some(raw) = self.status.filter(|cell| !cell.is_empty()) else {
+    fn status(&self) -> Result<Option<PetStatus>, String> {
+        let Some(raw) = self.get(STATUS) else {
             return Ok(None);
         };
         let text = self.text(raw)?;
         let status = PetStatus::from(&*text);
-        if status.is_known() || self.has_id {
+        if status.is_known() || self.has_id() {
             return Ok(Some(status));
         }
         Err(format!(
@@ -153,11 +95,13 @@ impl Cells<'_> {
     }
 
     /// Returns the text of a JSON string or of a CSV cell.
-    fn text(self, raw: &str) -> Result<String, String> {
-        if !self.are_json {
-            return Ok(raw.to_owned());
+    fn text(&self, raw: &str) -> Result<String, String> {
+        match self {
+            Self::Csv(..) => Ok(raw.to_owned()),
+            Self::Json(_) => {
+                serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
+            }
         }
-        serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
     }
 }
 

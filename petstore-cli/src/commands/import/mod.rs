@@ -15,22 +15,23 @@ mod simulation;
 mod summary;
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use futures_util::StreamExt as _;
+use petstore_client::Client;
 use petstore_client::limits::RateLimits;
-use petstore_client::{Client, Error};
 
 use self::check::check;
-use self::journal::{Journal, Record, RowState, Run};
-use self::row_files::{Reserved, RowFiles};
+use self::journal::{Journal, Record, RowState, Run, State};
+use self::row_files::RowFiles;
 pub(super) use self::rows::Rows;
 use self::send::Sender;
-use self::summary::{Change, Summary, check_output, typed};
+use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::{CliError, Failure, Invalid, Kind, Result};
+use crate::error::{CliError, Invalid, Kind, Result};
 use crate::input::input_name;
 use crate::session::Purpose;
 use crate::settings::{Seconds, parse};
@@ -148,21 +149,19 @@ fn in_flight(text: &str) -> Result<usize, Invalid> {
 }
 
 /// An input, and where its outcomes are kept.
-struct Task {
+struct Input {
     rows: Rows,
     journal: Option<PathBuf>,
-    /// Whether the input can be read only once.
-    is_stream: bool,
 }
 
-/// A task with its files, which no other process may use meanwhile.
+/// An input with its files, which no other process may use meanwhile.
 struct Job {
     rows: Rows,
     journal: Journal,
-    run: Run,
     /// The rejected rows that were corrected in the input.
     mended: Vec<usize>,
-    reserved: Reserved,
+    /// The files of rows, locked.
+    locked: Vec<File>,
 }
 
 impl Import {
@@ -170,22 +169,36 @@ impl Import {
         let mut signals = context.take_signals();
         check_output(context)?;
         self.check_options()?;
-        let tasks = self.read(context, &mut signals).await?;
+        let inputs = self.read(context, &mut signals).await?;
         if self.dry_run {
-            return self.plan(context, &tasks).await;
+            return self.plan(context, &inputs).await;
         }
         let client = context.connector().connect(Purpose::CreatePet).await?;
         let mut jobs = Vec::new();
-        for task in tasks {
-            jobs.push(self.open(context, &client, task)?);
+        for input in inputs {
+            jobs.push(self.open(context, &client, input)?);
         }
-        self.run_all(context, &client, jobs, &mut signals).await
+        let mut ended = Ok(());
+        for job in jobs {
+            if let Err(CliError::Failure(failure)) = &ended {
+                context.ui().error(failure);
+                ended = Err(CliError::Silent(failure.kind.code()));
+            }
+            match self.import(context, &client, job, &mut signals).await {
+                Ok(()) => {}
+                // Rows that were rejected or are unknown do not keep the next input back.
+                Err(error) if is_partial(&error) => ended = Err(error),
+                Err(error) => return Err(error),
+            }
+        }
+        ended
     }
 
     /// Refuses options that name one file for several inputs.
     fn check_options(&self) -> Result<()> {
-        let journal = self.journal.as_ref().map(|_| "--journal");
-        match journal.or(self.files.option()) {
+        let mut options: Vec<_> = self.journal.iter().map(|_| "--journal").collect();
+        options.extend(self.files.named().iter().map(|(option, _)| *option));
+        match options.first() {
             Some(option) if self.inputs.len() > 1 => {
                 let problem = format!("`{option}` names one file, but there are several inputs");
                 Err(CliError::usage(problem).hint("import them one after the other"))
@@ -195,17 +208,17 @@ impl Import {
     }
 
     /// Reads and checks all inputs.
-    async fn read(&self, context: &mut Context, signals: &mut Signals) -> Result<Vec<Task>> {
-        let mut tasks = Vec::new();
+    async fn read(&self, context: &mut Context, signals: &mut Signals) -> Result<Vec<Input>> {
+        let mut inputs = Vec::new();
         let mut seen = HashSet::new();
-        for input in &self.inputs {
+        for path in &self.inputs {
             let bytes = tokio::select! {
                 biased;
                 Some(signal) = signals.next() => return Err(signal.into()),
-                bytes = context.reader().read(input, "pets", MAX_INPUT) => bytes?,
+                bytes = context.reader().read(path, "pets", MAX_INPUT) => bytes?,
             };
             let delimiter = self.delimiter.map(|delimiter| delimiter.0);
-            let rows = Rows::read(&input_name(input), bytes, delimiter)?;
+            let rows = Rows::read(&input_name(path), bytes, delimiter)?;
             if !self.skip_invalid {
                 rows.check()?;
             }
@@ -213,20 +226,21 @@ impl Import {
                 context.ui().warning(&warning, None);
             }
             // A link and its file are one input.
-            let target = input.canonicalize().unwrap_or_else(|_| input.clone());
+            let target = path.canonicalize().unwrap_or_else(|_| path.clone());
             if !seen.insert(target) {
                 let problem = format!("{} is named twice", rows.name());
                 return Err(CliError::usage(problem));
             }
-            let journal = self.journal_path(context, input)?;
+            let journal = self.journal_path(context, path)?;
             self.files.check_different(journal.as_deref())?;
-            tasks.push(Task {
-                rows,
-                journal,
-                is_stream: !input.is_file(),
-            });
+            let is_stream = !path.is_file() && !context.settings().is_mock();
+            if is_stream && journal.is_none() && !self.dry_run {
+                let text = "no journal: an interrupted run cannot continue";
+                context.ui().note(&format!("{} has {text}", rows.name()));
+            }
+            inputs.push(Input { rows, journal });
         }
-        Ok(tasks)
+        Ok(inputs)
     }
 
     /// Returns the journal of an input: by default next to its file. Standard input, a shell's
@@ -249,22 +263,20 @@ impl Import {
     }
 
     /// Shows what an import of each input would do.
-    async fn plan(&self, context: &Context, tasks: &[Task]) -> Result<()> {
+    async fn plan(&self, context: &Context, inputs: &[Input]) -> Result<()> {
         let client = context.connector().connect(Purpose::CreatePet).await.ok();
         let limits = match &client {
             Some(client) => client.limits().exchange().await,
             None => RateLimits::default(),
         };
+        let base_url = client.map(|client| address(context, &client));
         let mut invalid = Ok(());
-        for Task { rows, journal, .. } in tasks {
+        for Input { rows, journal } in inputs {
             let mut state = match journal {
                 Some(path) => journal::read(path, context.system())?,
-                None => journal::State::default(),
+                None => State::default(),
             };
-            if let Some(client) = &client {
-                check_address(context, rows, &state, &address(context, client))?;
-            }
-            let mended = journal::compare(rows, &state)?;
+            let mended = compare(context, rows, &state, base_url.as_deref())?;
             self.files.check_own(&state)?;
             state.resize(rows.all().len());
             state.apply(&Record::Unsent(self.again(&state, mended)));
@@ -280,10 +292,10 @@ impl Import {
     }
 
     /// Returns the recorded rows that are sent again.
-    fn again(&self, state: &journal::State, mended: Vec<usize>) -> Vec<usize> {
+    fn again(&self, state: &State, mended: Vec<usize>) -> Vec<usize> {
         let mut rows = mended;
         if self.retry_rejected {
-            rows.extend(state.rows_where(|row| matches!(row, RowState::Rejected(_))));
+            rows.extend(state.rows_where(|row| row.rejected().is_some()));
         }
         if self.unknown == UnknownAction::Retry {
             rows.extend(state.rows_where(|row| row.unknown().is_some()));
@@ -291,71 +303,32 @@ impl Import {
         rows
     }
 
-    /// Opens and locks the journal of an input, and checks that it belongs to the input.
-    fn open(&self, context: &Context, client: &Client, task: Task) -> Result<Job> {
-        let Task {
-            rows,
-            journal,
-            is_stream,
-        } = task;
+    /// Opens and locks the files of an input, and checks that they belong to it.
+    fn open(&self, context: &Context, client: &Client, input: Input) -> Result<Job> {
+        let rows = input.rows;
         let run = Run {
             base_url: address(context, client),
             timeout: context.settings().values().timeout(),
             started: instant(context.connector().clock().now()),
             files: self.files.paths()?,
         };
-        let journal = match journal {
-            Some(path) => Journal::open(&path, &run, context.system())?,
-            None => Journal::nowhere(),
+        let base_url = run.base_url.clone();
+        let journal = match &input.journal {
+            Some(path) => Journal::open(path, run, context.system())?,
+            None => Journal::nowhere(run),
         };
-        if is_stream && journal.path().is_none() && !context.settings().is_mock() {
-            let text = "no journal: an interrupted run cannot continue";
-            context.ui().note(&format!("{} has {text}", rows.name()));
-        }
-        check_address(context, &rows, journal.state(), &run.base_url)?;
-        let mended = journal::compare(&rows, journal.state())?;
-        let reserved = self.files.reserve(journal.state(), context.system())?;
+        let mended = compare(context, &rows, journal.state(), Some(&base_url))?;
+        let locked = self.files.reserve(journal.state(), context.system())?;
         Ok(Job {
             rows,
             journal,
-            run,
             mended,
-            reserved,
+            locked,
         })
     }
 
-    /// Imports each input. The command ends with the last error. If rows of one input were rejected
-    /// or are unknown, or the reader of the summaries has gone, the next input is imported all the
-    /// same.
-    async fn run_all(
-        &self,
-        context: &Context,
-        client: &Client,
-        jobs: Vec<Job>,
-        signals: &mut Signals,
-    ) -> Result<()> {
-        let mut partial = Ok(());
-        let mut printed = Ok(());
-        for job in jobs {
-            if let Err(CliError::Failure(failure)) = &partial {
-                context.ui().error(failure);
-                partial = Err(CliError::Silent(failure.kind.code()));
-            }
-            match self.run_one(context, client, job, signals).await {
-                Ok(()) => {}
-                Err(CliError::Failure(failure)) if failure.kind == Kind::Partial => {
-                    partial = Err(CliError::Failure(failure));
-                }
-                // The rows are sent, and only the summary has no reader.
-                Err(CliError::Silent(0)) => printed = Err(CliError::Silent(0)),
-                Err(error) => return Err(error),
-            }
-        }
-        partial.and(printed)
-    }
-
     /// Imports an input, and prints its summary.
-    async fn run_one(
+    async fn import(
         &self,
         context: &Context,
         client: &Client,
@@ -365,32 +338,29 @@ impl Import {
         let sent = self.send(context, client, &mut job, signals).await;
         // Windows replaces no file that is open.
         if cfg!(windows) {
-            job.reserved = Reserved::default();
+            job.locked.clear();
         }
         let ui = context.ui();
         ui.set_progress(None);
         ui.set_activity(None);
         let Job { rows, journal, .. } = &job;
-        if journal.is_removed() {
-            let text =
-                "the journal was removed during the import; another run sends all rows again";
-            ui.warning(text, None);
-        }
-        let mut failed = self.files.write(rows, journal.state(), context.system());
+        let mut unwritten = self.files.write(rows, journal.state(), context.system());
         let summary = Summary::new(rows, journal, &self.files);
-        let printed = match summary.print(context) {
-            Err(error @ CliError::Failure(_)) => {
-                // Without a journal, another run would create all pets again.
-                failed.push(error.hint_if(None));
-                Ok(())
-            }
-            printed => printed,
-        };
-        let result = match sent {
+        unwritten.extend(summary.print(context).err());
+        let mut ended = match sent {
             Ok(doubt) => summary.leftovers(context, doubt.as_deref()),
-            Err(stop) => Err(self.stopped(context, &summary, journal, stop)),
+            Err(stop) => Err(self.stopped(context, &summary, stop)),
         };
-        combine(result, failed).and(printed)
+        for error in unwritten {
+            if let CliError::Failure(mut failure) = error {
+                // Without a journal, another run would create all pets again.
+                failure.hint = None;
+                failure.kind = Kind::Partial;
+                ui.error(&failure);
+            }
+            ended = ended.and(Err(CliError::Silent(Kind::Partial.code())));
+        }
+        ended
     }
 
     /// Treats unknown rows as the user chose, and sends what is left. Returns why the check did not
@@ -402,15 +372,9 @@ impl Import {
         job: &mut Job,
         signals: &mut Signals,
     ) -> Result<Option<String>> {
-        let Job {
-            rows,
-            journal,
-            run,
-            mended,
-            ..
-        } = job;
-        journal.begin(run.clone(), rows.all().len())?;
-        let again = self.again(journal.state(), std::mem::take(mended));
+        let (rows, journal) = (&job.rows, &mut job.journal);
+        journal.begin(rows.all().len())?;
+        let again = self.again(journal.state(), std::mem::take(&mut job.mended));
         let unknown = journal.state().totals().unknown;
         if self.unknown == UnknownAction::Retry && unknown > 0 {
             let rows = plural(unknown, "unknown row", "unknown rows");
@@ -432,68 +396,62 @@ impl Import {
         if rows.all().is_empty() {
             context.ui().note(&format!("{} has no rows", rows.name()));
         }
-        let retry_for = self.retry_for.0;
-        let sender = Sender::new(
-            context,
-            client,
-            rows.all(),
-            journal,
-            self.concurrency,
-            retry_for,
-        );
-        sender.run(signals).await.map(|()| doubt)
+        let (concurrency, retry_for) = (self.concurrency, self.retry_for.0);
+        let sender = Sender::new(context, client, rows.all(), journal, concurrency, retry_for);
+        sender.run(signals).await?;
+        Ok(doubt)
     }
 
-    /// Returns the error of a run that ended early, with what was done and how to continue.
-    fn stopped(
-        &self,
-        context: &Context,
-        summary: &Summary<'_>,
-        journal: &Journal,
-        stop: CliError,
-    ) -> CliError {
-        let change = match self.unknown {
-            UnknownAction::Check => Change::Check,
-            // It must not repeat `--unknown retry`, which could send rows twice.
-            UnknownAction::Skip | UnknownAction::Retry => Change::Continue,
+    /// Returns the error of a run that ended early, with what was done and how to continue. Without a
+    /// journal, no command continues: another run would create all pets again.
+    fn stopped(&self, context: &Context, summary: &Summary<'_>, stop: CliError) -> CliError {
+        let blocked = match &stop {
+            CliError::Client(error) => error.blocked().map(|blocked| blocked.remaining),
+            CliError::Failure(_) | CliError::Silent(_) => None,
         };
-        let command = journal.path().map(|_| typed(context.args(), change));
-        let progress = summary.progress(self.unknown == UnknownAction::Check);
-        match stop {
-            CliError::Failure(failure) => {
-                let mut failure = *failure;
-                failure.message = format!("{} after {progress}", failure.message);
-                failure.hint = command.map(|command| format!("`{command}` continues"));
-                if journal.unwritten() > 0 {
-                    let outcomes = plural(journal.unwritten(), "outcome is", "outcomes are");
-                    let text =
-                        format!("{outcomes} not in the journal; `--unknown check` finds them");
-                    failure.list.push(text);
-                }
-                failure.into()
+        let mut failure = match context.connector().explain(stop) {
+            Ok(failure) => failure,
+            Err(code) => return CliError::Silent(code),
+        };
+        let (progress, message) = (summary.progress(self.is_check()), &failure.message);
+        failure.message = match failure.kind {
+            Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
+                format!("{message} after {progress}")
             }
-            CliError::Client(error) => failed(context, &error, &progress, command).into(),
-            CliError::Silent(code) => CliError::Silent(code),
+            _ => format!("stopped after {progress}: {message}"),
+        };
+        if failure.kind == Kind::Key && failure.hint.is_some() {
+            return failure.into();
         }
+        // It must not repeat `--unknown retry`, which could send rows twice.
+        let more = if self.is_check() {
+            "--unknown check"
+        } else {
+            ""
+        };
+        failure.hint = summary.has_journal().then(|| {
+            let command = typed(context.args(), more);
+            match blocked.map(wait_option) {
+                Some(longer) => {
+                    format!("`{command}` continues then; `--max-wait {longer}` waits for it")
+                }
+                None => format!("`{command}` continues"),
+            }
+        });
+        failure.into()
+    }
+
+    fn is_check(&self) -> bool {
+        self.unknown == UnknownAction::Check
     }
 }
 
-/// Describes the error of a request that ended the run. Without a journal, there is no command that
-/// continues, and another run would create all pets again. So no hint may suggest one.
-fn failed(context: &Context, error: &Error, progress: &str, command: Option<String>) -> Failure {
-    let mut failure = context.connector().explain_client(error);
-    let message = &failure.message;
-    if let Some(blocked) = error.blocked() {
-        failure.message = format!("{progress} done; {message}");
-        failure.hint = command.map(|command| {
-            let longer = wait_option(blocked.remaining);
-            format!("`{command}` continues then; `--max-wait {longer}` waits for it")
-        });
-    } else if failure.hint.is_none() || failure.kind != Kind::Key {
-        failure.message = format!("stopped after {progress}: {message}");
-        failure.hint = command.map(|command| format!("`{command}` continues"));
+fn is_partial(error: &CliError) -> bool {
+    match error {
+        CliError::Failure(failure) => failure.kind == Kind::Partial,
+        CliError::Silent(code) => *code == Kind::Partial.code(),
+        CliError::Client(_) => false,
     }
-    failure
 }
 
 /// Identifies the service in a journal.
@@ -504,50 +462,23 @@ fn address(context: &Context, client: &Client) -> String {
     }
 }
 
-/// Checks that rows that may have been created were sent to this service.
-fn check_address(
+/// Checks that recorded rows are those of the input, and were sent to this service, if it is known.
+/// Returns the rejected rows that were mended.
+fn compare(
     context: &Context,
     rows: &Rows,
-    state: &journal::State,
-    base_url: &str,
-) -> Result<()> {
-    let Some(run) = state.last_run() else {
-        return Ok(());
-    };
-    if run.base_url == base_url || state.rows().iter().all(|row| *row == RowState::Unsent) {
-        return Ok(());
+    state: &State,
+    base_url: Option<&str>,
+) -> Result<Vec<usize>> {
+    let was_sent = state.rows().iter().any(|row| *row != RowState::Unsent);
+    if let (Some(run), Some(base_url)) = (state.last_run(), base_url)
+        && run.base_url != base_url
+        && was_sent
+    {
+        let other = &run.base_url;
+        let command = typed(context.args(), &format!("--base-url {other}"));
+        let problem = format!("{} was imported to {other}", rows.name());
+        return Err(CliError::usage(problem).hint(format!("`{command}` continues there")));
     }
-    let other = &run.base_url;
-    let command = typed(context.args(), Change::Continue);
-    let problem = format!("{} was imported to {other}", rows.name());
-    Err(CliError::usage(problem).hint(format!("`{command} --base-url {other}` continues there")))
-}
-
-/// Combines the result of a run with the errors of output that could not be written. Then the
-/// command is partly done.
-fn combine(result: Result<()>, failed: Vec<CliError>) -> Result<()> {
-    let mut failures = Vec::new();
-    for error in failed {
-        if let CliError::Failure(failure) = error {
-            failures.push(*failure);
-        }
-    }
-    let kind = match result {
-        _ if failures.is_empty() => return result,
-        Ok(()) => Kind::Partial,
-        Err(CliError::Failure(failure)) => {
-            let kind = failure.kind;
-            failures.push(*failure);
-            kind
-        }
-        Err(other) => return Err(other),
-    };
-    let mut first = failures.remove(0);
-    for other in failures {
-        first.list.push(other.message);
-        first.list.extend(other.list);
-        first.hint = other.hint.or(first.hint);
-    }
-    first.kind = kind;
-    Err(first.into())
+    journal::compare(rows, state)
 }

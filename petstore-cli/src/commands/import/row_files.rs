@@ -1,13 +1,12 @@
-//! The files that an import writes: rejected, unknown and created rows.
+//! The files that an import writes: rejected and created rows.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::journal::{RowState, State};
+use super::journal::State;
 use super::rows::Rows;
 use crate::env::System;
 use crate::error::{CliError, Result};
@@ -34,46 +33,38 @@ impl RowFiles {
         self.created.as_deref()
     }
 
-    fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let files = [("--rejects", &self.rejects), ("--created", &self.created)];
-        files.into_iter().filter_map(|(option, path)| {
-            let path = path.as_deref()?;
-            Some((option, path))
-        })
+    /// Returns the files that the user named, each with its option.
+    pub(super) fn named(&self) -> Vec<(&'static str, &Path)> {
+        let mut named = Vec::new();
+        named.extend(self.rejects().map(|path| ("--rejects", path)));
+        named.extend(self.created().map(|path| ("--created", path)));
+        named
     }
 
     /// Returns the paths for the journal. They are absolute, because a later run may be started in
     /// another folder.
     pub(super) fn paths(&self) -> Result<Vec<String>> {
-        self.named().map(|(_, path)| absolute(path)).collect()
-    }
-
-    /// Returns one of the options that name a file, if any is given.
-    pub(super) fn option(&self) -> Option<&'static str> {
-        self.named().map(|(option, _)| option).next()
+        let named = self.named().into_iter();
+        named.map(|(_, path)| absolute(path)).collect()
     }
 
     /// Checks that the import writes different files, because otherwise one would replace another.
     pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<()> {
-        let mut files = Vec::new();
-        if let Some(path) = journal {
-            files.push(("the journal".to_owned(), path));
-        }
-        for (option, path) in self.named() {
-            files.push((format!("`{option}`"), path));
-        }
+        let named = self.named().into_iter();
+        let named = named.map(|(option, path)| (format!("`{option}`"), path));
+        let journal = journal.map(|path| ("the journal".to_owned(), path));
         let mut seen = BTreeMap::new();
-        for (name, path) in files {
+        for (name, path) in journal.into_iter().chain(named) {
             if path.exists() && !path.is_file() {
                 continue;
             }
-            let path = full_path(path).map_err(CliError::internal)?;
-            if let Some(other) = seen.get(&path) {
+            let full = path.canonicalize().or_else(|_| std::path::absolute(path));
+            let full = full.map_err(CliError::internal)?;
+            if let Some(other) = seen.get(&full) {
                 let problem = format!("{other} and {name} are the same file");
-                let hint = "name a different file for each";
-                return Err(CliError::usage(problem).hint(hint));
+                return Err(CliError::usage(problem).hint("name a different file for each"));
             }
-            seen.insert(path, name);
+            seen.insert(full, name);
         }
         Ok(())
     }
@@ -81,38 +72,36 @@ impl RowFiles {
     /// Checks that the files do not exist yet, or were written by an earlier run of this import.
     pub(super) fn check_own(&self, state: &State) -> Result<()> {
         for (option, path) in self.named() {
-            if is_used(path) && !state.has_written(&absolute(path)?) {
+            let data = path.metadata();
+            let has_content = data.is_ok_and(|data| data.is_file() && data.len() > 0);
+            if has_content && !state.has_written(&absolute(path)?) {
                 let shown = path.display();
                 let problem = format!("{shown} exists and is not from this import");
-                let hint = format!("name another file with `{option}`");
-                return Err(CliError::usage(problem).hint(hint));
+                return Err(name_another(problem, option));
             }
         }
         Ok(())
     }
 
-    /// Reserves the files, so that no other import writes them until this one has ended. They must
-    /// not exist yet, or be from an earlier run of this import.
-    pub(super) fn reserve(&self, state: &State, system: &System) -> Result<Reserved> {
-        self.check_own(state)?;
-        let mut files = Vec::new();
+    /// Locks the files, so that no other import writes them while the returned ones are open. They
+    /// must not exist yet, or be from an earlier run of this import.
+    pub(super) fn reserve(&self, state: &State, system: &System) -> Result<Vec<File>> {
+        let mut reserved = Vec::new();
         for (option, path) in self.named() {
             match files::reserve(path) {
-                Ok(file) => files.extend(file),
+                Ok(file) => reserved.extend(file),
                 Err(TryLockError::WouldBlock) => {
                     let shown = system.shown(path);
                     let problem = format!("{shown} is being written by another import");
-                    let hint = format!("name another file with `{option}`");
-                    return Err(CliError::usage(problem).hint(hint));
+                    return Err(name_another(problem, option));
                 }
                 Err(TryLockError::Error(problem)) => {
                     return Err(files::not_written(path, system, &problem));
                 }
             }
         }
-        // Another import may have written one of them just before.
         self.check_own(state)?;
-        Ok(Reserved { _files: files })
+        Ok(reserved)
     }
 
     /// Writes the files. Returns the errors of those that cannot be written.
@@ -120,19 +109,14 @@ impl RowFiles {
         let mut rejected = rows.reasons();
         let mut created = BTreeMap::new();
         for (row, state) in state.rows().iter().enumerate() {
-            if let RowState::Rejected(why) = state {
-                rejected.insert(row, json!(why));
-            }
-            if let Some(id) = state.pet() {
-                created.insert(row, json!(id));
-            }
+            rejected.extend(state.rejected().map(|why| (row, json!(why))));
+            created.extend(state.pet().map(|id| (row, json!(id))));
         }
-        let files = [
+        let mut errors = Vec::new();
+        for (path, column, values) in [
             (&self.rejects, "reason", rejected),
             (&self.created, "petId", created),
-        ];
-        let mut errors = Vec::new();
-        for (path, column, values) in files {
+        ] {
             let Some(path) = path else { continue };
             let text = rows.with_column(column, &values);
             let written = text.and_then(|text| files::write(path, text, system));
@@ -142,30 +126,11 @@ impl RowFiles {
     }
 }
 
-/// The files of rows, reserved for one import.
-#[derive(Default)]
-pub(super) struct Reserved {
-    /// They are locked while they are open.
-    _files: Vec<File>,
+fn name_another(problem: String, option: &str) -> CliError {
+    CliError::usage(problem).hint(format!("name another file with `{option}`"))
 }
 
 fn absolute(path: &Path) -> Result<String> {
     let path = std::path::absolute(path).map_err(CliError::internal)?;
     Ok(path.to_string_lossy().into_owned())
-}
-
-/// Returns the path without links, also if the file does not exist yet.
-fn full_path(path: &Path) -> io::Result<PathBuf> {
-    match std::fs::canonicalize(path) {
-        Ok(path) => Ok(path),
-        Err(_) => std::path::absolute(path),
-    }
-}
-
-/// Returns whether there is a file with content.
-fn is_used(path: &Path) -> bool {
-    match std::fs::metadata(path) {
-        Ok(file) => file.is_file() && file.len() > 0,
-        Err(_) => false,
-    }
 }

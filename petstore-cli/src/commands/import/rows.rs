@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 use petstore_client::NewPet;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::fields::{CATEGORY, Cells, Columns, FIELDS, NAME, Object, shorten};
+use super::fields::{CATEGORY, FIELDS, Fields, NAME, shorten};
 use crate::error::{CliError, Failure, Kind, Result};
 use crate::suggest::similar;
 use crate::time::plural;
@@ -20,49 +21,18 @@ const MAX_LISTED: usize = 20;
 /// The columns of exports, and of the files that an import writes. The service assigns new ids.
 const IGNORED: [&str; 3] = ["id", "reason", "petId"];
 
-/// The place of a row in its input, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
-    /// The line on which the row starts.
-    Line(usize),
-    /// The number of the row, if several rows start on one line.
-    Row(usize),
-}
-
-impl Place {
-    /// Returns the place for programs: `{"line": 3}`.
-    pub(super) fn json(self) -> Value {
-        match self {
-            Self::Line(number) => json!({ "line": number }),
-            Self::Row(number) => json!({ "row": number }),
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(number) => write!(f, "line {number}"),
-            Self::Row(number) => write!(f, "row {number}"),
-        }
-    }
-}
-
 /// The content of a row, in short. It binds the records of a journal to their rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Digest(u128);
 
 impl Digest {
     /// The first half of the SHA-256 of the JSON with sorted keys.
     fn of(pet: &NewPet) -> Self {
         let mut object = serde_json::to_value(pet).unwrap_or_default();
-        if let Value::Object(fields) = &mut object {
-            fields.sort_keys();
-        }
+        object.sort_all_objects();
         let hash = Sha256::digest(object.to_string());
-        let mut half = [0; 16];
-        half.copy_from_slice(&hash[..16]);
-        Self(u128::from_be_bytes(half))
+        let half = hash[..16].iter();
+        Self(half.fold(0, |number, byte| number << 8 | u128::from(*byte)))
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -77,29 +47,17 @@ impl fmt::Display for Digest {
 }
 
 /// A row of an input.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
-    place: Place,
+#[derive(Debug, PartialEq)]
+pub(super) struct Row {
+    /// The line on which it starts.
+    line: usize,
+    /// Where it stands in the text.
+    span: Range<usize>,
     /// The pet to create, with its digest; `None` if the row is invalid.
     pet: Option<(NewPet, Digest)>,
 }
 
 impl Row {
-    fn new(place: Place, pet: Option<NewPet>) -> Self {
-        let with_digest = |pet: NewPet| {
-            let digest = Digest::of(&pet);
-            (pet, digest)
-        };
-        Self {
-            place,
-            pet: pet.map(with_digest),
-        }
-    }
-
-    pub(super) fn place(&self) -> Place {
-        self.place
-    }
-
     pub(super) fn pet(&self) -> Option<&NewPet> {
         self.pet.as_ref().map(|(pet, _)| pet)
     }
@@ -113,27 +71,15 @@ impl Row {
 #[derive(Debug)]
 struct Fault {
     row: usize,
-    place: Place,
     field: Option<String>,
     text: String,
-}
-
-impl Fault {
-    fn json(&self) -> Value {
-        let mut object = self.place.json();
-        if let Some(field) = &self.field {
-            object["field"] = json!(field);
-        }
-        object["problem"] = json!(self.text);
-        object
-    }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
-            Some(field) => write!(f, "{}, {field}: {}", self.place, self.text),
-            None => write!(f, "{}: {}", self.place, self.text),
+            Some(field) => write!(f, "{field}: {}", self.text),
+            None => f.write_str(&self.text),
         }
     }
 }
@@ -143,25 +89,28 @@ impl fmt::Display for Fault {
 pub(crate) struct Rows {
     /// The name of the input in messages.
     name: String,
+    text: String,
+    /// The separator of CSV; `None` for JSON.
+    delimiter: Option<u8>,
+    /// Where the header of CSV stands in the text.
+    header: Range<usize>,
     rows: Vec<Row>,
     faults: Vec<Fault>,
     /// Columns or fields that are ignored.
     ignored: Vec<String>,
     /// The statuses of exported rows that the specification does not list.
     statuses: BTreeSet<String>,
-    text: String,
-    /// The separator of CSV; `None` for JSON.
-    delimiter: Option<u8>,
 }
 
 impl Rows {
     /// Reads rows. If no separator is given, the content decides.
     pub(crate) fn read(name: &str, bytes: Vec<u8>, delimiter: Option<u8>) -> Result<Self> {
-        refuse_binary(name, &bytes)?;
-        let text = String::from_utf8(bytes).map_err(|error| not_utf8(name, &error))?;
-        let content = without_mark(&text);
-        let start = content.trim_start();
-        let first = start.split(['\r', '\n']).next().unwrap_or_default();
+        let mut text = String::from_utf8(bytes).map_err(|error| not_utf8(name, &error))?;
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
+        let first = text.trim_start();
+        let first = first.split(['\r', '\n']).next().unwrap_or_default();
         let delimiter = match first.bytes().next() {
             _ if delimiter.is_some() => delimiter,
             Some(b'{' | b'[') => None,
@@ -173,10 +122,10 @@ impl Rows {
             delimiter,
             ..Self::default()
         };
-        let lines = Lines::of(content);
+        let lines = Lines::of(&text);
         match delimiter {
-            Some(delimiter) => rows.csv(content, &lines, delimiter, first)?,
-            None => rows.json(content, &lines)?,
+            Some(delimiter) => rows.csv(&text, &lines, delimiter)?,
+            None => rows.json(&text, &lines)?,
         }
         rows.text = text;
         Ok(rows)
@@ -196,21 +145,37 @@ impl Rows {
         self.rows.iter().filter(|row| row.pet.is_none()).count()
     }
 
+    /// Returns where a row stands: its line; its number if it shares a line with another row.
+    pub(super) fn place(&self, row: usize) -> String {
+        let (what, number) = self.numbered(row);
+        format!("{what} {number}")
+    }
+
+    /// Returns where a row stands, for programs: `{"line": 3}`.
+    pub(super) fn place_json(&self, row: usize) -> Value {
+        let (what, number) = self.numbered(row);
+        json!({ what: number })
+    }
+
+    fn numbered(&self, row: usize) -> (&'static str, usize) {
+        let line = |row: usize| self.rows.get(row).map(|row| row.line);
+        let before = row.checked_sub(1).and_then(line);
+        match line(row) {
+            Some(own) if before != Some(own) && line(row + 1) != Some(own) => ("line", own),
+            _ => ("row", row + 1),
+        }
+    }
+
     /// Returns warnings about the columns that are ignored, and about statuses that the service may
     /// refuse.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for column in &self.ignored {
-            warnings.push(format!(
-                "ignoring `{column}`, which is not a field of a pet"
-            ));
-        }
-        for status in &self.statuses {
-            warnings.push(format!(
-                "the specification does not list the status `{status}`"
-            ));
-        }
-        warnings
+        let ignored = self.ignored.iter();
+        let ignored =
+            ignored.map(|name| format!("ignoring `{name}`, which is not a field of a pet"));
+        let statuses = self.statuses.iter();
+        let statuses =
+            statuses.map(|status| format!("the specification does not list the status `{status}`"));
+        ignored.chain(statuses).collect()
     }
 
     /// Fails if a row is invalid, with all that is wrong.
@@ -230,13 +195,25 @@ impl Rows {
 
     /// Returns all that is wrong, for programs.
     pub(super) fn faults(&self) -> Value {
-        self.faults.iter().map(Fault::json).collect()
+        let mut faults = Vec::new();
+        for fault in &self.faults {
+            let mut object = self.place_json(fault.row);
+            if let Some(field) = &fault.field {
+                object["field"] = json!(field);
+            }
+            object["problem"] = json!(fault.text);
+            faults.push(object);
+        }
+        faults.into()
     }
 
     /// Returns a line for each problem, up to a number.
     pub(super) fn problems(&self) -> Vec<String> {
-        let shown = self.faults.iter().take(MAX_LISTED);
-        let mut list: Vec<_> = shown.map(ToString::to_string).collect();
+        let mut list = Vec::new();
+        for fault in self.faults.iter().take(MAX_LISTED) {
+            let joint = if fault.field.is_some() { "," } else { ":" };
+            list.push(format!("{}{joint} {fault}", self.place(fault.row)));
+        }
         let more = self.faults.len().saturating_sub(MAX_LISTED);
         if more > 0 {
             list.push(format!("{more} more; --error-format json lists all"));
@@ -246,28 +223,27 @@ impl Rows {
 
     /// Returns what is wrong with each invalid row.
     pub(super) fn reasons(&self) -> BTreeMap<usize, Value> {
-        let mut reasons = BTreeMap::<usize, String>::new();
-        for problem in &self.faults {
-            let text = match &problem.field {
-                Some(field) => format!("{field}: {}", problem.text),
-                None => problem.text.clone(),
-            };
-            let reason = reasons.entry(problem.row).or_default();
-            let joint = if reason.is_empty() { "" } else { "; " };
-            *reason += &format!("{joint}{text}");
+        let mut reasons = BTreeMap::<usize, Vec<String>>::new();
+        for fault in &self.faults {
+            reasons
+                .entry(fault.row)
+                .or_default()
+                .push(fault.to_string());
         }
         let reasons = reasons.into_iter();
-        reasons.map(|(row, text)| (row, text.into())).collect()
+        reasons
+            .map(|(row, faults)| (row, faults.join("; ").into()))
+            .collect()
     }
 
     fn error(&self, problem: impl fmt::Display) -> CliError {
         CliError::input(format!("{} {problem}", self.name))
     }
 
-    fn problem(&mut self, place: Place, field: Option<&str>, text: impl Into<String>) {
+    /// Adds what is wrong with the row that is added next.
+    fn fault(&mut self, field: Option<&str>, text: impl Into<String>) {
         self.faults.push(Fault {
             row: self.rows.len(),
-            place,
             field: field.map(str::to_owned),
             text: text.into(),
         });
@@ -279,86 +255,86 @@ impl Rows {
         }
     }
 
-    /// Adds a row, or what is wrong with it.
-    fn add(&mut self, place: Place, cells: Cells<'_>, is_valid: bool) {
-        let pet = match cells.pet() {
-            Ok(pet) => is_valid.then_some(pet),
+    /// Returns the pet of a row, or adds what is wrong with it.
+    fn pet(&mut self, fields: &Fields<'_>) -> Option<NewPet> {
+        match fields.pet() {
+            Ok(pet) => {
+                let unknown = pet.status.iter().filter(|status| !status.is_known());
+                self.statuses.extend(unknown.map(ToString::to_string));
+                Some(pet)
+            }
             Err(wrong) => {
                 for (field, text) in wrong {
-                    self.problem(place, Some(field), text);
+                    self.fault(Some(field), text);
                 }
                 None
             }
-        };
-        if let Some(status) = pet.as_ref().and_then(|pet| pet.status.as_ref())
-            && !status.is_known()
-        {
-            self.statuses.insert(status.to_string());
         }
-        self.rows.push(Row::new(place, pet));
     }
 
-    fn csv(&mut self, text: &str, lines: &Lines, delimiter: u8, first: &str) -> Result<()> {
+    fn add(&mut self, line: usize, span: Range<usize>, pet: Option<NewPet>) {
+        let pet = pet.map(|pet| {
+            let digest = Digest::of(&pet);
+            (pet, digest)
+        });
+        self.rows.push(Row { line, span, pet });
+    }
+
+    fn csv(&mut self, text: &str, lines: &Lines, delimiter: u8) -> Result<()> {
         let unreadable = |error: csv::Error| CliError::input(error.to_string());
-        let mut reader = ReaderBuilder::new()
-            .delimiter(delimiter)
-            .flexible(true)
-            .from_reader(text.as_bytes());
-        let header = reader.headers().map_err(unreadable)?.clone();
-        if header.is_empty() {
+        let mut reader = csv_reader(text, delimiter);
+        let mut header = StringRecord::new();
+        if !reader.read_record(&mut header).map_err(unreadable)? {
             return Ok(());
         }
-        let line = lines.number(text.find(first).unwrap_or(0));
-        self.check_header(&header, line, first)?;
-        let columns = Columns::of(&header);
-        let expected = header.len();
+        self.header = span(text, &header, &reader);
+        self.check_header(
+            &header,
+            lines.number(self.header.start),
+            &text[self.header.clone()],
+        )?;
         let mut record = StringRecord::new();
         while reader.read_record(&mut record).map_err(unreadable)? {
-            let raw = rest_from(&record, text);
-            let place = Place::Line(lines.number(text.len() - raw.len()));
-            if record.len() == expected {
-                self.add(place, columns.cells(&record), true);
-                continue;
-            }
-            let is_last = reader.position().byte() == text.len() as u64;
-            if is_last && raw.matches('"').count() % 2 == 1 {
-                let error = self.error(format!("{place}: a quote is never closed"));
+            let span = span(text, &record, &reader);
+            let line = lines.number(span.start);
+            if span.end == text.len() && has_open_quote(&text[span.clone()], delimiter) {
+                let error = self.error(format!("line {line}: a quote is never closed"));
                 return Err(error.hint("close it; a quote inside a value is written `\"\"`"));
             }
-            let values = plural(record.len(), "value", "values");
-            let problem = format!("{values}; the header has {expected}");
-            self.problem(place, None, problem);
-            self.rows.push(Row::new(place, None));
+            let pet = match record.len() == header.len() {
+                true => self.pet(&Fields::Csv(&header, &record)),
+                false => {
+                    let values = plural(record.len(), "value", "values");
+                    self.fault(None, format!("{values}; the header has {}", header.len()));
+                    None
+                }
+            };
+            self.add(line, span, pet);
         }
         Ok(())
     }
 
     /// Refuses a header without the columns of a pet, with all that is wrong. Ignores other columns.
-    fn check_header(&mut self, header: &StringRecord, line: usize, first: &str) -> Result<()> {
+    fn check_header(&mut self, header: &StringRecord, line: usize, text: &str) -> Result<()> {
         if header.len() == 1
-            && let Some(other) = [';', '|'].iter().find(|other| separates(first, **other))
+            && let Some(other) = [';', '|'].into_iter().find(|other| text.contains(*other))
         {
             let error = self.error(format!("is separated by `{other}`"));
             return Err(error.hint(format!("`--delimiter '{other}'` reads it")));
         }
-        let missing: Vec<_> = FIELDS
+        let times = |field: &str| header.iter().filter(|name| *name == field).count();
+        let mut missing: Vec<_> = FIELDS
             .into_iter()
-            .filter(|field| !header.iter().any(|name| name == *field))
+            .filter(|field| times(field) == 0)
             .collect();
         let mut problems = Vec::new();
         let mut is_header = false;
-        let mut meant = BTreeSet::new();
         for name in header {
             if FIELDS.contains(&name) || IGNORED.contains(&name) {
                 is_header = true;
-                let is_twice = header.iter().filter(|other| *other == name).count() > 1;
-                let problem = format!("two columns `{name}`");
-                if is_twice && FIELDS.contains(&name) && !problems.contains(&problem) {
-                    problems.push(problem);
-                }
             } else if let Some(field) = similar(name, missing.clone()) {
                 is_header = true;
-                meant.insert(field);
+                missing.retain(|other| *other != field);
                 let name = shorten(name);
                 problems.push(format!("unknown column `{name}`; did you mean `{field}`?"));
             } else {
@@ -366,13 +342,17 @@ impl Rows {
             }
         }
         if !is_header {
-            let first = shorten(first);
-            let error = self.error(format!("has no header: line {line} is `{first}`"));
+            let error = self.error(format!(
+                "has no header: line {line} is `{}`",
+                shorten(text.trim_end())
+            ));
             return Err(error.hint(format!("put `{}` above it", FIELDS.join(","))));
         }
-        for field in [NAME, CATEGORY] {
-            if missing.contains(&field) && !meant.contains(field) {
+        for field in FIELDS {
+            if [NAME, CATEGORY].contains(&field) && missing.contains(&field) {
                 problems.push(format!("no column `{field}`"));
+            } else if times(field) > 1 {
+                problems.push(format!("{} columns `{field}`", times(field)));
             }
         }
         if problems.is_empty() {
@@ -384,19 +364,13 @@ impl Rows {
     }
 
     fn json(&mut self, text: &str, lines: &Lines) -> Result<()> {
-        let values = json_values(text.trim_end()).map_err(|error| self.not_json(&error))?;
+        let values = json_values(text).map_err(|error| self.not_json(&error))?;
         let beginning = text.as_ptr() as usize;
-        let starts: Vec<_> = values
-            .iter()
-            .map(|value| lines.number(value.get().as_ptr() as usize - beginning))
-            .collect();
-        let have_own_lines = starts.is_sorted_by(|before, after| before < after);
-        for (index, value) in values.into_iter().enumerate() {
-            let place = match have_own_lines {
-                true => Place::Line(starts[index]),
-                false => Place::Row(index + 1),
-            };
-            self.json_row(place, value.get());
+        for value in values {
+            let value = value.get();
+            let start = value.as_ptr() as usize - beginning;
+            let pet = self.json_pet(value);
+            self.add(lines.number(start), start..start + value.len(), pet);
         }
         Ok(())
     }
@@ -410,32 +384,31 @@ impl Rows {
         error.hint("write one JSON object per line, or all in one array")
     }
 
-    fn json_row(&mut self, place: Place, value: &str) {
-        let problem = match serde_json::from_str::<Object<'_>>(value) {
-            Ok(object) => return self.object(place, &object),
-            Err(_) if !value.starts_with('{') => format!("`{}` is not an object", shorten(value)),
-            Err(error) if error.is_data() => "a field is repeated".to_owned(),
-            Err(_) => "a number is too large, a text is not Unicode, or the values are nested \
-                       too deeply"
-                .to_owned(),
+    fn json_pet(&mut self, value: &str) -> Option<NewPet> {
+        if !value.starts_with('{') {
+            self.fault(None, format!("`{}` is not an object", shorten(value)));
+            return None;
+        }
+        let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(value) else {
+            self.fault(None, "the name of a field is not Unicode");
+            return None;
         };
-        self.problem(place, None, problem);
-        self.rows.push(Row::new(place, None));
-    }
-
-    fn object(&mut self, place: Place, object: &Object<'_>) {
-        let mut is_valid = true;
-        for other in object.others().filter(|other| !IGNORED.contains(other)) {
-            match similar(other, FIELDS) {
+        let mut has_typo = false;
+        for name in object
+            .keys()
+            .filter(|name| !FIELDS.contains(&name.as_str()))
+        {
+            match similar(name, FIELDS).filter(|_| !IGNORED.contains(&name.as_str())) {
                 Some(meant) => {
-                    is_valid = false;
+                    has_typo = true;
                     let problem = format!("unknown; did you mean `{meant}`?");
-                    self.problem(place, Some(&shorten(other)), problem);
+                    self.fault(Some(&shorten(name)), problem);
                 }
-                None => self.ignore(other),
+                None => self.ignore(name),
             }
         }
-        self.add(place, object.cells(), is_valid);
+        let pet = self.pet(&Fields::Json(object));
+        pet.filter(|_| !has_typo)
     }
 
     /// Returns the rows that have a value, with this value in one more column, so that they can be
@@ -447,58 +420,60 @@ impl Rows {
         values: &BTreeMap<usize, Value>,
     ) -> Result<Vec<u8>> {
         match self.delimiter {
-            None => self.json_with_column(name, values),
-            Some(delimiter) => self.csv_with_column(name, values, delimiter),
+            None => Ok(self.json_with_column(name, values).into_bytes()),
+            Some(delimiter) => {
+                let text = self.csv_with_column(delimiter, name, values);
+                text.map_err(CliError::internal)
+            }
         }
-    }
-
-    fn json_with_column(&self, name: &str, values: &BTreeMap<usize, Value>) -> Result<Vec<u8>> {
-        let objects = json_values(without_mark(&self.text)).map_err(CliError::internal)?;
-        let mut text = String::new();
-        for (row, value) in values {
-            // A line break between fields is white space.
-            let object = objects[*row].get().replace(['\n', '\r'], " ");
-            text += &match object.strip_suffix('}') {
-                Some(fields) if fields.trim() == "{" => format!("{{\"{name}\":{value}}}\n"),
-                Some(fields) => format!("{},\"{name}\":{value}}}\n", fields.trim_end()),
-                None => format!("{{\"value\":{object},\"{name}\":{value}}}\n"),
-            };
-        }
-        Ok(text.into_bytes())
     }
 
     fn csv_with_column(
         &self,
+        delimiter: u8,
         name: &str,
         values: &BTreeMap<usize, Value>,
-        delimiter: u8,
-    ) -> Result<Vec<u8>> {
-        let mut reader = ReaderBuilder::new()
-            .delimiter(delimiter)
-            .flexible(true)
-            .from_reader(without_mark(&self.text).as_bytes());
-        let mut writer = WriterBuilder::new()
-            .delimiter(delimiter)
-            .flexible(true)
-            .from_writer(Vec::new());
-        let header = reader.headers().map_err(CliError::internal)?.clone();
-        let mut write = |record: &StringRecord, last: &str| {
-            let missing = header.len().saturating_sub(record.len());
-            let cells = record.iter().chain(std::iter::repeat_n("", missing));
-            writer
-                .write_record(cells.chain([last]))
-                .map_err(CliError::internal)
+    ) -> csv::Result<Vec<u8>> {
+        let read = |span: &Range<usize>| {
+            let mut record = StringRecord::new();
+            csv_reader(&self.text[span.clone()], delimiter).read_record(&mut record)?;
+            Ok::<_, csv::Error>(record)
         };
-        write(&header, name)?;
-        for (row, record) in reader.records().enumerate() {
-            let record = record.map_err(CliError::internal)?;
-            match values.get(&row) {
-                Some(Value::String(text)) => write(&record, text)?,
-                Some(value) => write(&record, &value.to_string())?,
-                None => {}
+        let header = read(&self.header)?;
+        let mut builder = WriterBuilder::new();
+        builder.delimiter(delimiter).flexible(true);
+        let mut writer = builder.from_writer(Vec::new());
+        writer.write_record(header.iter().chain([name]))?;
+        for (row, value) in values {
+            let mut record = read(&self.rows[*row].span)?;
+            while record.len() < header.len() {
+                record.push_field("");
             }
+            match value {
+                Value::String(text) => record.push_field(text),
+                value => record.push_field(&value.to_string()),
+            }
+            writer.write_record(&record)?;
         }
-        writer.into_inner().map_err(CliError::internal)
+        writer
+            .into_inner()
+            .map_err(|error| error.into_error().into())
+    }
+
+    fn json_with_column(&self, name: &str, values: &BTreeMap<usize, Value>) -> String {
+        let mut text = String::new();
+        for (row, value) in values {
+            let row = &self.text[self.rows[*row].span.clone()];
+            let mut object = match serde_json::from_str(row) {
+                Ok(Value::Object(object)) => object,
+                Ok(other) => Map::from_iter([("value".to_owned(), other)]),
+                Err(_) => Map::from_iter([("value".to_owned(), row.into())]),
+            };
+            object.insert(name.to_owned(), value.clone());
+            text += &Value::Object(object).to_string();
+            text.push('\n');
+        }
+        text
     }
 }
 
@@ -519,22 +494,30 @@ impl Lines {
     }
 }
 
-/// Returns whether the header, split at this separator, has a name like that of a known column.
-fn separates(first: &str, other: char) -> bool {
-    let mut names = first.split(other);
-    first.contains(other)
-        && names.any(|name| {
-            let is_known = FIELDS.contains(&name) || IGNORED.contains(&name);
-            is_known || similar(name, FIELDS).is_some()
-        })
+fn csv_reader(text: &str, delimiter: u8) -> csv::Reader<&[u8]> {
+    let mut builder = ReaderBuilder::new();
+    builder
+        .delimiter(delimiter)
+        .flexible(true)
+        .has_headers(false);
+    builder.from_reader(text.as_bytes())
 }
 
-/// Returns the text from the start of a record.
-fn rest_from<'t>(record: &StringRecord, text: &'t str) -> &'t str {
-    let start = record.position().map_or(0, csv::Position::byte);
-    let rest = text.get(usize::try_from(start).unwrap_or(0)..);
-    // Empty lines that the reader skipped may follow the position.
-    rest.unwrap_or_default().trim_start_matches(['\r', '\n'])
+/// Returns where the last read record stands in the text.
+fn span(text: &str, record: &StringRecord, reader: &csv::Reader<&[u8]>) -> Range<usize> {
+    let at = |position: &csv::Position| usize::try_from(position.byte()).unwrap_or(text.len());
+    let raw = &text[record.position().map_or(0, at)..at(reader.position())];
+    // Empty lines that the reader skipped may come first.
+    let start = raw.len() - raw.trim_start_matches(['\r', '\n']).len();
+    let end = at(reader.position());
+    end - raw.len() + start..end
+}
+
+/// Returns whether the last record begins a quoted value that it does not end.
+fn has_open_quote(raw: &str, delimiter: u8) -> bool {
+    let begins_quoted =
+        raw.starts_with('"') || raw.contains(&format!("{}\"", char::from(delimiter)));
+    begins_quoted && raw.matches('"').count() % 2 == 1
 }
 
 /// Splits text into JSON values: those of an array, or concatenated values.
@@ -547,37 +530,20 @@ fn json_values(text: &str) -> serde_json::Result<Vec<&RawValue>> {
         .collect()
 }
 
-/// Refuses a compressed file, and a file that begins with zeros. They are no text.
-fn refuse_binary(name: &str, bytes: &[u8]) -> Result<()> {
-    let program = match bytes {
-        [0x1f, 0x8b, ..] => "gunzip",
-        [b'P', b'K', 3, 4, ..] => "unzip",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "unzstd",
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => "unxz",
-        [0, ..] => {
-            let problem = format!("{name} is not text: it begins with a zero byte");
-            return Err(CliError::input(problem));
-        }
-        _ => return Ok(()),
-    };
-    let problem = format!("{name} is compressed");
-    Err(CliError::input(problem).hint(format!("`{program}` unpacks it")))
-}
-
 fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> CliError {
-    let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let encoding = match error.as_bytes() {
+    let bytes = error.as_bytes();
+    let encoding = match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "utf-16",
+        _ if bytes.contains(&0) => {
+            let hint = "unpack it, or save it as CSV or JSON in UTF-8";
+            return CliError::input(format!("{name} is not text")).hint(hint);
+        }
         _ => "latin1",
     };
+    let valid = &bytes[..error.utf8_error().valid_up_to()];
+    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
     CliError::input(format!("{name} line {line} is not UTF-8"))
         .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
-}
-
-/// Returns the text without a byte order mark.
-fn without_mark(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Sends several rows at a time. Each is recorded in the journal, and the journal is synced, before
 //! the row is sent.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
@@ -9,21 +9,18 @@ use std::time::Duration;
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use petstore_client::limits::{Priority, RateLimits};
-use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
+use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 use tokio::time::{Instant, sleep_until};
 
 use super::journal::{Journal, Record, RowState};
 use super::outage::{Next, Outage};
-use super::rows::{Digest, Row};
+use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Result};
 use crate::session::report_wait;
 use crate::status::Progress;
-use crate::time::{count, duration, instant, plural};
-
-/// The speed is shown after it has been measured for this long.
-const MEASURED: Duration = Duration::from_secs(2);
+use crate::time::{duration, instant, plural};
 
 /// Something that a task has come to.
 enum Event {
@@ -37,35 +34,26 @@ enum Event {
 
 type Pending = Pin<Box<dyn Future<Output = Event>>>;
 
-/// A row to send.
-#[derive(Clone, Copy)]
-struct Sendable<'a> {
-    row: usize,
-    pet: &'a NewPet,
-    digest: Digest,
-}
-
 /// Sends the rows of an import.
 pub(super) struct Sender<'a> {
     context: &'a Context,
     client: &'a Client,
+    rows: &'a [Row],
     journal: &'a mut Journal,
     concurrency: usize,
     /// The most rows in flight at the moment.
     most: usize,
     outage: Outage,
-    todo: VecDeque<Sendable<'a>>,
+    /// The number of rows to send in this run.
+    total: usize,
+    todo: VecDeque<usize>,
     /// The rows that are being announced in the journal.
-    announced: Vec<Sendable<'a>>,
-    in_flight: BTreeSet<usize>,
+    announced: Vec<usize>,
+    in_flight: usize,
     is_asking: bool,
     /// The largest number of known quotas.
     quotas: usize,
     tasks: FuturesUnordered<Pending>,
-    rows: &'a [Row],
-    /// The number of rows to send in this run.
-    total: usize,
-    started: Instant,
     /// Why the run ends before all rows are sent.
     stop: Option<CliError>,
     /// After a signal: when the rows in flight are given up.
@@ -81,28 +69,23 @@ impl<'a> Sender<'a> {
         concurrency: usize,
         retry_for: Duration,
     ) -> Self {
-        let mut todo = VecDeque::new();
-        for row in journal.state().rows_where(|row| *row == RowState::Unsent) {
-            if let (Some(pet), Some(digest)) = (rows[row].pet(), rows[row].digest()) {
-                todo.push_back(Sendable { row, pet, digest });
-            }
-        }
+        let mut todo = journal.state().rows_where(|row| *row == RowState::Unsent);
+        todo.retain(|row| rows[*row].pet().is_some());
         Self {
             context,
             client,
+            rows,
             journal,
             concurrency,
             most: concurrency,
             outage: Outage::new(retry_for),
             total: todo.len(),
-            todo,
+            todo: todo.into(),
             announced: Vec::new(),
-            in_flight: BTreeSet::new(),
+            in_flight: 0,
             is_asking: false,
             quotas: 0,
             tasks: FuturesUnordered::new(),
-            rows,
-            started: Instant::now(),
             stop: None,
             deadline: None,
         }
@@ -114,39 +97,32 @@ impl<'a> Sender<'a> {
         loop {
             self.draw();
             let wait = self.fill();
-            let is_idle = self.in_flight.is_empty() && self.announced.is_empty();
+            let is_idle = self.in_flight == 0 && self.announced.is_empty();
             if is_idle && (self.todo.is_empty() || self.stop.is_some()) {
                 break;
             }
             tokio::select! {
                 biased;
                 Some(signal) = signals.next() => {
-                    let is_second = self.deadline.is_some();
                     self.stop.get_or_insert(signal.into());
-                    if is_second {
+                    if self.deadline.is_some() {
                         break;
                     }
                     self.report_stop();
                 }
                 Some(event) = self.tasks.next() => self.take(event),
-                () = sleep_until(wait.unwrap_or(self.started)), if wait.is_some() => {}
-                () = sleep_until(self.deadline.unwrap_or(self.started)), if self.deadline.is_some() => {
-                    break;
-                }
+                () = until(wait) => {}
+                () = until(self.deadline) => break,
             }
         }
-        self.finish()
-    }
-
-    /// Ends the run. Rows that are still in flight stay unknown.
-    fn finish(self) -> Result<()> {
         self.context.ui().set_activity(None);
         let mut ended = Ok(());
-        if self.in_flight.is_empty() {
+        // Rows that are still in flight stay unknown.
+        if self.in_flight == 0 {
             let now = self.context.connector().clock().now();
             ended = self.journal.end(instant(now));
         }
-        self.stop.map_or(Ok(()), Err).and(ended)
+        self.stop.map_or(ended, Err)
     }
 
     /// Starts what may be started. Returns when to look again, if nothing may be sent until then.
@@ -165,16 +141,10 @@ impl<'a> Sender<'a> {
         };
         self.context.ui().set_activity(None);
         let limits = self.client.limits().snapshot();
-        // The first row goes alone, because its response shows the limits. So does the first row of a
-        // new window.
-        self.quotas = self.quotas.max(limits.windows.len());
-        let is_first = self.todo.len() + self.in_flight.len() == self.total;
-        let is_new_window = limits.windows.len() < self.quotas;
-        let mut most = if is_first || is_new_window { 1 } else { most };
         if let Some(blocked) = &limits.blocked
             && !blocked.remaining.is_zero()
         {
-            if !self.in_flight.is_empty() {
+            if self.in_flight > 0 {
                 return None;
             }
             if blocked.remaining <= self.context.settings().values().max_wait() {
@@ -182,29 +152,34 @@ impl<'a> Sender<'a> {
                 return Some(Instant::now() + blocked.remaining);
             }
             // One row is refused, and its error says why.
-            most = 1;
+            self.announce(1);
+            return None;
         }
-        let room = room(&limits, self.in_flight.len(), most);
-        if room > 0 {
-            self.announce(room);
+        // The first row goes alone, because its response shows the limits. So does the first row of a
+        // new window.
+        self.quotas = self.quotas.max(limits.windows.len());
+        let is_first = self.todo.len() + self.in_flight == self.total;
+        let is_new_window = limits.windows.len() < self.quotas;
+        let most = if is_first || is_new_window { 1 } else { most };
+        match room(&limits, self.in_flight, most) {
+            0 => {}
+            room => self.announce(room),
         }
         None
     }
 
     /// Records the next rows. They are sent as soon as the record is on the disk.
     fn announce(&mut self, room: usize) {
-        let end = room.min(self.todo.len());
-        self.announced = self.todo.drain(..end).collect();
-        let rows = self.announced.iter().map(|it| (it.row, it.digest));
-        match self.journal.announce(rows.collect()) {
+        let rows: Vec<_> = self.todo.drain(..room.min(self.todo.len())).collect();
+        let digests = rows
+            .iter()
+            .filter_map(|row| Some((*row, self.rows[*row].digest()?)));
+        match self.journal.announce(digests.collect()) {
             Ok(synced) => {
-                let synced = synced.map(Event::Synced);
-                self.tasks.push(Box::pin(synced));
+                self.announced = rows;
+                self.tasks.push(Box::pin(synced.map(Event::Synced)));
             }
-            Err(error) => {
-                self.announced.clear();
-                self.stop.get_or_insert(error);
-            }
+            Err(error) => self.stop_with(error),
         }
     }
 
@@ -220,55 +195,52 @@ impl<'a> Sender<'a> {
             .push(Box::pin(async { Event::Answer(answer.await.map(drop)) }));
     }
 
-    fn send(&mut self, row: Sendable<'_>) {
-        self.in_flight.insert(row.row);
-        // The import itself waits and tries again. Other commands with the same key go first.
-        let once = RequestOptions::new()
-            .max_attempts(1)
-            .priority(Priority::Low);
-        let created = self.client.pets().create(row.pet).options(&once).send();
-        let row = row.row;
-        self.tasks.push(Box::pin(async move {
-            let id = created.await.map(|pet| pet.id);
-            Event::Row(row, id)
-        }));
-    }
-
     /// Takes an event and all others that have happened, and writes the outcomes to the journal.
     fn take(&mut self, first: Event) {
         let mut records = Vec::new();
         let mut next = Some(first);
         while let Some(event) = next {
             match event {
-                Event::Synced(synced) => self.synced(synced, &mut records),
+                Event::Synced(synced) => self.send(synced, &mut records),
                 Event::Row(row, outcome) => {
-                    self.in_flight.remove(&row);
+                    self.in_flight -= 1;
                     records.push(self.outcome(row, outcome));
                 }
                 Event::Answer(answer) => self.answered(answer),
             }
             next = self.tasks.next().now_or_never().flatten();
         }
-        if records.is_empty() {
-            return;
-        }
-        if let Err(error) = self.journal.record(&records) {
-            self.stop.get_or_insert(error);
+        if !records.is_empty()
+            && let Err(error) = self.journal.record(&records)
+        {
+            self.stop_with(error);
         }
     }
 
     /// Sends the announced rows, unless the run has ended in the meantime.
-    fn synced(&mut self, synced: io::Result<()>, records: &mut Vec<Record>) {
+    fn send(&mut self, synced: io::Result<()>, records: &mut Vec<Record>) {
         if let Err(error) = self.journal.checked(synced) {
-            self.stop.get_or_insert(error);
+            self.stop_with(error);
         }
         let rows = std::mem::take(&mut self.announced);
         if self.stop.is_some() {
-            records.push(Record::Unsent(rows.iter().map(|it| it.row).collect()));
+            records.push(Record::Unsent(rows));
             return;
         }
+        // The import itself waits and tries again. Other commands with the same key go first.
+        let once = RequestOptions::new()
+            .max_attempts(1)
+            .priority(Priority::Low);
         for row in rows {
-            self.send(row);
+            let Some(pet) = self.rows[row].pet() else {
+                continue;
+            };
+            self.in_flight += 1;
+            let created = self.client.pets().create(pet).options(&once).send();
+            self.tasks.push(Box::pin(async move {
+                let id = created.await.map(|pet| pet.id);
+                Event::Row(row, id)
+            }));
         }
     }
 
@@ -290,23 +262,21 @@ impl<'a> Sender<'a> {
             }
             Err(error) => error,
         };
-        let status = error.status().map(|status| status.as_u16());
-        let record = match status {
-            _ if error.may_have_been_processed() => Record::Unknown(row, why(&error)),
-            Some(400..500) if !ends_run(&error) && !error.is_rate_limited() => {
-                self.outage.succeeded();
-                return Record::Rejected(row, why(&error));
-            }
-            _ => {
-                if let (Some(pet), Some(digest)) = (self.rows[row].pet(), self.rows[row].digest()) {
-                    self.todo.push_front(Sendable { row, pet, digest });
-                }
-                Record::Unsent(vec![row])
-            }
+        let is_refused = error
+            .status()
+            .is_some_and(|status| status.is_client_error());
+        let record = if error.may_have_been_processed() {
+            Record::Unknown(row, why(&error))
+        } else if is_refused && !ends_run(&error) && !error.is_rate_limited() {
+            self.outage.succeeded();
+            return Record::Rejected(row, why(&error));
+        } else {
+            self.todo.push_front(row);
+            Record::Unsent(vec![row])
         };
         // Until a row succeeds, none is sent in place of this one: a service that is away makes no
         // more rows unknown than are in flight.
-        self.most = self.in_flight.len().max(1);
+        self.most = self.in_flight.max(1);
         if !self.must_only_wait(&error) {
             self.failed(error);
         }
@@ -315,27 +285,27 @@ impl<'a> Sender<'a> {
 
     fn failed(&mut self, error: Error) {
         if ends_run(&error) {
-            self.stop.get_or_insert(error.into());
-            return;
+            return self.stop_with(error.into());
         }
         let told = match error.is_rate_limited() {
             true => None,
             false => error.retry_after(),
         };
+        let ui = self.context.ui();
         if let Some(length) = self.outage.failed(told) {
             if !length.is_zero() && self.stop.is_none() {
                 let length = duration(length);
-                let text = format!("gave up after {length} without success (`--retry-for`)");
-                self.context.ui().note(&text);
+                ui.note(&format!(
+                    "gave up after {length} without success (`--retry-for`)"
+                ));
             }
-            self.stop.get_or_insert(error.into());
+            self.stop_with(error.into());
         } else if let Next::Wait(until) = self.outage.next() {
             let rest = until.saturating_duration_since(Instant::now());
             let at = self.context.connector().clock().now() + rest;
             let (text, short) = reason(&error);
-            let text = format!("{text}; continues");
-            let short = format!("{short}, paused");
-            self.context.ui().waits(&text, &short, rest, at);
+            let (text, short) = (format!("{text}; continues"), format!("{short}, paused"));
+            ui.waits(&text, &short, rest, at);
         }
     }
 
@@ -347,30 +317,42 @@ impl<'a> Sender<'a> {
         }
         match error.blocked() {
             Some(blocked) => blocked.remaining <= self.context.settings().values().max_wait(),
-            None => !self.in_flight.is_empty(),
+            None => self.in_flight > 0,
         }
+    }
+
+    /// Ends the run. The first reason counts.
+    fn stop_with(&mut self, error: CliError) {
+        self.stop.get_or_insert(error);
     }
 
     fn report_stop(&mut self) {
         let timeout = self.context.settings().values().timeout();
         self.deadline = Some(Instant::now() + timeout);
-        if self.in_flight.is_empty() {
-            return;
+        if self.in_flight > 0 {
+            let rows = plural(self.in_flight, "row", "rows");
+            let most = duration(timeout);
+            self.context.ui().note_now(&format!(
+                "stopping: {rows} in flight, at most {most}; Ctrl-C again stops at once"
+            ));
         }
-        let rows = plural(self.in_flight.len(), "row", "rows");
-        let text = format!("stopping: {rows} in flight, at most {}", duration(timeout));
-        let text = format!("{text}; Ctrl-C again stops at once");
-        self.context.ui().note_now(&text);
     }
 
     fn draw(&self) {
-        let left = self.todo.len() + self.announced.len() + self.in_flight.len();
         let all = self.rows.len();
-        self.context.ui().set_progress(Some(Progress::Bar {
-            done: all - left,
-            all,
-            forecast: speed(self.total - left, left, self.started.elapsed()),
-        }));
+        let left = self.todo.len() + self.announced.len() + self.in_flight;
+        let done = all - left;
+        self.context
+            .ui()
+            .set_progress(Some(Progress::Bar { done, all }));
+    }
+}
+
+/// Ends at a time; never if there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -438,28 +420,6 @@ fn reason(error: &Error) -> (String, String) {
     (text.to_owned(), short.to_owned())
 }
 
-/// Describes the speed so far, and how long the remaining rows take.
-fn speed(done: usize, left: usize, elapsed: Duration) -> String {
-    if done == 0 {
-        return "starting".to_owned();
-    }
-    if elapsed < MEASURED {
-        return String::new();
-    }
-    let rest = elapsed.as_millis() * (left as u128) / (done as u128);
-    let rest = duration(Duration::from_millis(
-        u64::try_from(rest).unwrap_or(u64::MAX),
-    ));
-    let in_time = |seconds: u128| {
-        let rows = 1_000 * seconds * (done as u128) / elapsed.as_millis();
-        u64::try_from(rows).unwrap_or(u64::MAX)
-    };
-    match in_time(1) {
-        0 => format!("{} a minute, {rest} left", count(in_time(60))),
-        rows => format!("{} a second, {rest} left", count(rows)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
@@ -500,13 +460,5 @@ mod tests {
         // Requests of other calls of this client take no row's room.
         assert_eq!(room(&limits(10, 9), 5, 16), 10);
         assert_eq!(room(&limits(0, 0), 0, 16), 1, "its error says why");
-    }
-
-    #[test]
-    fn the_speed_is_shown_once_it_is_measured() {
-        let speed = |done, left, millis| speed(done, left, Duration::from_millis(millis));
-        assert_eq!([speed(0, 9, 9_000), speed(5, 5, 1_000)], ["starting", ""]);
-        assert_eq!(speed(4_000, 20_000, 10_000), "400 a second, 50 s left");
-        assert_eq!(speed(5, 10, 10_000), "30 a minute, 20 s left");
     }
 }

@@ -105,6 +105,8 @@ struct Import {
     /// The bytes of the journal, and how many of them are synced.
     journal: Vec<u8>,
     synced: usize,
+    /// What the journal says.
+    state: State,
     is_running: bool,
     run: usize,
     announced: Vec<usize>,
@@ -117,11 +119,15 @@ struct Import {
 
 impl Import {
     fn new(number: usize, rows: &str) -> Self {
+        let rows = Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap();
+        let mut state = State::default();
+        state.resize(rows.all().len());
         Self {
             number,
-            rows: Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap(),
+            rows,
             journal: Vec::new(),
             synced: 0,
+            state,
             is_running: false,
             run: 0,
             announced: Vec::new(),
@@ -132,17 +138,20 @@ impl Import {
         }
     }
 
-    fn state(&self) -> State {
-        let mut state = match self.journal.is_empty() {
-            true => State::default(),
-            false => State::read(&self.journal).unwrap().0,
-        };
-        state.resize(self.rows.all().len());
-        state
+    /// Reads the journal, and cuts its unreadable end.
+    fn read(&mut self) {
+        self.state = State::default();
+        if !self.journal.is_empty() {
+            let (state, whole) = State::read(&self.journal).unwrap();
+            self.journal.truncate(whole);
+            self.state = state;
+        }
+        self.state.resize(self.rows.all().len());
     }
 
     fn write(&mut self, record: &Record) {
         self.journal.extend(record.line().into_bytes());
+        self.state.apply(record);
     }
 
     fn sync(&mut self) {
@@ -161,11 +170,10 @@ impl Import {
 
     /// Begins a run, as the program does.
     fn begin(&mut self) {
-        if !self.journal.is_empty() {
-            let (state, whole) = State::read(&self.journal).unwrap();
-            self.restless = !state.restless().is_zero();
-            self.journal.truncate(whole);
-        }
+        let before = self.state.clone();
+        self.read();
+        assert_eq!(self.state, before, "what was written is read");
+        self.restless = !self.state.restless().is_zero();
         self.run += 1;
         self.is_running = true;
         self.write(&Record::Run(Run {
@@ -181,7 +189,7 @@ impl Import {
         if !self.is_running || !self.announced.is_empty() {
             return;
         }
-        let left = self.state().rows_where(|row| *row == RowState::Unsent);
+        let left = self.state.rows_where(|row| *row == RowState::Unsent);
         self.announced = left.into_iter().take(most).collect();
         let rows = self.announced.iter().map(|row| (*row, self.digest(*row)));
         self.write(&Record::Sent(rows.collect()));
@@ -255,8 +263,7 @@ impl Import {
                 .on_the_way
                 .retain(|request| request.import != self.number);
         }
-        let state = self.state();
-        let mut list = PetList::new(self.rows.all(), &state);
+        let mut list = PetList::new(self.rows.all(), &self.state);
         let end = breaks_off.map_or(service.pets.len(), |at| at.index(service.pets.len() + 1));
         list.add_page(&service.pets[..end], false);
         if breaks_off.is_some() {
@@ -269,7 +276,7 @@ impl Import {
         }
         if is_complete {
             self.write(&Record::Unsent(verdict.missing));
-            let unknown = self.state().rows_where(|row| row.unknown().is_some());
+            let unknown = self.state.rows_where(|row| row.unknown().is_some());
             prop_assert!(unknown.is_empty(), "{unknown:?} are unknown after a check");
         }
         Ok(())
@@ -312,6 +319,7 @@ impl World {
                     false => import.journal.truncate(whole),
                 }
                 import.stop();
+                import.read();
             }
             Event::End => import.end(service),
             Event::Skip | Event::Check(_) | Event::Retry if import.is_running => {}
@@ -322,7 +330,7 @@ impl World {
             }
             Event::Retry => {
                 import.begin();
-                let unknown = import.state().rows_where(|row| row.unknown().is_some());
+                let unknown = import.state.rows_where(|row| row.unknown().is_some());
                 import.has_retried |= !unknown.is_empty();
                 import.write(&Record::Unsent(unknown));
             }
@@ -350,7 +358,7 @@ impl World {
         let pets: BTreeMap<_, _> = self.service.pets.iter().map(|pet| (pet.id, pet)).collect();
         for import in &self.imports {
             let mut taken = BTreeSet::new();
-            for (row, state) in import.rows.all().iter().zip(import.state().rows()) {
+            for (row, state) in import.rows.all().iter().zip(import.state.rows()) {
                 let Some(id) = state.pet() else { continue };
                 prop_assert!(taken.insert(id), "pet {id} is taken twice");
                 let (pet, row) = (pets[&id], row.pet().unwrap());

@@ -5,20 +5,18 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use anstyle::Style;
-use petstore_client::limits::{Quota, QuotaWindow, RateLimits};
+use petstore_client::limits::{Quota, RateLimits};
 use serde_json::{Value, json};
 
 use super::journal::{Journal, RowState, State, Totals};
 use super::row_files::RowFiles;
 use super::rows::Rows;
 use crate::context::Context;
-use crate::error::{Failure, Kind, Result};
+use crate::error::{CliError, Failure, Kind, Result};
 use crate::escape;
-use crate::output::{ANY, Cell, Head, Table};
-use crate::screen::{BOLD, GREEN, RED, YELLOW};
+use crate::output::ANY;
 use crate::session::words::quota_name;
-use crate::time::{Clock, count, duration, instant, plural};
+use crate::time::{count, duration, plural};
 
 /// The maximum number of listed rows of a kind.
 const MAX_LISTED: usize = 3;
@@ -39,33 +37,30 @@ const COLUMNS: [&str; 12] = [
     "complete",
 ];
 
-/// What a hint changes in the command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
-    /// Without the options that treat earlier rows.
-    Continue,
-    /// With `--unknown check`.
-    Check,
-}
-
-/// Returns the command as typed, without `--unknown` and `--retry-rejected`.
-pub(super) fn typed(args: &[OsString], change: Change) -> String {
-    let args = args.iter().skip(1);
-    let args: Vec<_> = args.map(|arg| arg.to_string_lossy()).collect();
+/// Returns the command as typed, with more words. Leaves out `--unknown` and `--retry-rejected`,
+/// which treat rows of earlier runs, and the option that the words replace.
+pub(super) fn typed(args: &[OsString], more: &str) -> String {
+    let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let end = args.iter().position(|arg| arg == "--");
     let (options, files) = args.split_at(end.unwrap_or(args.len()));
     let mut words = vec!["petstore".to_owned()];
-    let mut is_value = false;
-    for option in options {
-        let is_name = !is_value && option == "--unknown";
-        let is_left_out = option.starts_with("--unknown=") || option == "--retry-rejected";
-        if !is_value && !is_name && !is_left_out {
+    let mut options = options.iter().skip(1);
+    let replaced = more.split(' ').next().unwrap_or_default();
+    while let Some(option) = options.next() {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (&**option, None),
+        };
+        if name == "--unknown" || name == replaced {
+            if value.is_none() {
+                options.next();
+            }
+        } else if name != "--retry-rejected" {
             words.push(escape::shell(option));
         }
-        is_value = is_name;
     }
-    if change == Change::Check {
-        words.push("--unknown check".to_owned());
+    if !more.is_empty() {
+        words.push(more.to_owned());
     }
     words.extend(files.iter().map(|file| escape::shell(file)));
     words.join(" ")
@@ -73,9 +68,8 @@ pub(super) fn typed(args: &[OsString], change: Change) -> String {
 
 /// Checks the options of the output, before anything is sent.
 pub(super) fn check_output(context: &Context) -> Result<()> {
-    let rows = Rows::default();
-    let files = RowFiles::default();
-    let sample = Summary::of_state(&rows, &State::default(), &files).document(None);
+    let (rows, state, files) = Default::default();
+    let sample = Summary::of_state(&rows, &state, &files).document();
     context.printer().start_flat(&COLUMNS, ANY)?.check(&sample)
 }
 
@@ -84,7 +78,7 @@ pub(super) struct Summary<'a> {
     rows: &'a Rows,
     state: &'a State,
     run: Totals,
-    journal: Option<String>,
+    journal: Option<&'a Path>,
     files: &'a RowFiles,
 }
 
@@ -92,7 +86,7 @@ impl<'a> Summary<'a> {
     pub(super) fn new(rows: &'a Rows, journal: &'a Journal, files: &'a RowFiles) -> Self {
         Self {
             run: journal.run(),
-            journal: journal.path().map(|path| path.display().to_string()),
+            journal: journal.path(),
             ..Self::of_state(rows, journal.state(), files)
         }
     }
@@ -106,6 +100,10 @@ impl<'a> Summary<'a> {
             journal: None,
             files,
         }
+    }
+
+    pub(super) fn has_journal(&self) -> bool {
+        self.journal.is_some()
     }
 
     /// Returns the numbers of rows. Invalid ones are not left to send.
@@ -126,20 +124,14 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns the summary for programs.
-    fn document(&self, forecast: Option<&Value>) -> Value {
-        let Totals {
-            created,
-            found,
-            rejected,
-            unknown,
-            left,
-        } = self.total();
-        let run = self.run;
+    fn document(&self) -> Value {
+        let (run, total) = (self.run, self.total());
+        let rows = self.rows.all().len();
         let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
         json!({
             "file": self.rows.name(),
-            "rows": self.rows.all().len(),
-            "complete": self.is_complete(),
+            "rows": rows,
+            "complete": total.created + total.found == rows,
             "run": {
                 "created": run.created,
                 "found": run.found,
@@ -147,35 +139,31 @@ impl<'a> Summary<'a> {
                 "unknown": run.unknown,
             },
             "total": {
-                "created": created,
-                "found": found,
-                "rejected": rejected,
-                "unknown": unknown,
-                "left": left,
+                "created": total.created,
+                "found": total.found,
+                "rejected": total.rejected,
+                "unknown": total.unknown,
+                "left": total.left,
                 "invalid": self.rows.invalid(),
             },
-            "found": self.list(|state| match state {
-                RowState::Found(id) => Some(("pet", json!(id))),
+            "found": self.list("pet", |state| match state {
+                RowState::Found(id) => Some(json!(id)),
                 _ => None,
             }),
-            "rejected": self.list(|state| match state {
-                RowState::Rejected(why) => Some(("why", json!(why))),
-                _ => None,
-            }),
-            "unknown": self.list(|state| Some(("why", json!(state.unknown()?)))),
-            "journal": self.journal,
+            "rejected": self.list("why", |state| state.rejected().map(Value::from)),
+            "unknown": self.list("why", |state| state.unknown().map(Value::from)),
+            "journal": shown(self.journal),
             "rejects": shown(self.files.rejects()),
             "createdFile": shown(self.files.created()),
-            "forecast": forecast,
         })
     }
 
-    /// Returns the places of rows, each with a value.
-    fn list(&self, value: impl Fn(&RowState) -> Option<(&'static str, Value)>) -> Vec<Value> {
+    /// Returns the places of the rows that have a value, each with its value.
+    fn list(&self, name: &str, value: impl Fn(&RowState) -> Option<Value>) -> Vec<Value> {
         let mut list = Vec::new();
-        for (row, state) in self.rows.all().iter().zip(self.state.rows()) {
-            if let Some((name, value)) = value(state) {
-                let mut object = row.place().json();
+        for (row, state) in self.state.rows().iter().enumerate() {
+            if let Some(value) = value(state) {
+                let mut object = self.rows.place_json(row);
                 object[name] = value;
                 list.push(object);
             }
@@ -183,23 +171,20 @@ impl<'a> Summary<'a> {
         list
     }
 
-    fn is_complete(&self) -> bool {
-        self.total().done() == self.rows.all().len()
-    }
-
-    /// Prints the summary: a table at a terminal, what the user chose, or a sentence.
+    /// Prints the summary: a sentence, and what the user chose. A reader that has gone is no error:
+    /// the rows are sent.
     pub(super) fn print(&self, context: &Context) -> Result<()> {
-        let printer = context.printer();
-        if printer.is_table() {
-            printer.print(&self.table().render(printer.screen()))?;
-            return printer.flush();
-        }
         context.ui().note(&self.sentence());
-        if printer.is_set() || printer.is_filtered() {
-            let output = printer.start_flat(&COLUMNS, ANY)?;
-            output.document(&self.document(None))?;
+        let printer = context.printer();
+        if !printer.is_set() && !printer.is_filtered() {
+            return Ok(());
         }
-        printer.flush()
+        let output = printer.start_flat(&COLUMNS, ANY)?;
+        let written = output.document(&self.document());
+        match written.and_then(|()| printer.flush()) {
+            Err(CliError::Silent(_)) => Ok(()),
+            written => written,
+        }
     }
 
     /// Returns the summary in a sentence, for a log.
@@ -207,14 +192,16 @@ impl<'a> Summary<'a> {
         let total = self.total();
         let all = plural(self.rows.all().len(), "row", "rows");
         let mut text = format!("{} of {all} created", count(total.created));
-        let others = [
+        if self.run.created < total.created {
+            text += &format!(" ({} in this run)", count(self.run.created));
+        }
+        for (rows, what) in [
             (total.found, "found"),
             (total.rejected, "rejected"),
             (total.unknown, "unknown"),
             (total.left, "left"),
             (self.rows.invalid(), "invalid"),
-        ];
-        for (rows, what) in others {
+        ] {
             if rows > 0 {
                 text += &format!(", {} {what}", count(rows));
             }
@@ -222,76 +209,53 @@ impl<'a> Summary<'a> {
         text
     }
 
-    fn table(&self) -> Table {
-        let (run, total) = (self.run, self.total());
-        let invalid = self.rows.invalid();
-        let lines = [
-            ("created", Some(run.created), total.created, GREEN, BOLD),
-            ("found", Some(run.found), total.found, GREEN, BOLD),
-            ("rejected", Some(run.rejected), total.rejected, RED, RED),
-            ("unknown", Some(run.unknown), total.unknown, YELLOW, YELLOW),
-            ("invalid", None, invalid, RED, RED),
-            ("left", None, total.left, YELLOW, YELLOW),
-        ];
-        let mut rows = Vec::new();
-        for (name, run, total, run_style, total_style) in lines {
-            if total > 0 || !["found", "invalid"].contains(&name) {
-                let run = run.map_or(Cell::new(""), |run| amount(run, run_style));
-                rows.push(vec![Cell::new(name), run, amount(total, total_style)]);
-            }
-        }
-        let head = vec![
-            Head::new("ROWS"),
-            Head::new("THIS RUN").amount().dropped(1),
-            Head::new("TOTAL").amount(),
-        ];
-        Table::new(head, rows)
-    }
-
     /// Returns an error if rows were rejected, are unknown or invalid. `doubt` says why the list of
     /// pets did not settle them.
     pub(super) fn leftovers(&self, context: &Context, doubt: Option<&str>) -> Result<()> {
         let total = self.total();
+        let invalid = self.rows.invalid();
         let mut parts = Vec::new();
-        for (rows, what, one, many) in [
-            (total.rejected, "rejected", "was", "were"),
-            (total.unknown, "unknown", "is", "are"),
-            (self.rows.invalid(), "invalid", "is", "are"),
-            (total.left, "left", "is", "are"),
+        for (rows, what) in [
+            (total.rejected, "rejected"),
+            (total.unknown, "unknown"),
+            (invalid, "invalid"),
+            (total.left, "left"),
         ] {
             let subject = match parts.is_empty() {
                 _ if rows == 0 => continue,
                 true => plural(rows, "row", "rows"),
                 false => count(rows),
             };
-            let verb = if rows == 1 { one } else { many };
+            let verb = match (what, rows) {
+                ("rejected", 1) => "was",
+                ("rejected", _) => "were",
+                (_, 1) => "is",
+                _ => "are",
+            };
             parts.push(format!("{subject} {verb} {what}"));
         }
         if parts.is_empty() {
             return Ok(());
         }
-        let mut list = Vec::new();
+        let mut failure = Failure::new(Kind::Partial, parts.join("; "));
         match self.files.rejects() {
-            Some(path) if total.rejected + self.rows.invalid() > 0 => {
-                list.push(format!("the rejected rows are in {}", path.display()));
+            Some(path) if total.rejected + invalid > 0 => {
+                let text = format!("the rejected rows are in {}", path.display());
+                failure.list.push(text);
             }
             _ => {
-                list.extend(self.lines(|state| match state {
-                    RowState::Rejected(why) => Some(why),
-                    _ => None,
-                }));
-                list.extend(self.rows.problems());
+                failure.list.extend(self.lines(RowState::rejected));
+                failure.list.extend(self.rows.problems());
             }
         }
-        list.extend(self.lines(RowState::unknown));
+        failure.list.extend(self.lines(RowState::unknown));
         if let Some(doubt) = doubt {
-            list.push(format!("the list of pets proves nothing: {doubt}"));
+            let text = format!("the list of pets proves nothing: {doubt}");
+            failure.list.push(text);
         }
-        let mut failure = Failure::new(Kind::Partial, parts.join("; "));
-        if self.rows.invalid() > 0 {
+        if invalid > 0 {
             failure.fields.insert("rows".to_owned(), self.rows.faults());
         }
-        failure.list = list;
         failure.hint = self.hint(context);
         Err(failure.into())
     }
@@ -299,32 +263,31 @@ impl<'a> Summary<'a> {
     /// Returns what to do about rows that are not created. Without a journal, the command would
     /// create all pets again.
     fn hint(&self, context: &Context) -> Option<String> {
-        self.journal.as_ref()?;
+        self.journal?;
         let total = self.total();
         if total.unknown > 0 {
-            let command = typed(context.args(), Change::Check);
+            let command = typed(context.args(), "--unknown check");
             return Some(format!("`{command}` finds out which of them were created"));
         }
         if total.rejected > 0 && self.files.rejects().is_none() {
-            let command = typed(context.args(), Change::Continue);
-            return Some(format!("`{command} --rejects FILE` writes them to a file"));
+            let command = typed(context.args(), "--rejects FILE");
+            return Some(format!("`{command}` writes them to a file"));
         }
         None
     }
 
     /// Returns a line for each row with a text, and the number of those that are not listed.
     fn lines(&self, text: impl Fn(&RowState) -> Option<&str>) -> Vec<String> {
-        let mut lines = Vec::new();
-        let mut more = 0;
-        for (row, state) in self.rows.all().iter().zip(self.state.rows()) {
-            match text(state) {
-                Some(text) if lines.len() < MAX_LISTED => {
-                    lines.push(format!("{}: {text}", row.place()));
-                }
-                Some(_) => more += 1,
-                None => {}
-            }
-        }
+        let rows = self.state.rows().iter().enumerate();
+        let mut lines: Vec<_> = rows
+            .filter_map(|(row, state)| Some((row, text(state)?)))
+            .collect();
+        let more = lines.len().saturating_sub(MAX_LISTED);
+        lines.truncate(MAX_LISTED);
+        let lines = lines.into_iter();
+        let mut lines: Vec<_> = lines
+            .map(|(row, text)| format!("{}: {text}", self.rows.place(row)))
+            .collect();
         if more > 0 {
             lines.push(format!("{} more", count(more)));
         }
@@ -339,43 +302,23 @@ impl<'a> Summary<'a> {
         let wait = longest_wait(limits, left as u64, now);
         let printer = context.printer();
         if printer.is_set() || printer.is_filtered() {
-            let forecast = wait.map(
-                |(quota, wait)| json!({ "completeAt": instant(now + wait), "limitedBy": quota }),
-            );
             let output = printer.start_flat(&COLUMNS, ANY)?;
-            return output.document(&self.document(forecast.as_ref()));
+            return output.document(&self.document());
         }
-        let clock = clock.clone().local(context.system().time_zone());
-        let text = self.plan(left, wait, &clock);
-        printer.print(&format!("{}\n", escape::line(&text)))
-    }
-
-    fn plan(&self, left: usize, wait: Option<(Option<Quota>, Duration)>, clock: &Clock) -> String {
-        let name = self.rows.name();
-        let rows = match left {
-            0 => return format!("{name} has nothing to send"),
-            left => plural(left, "row", "rows"),
-        };
-        let text = format!("{name} has {rows} to send");
-        match wait {
-            None => format!("{text}; `petstore limits --refresh` asks for the quotas"),
-            Some((None, _)) => format!("{text}, within the known quotas"),
+        let rows = plural(left, "row", "rows");
+        let text = match wait {
+            _ if left == 0 => "nothing to send".to_owned(),
+            None => format!("{rows} to send; `petstore limits --refresh` asks for the quotas"),
+            Some((None, _)) => format!("{rows} to send, within the known quotas"),
             Some((Some(quota), wait)) => {
-                let quota = quota_name(quota);
+                let clock = clock.clone().local(context.system().time_zone());
                 let at = clock.minute(clock.now() + wait);
-                format!(
-                    "{text}; the {quota} lets the last go in {}, {at}",
-                    duration(wait)
-                )
+                let (quota, wait) = (quota_name(quota), duration(wait));
+                format!("{rows} to send; the {quota} lets the last go in {wait}, {at}")
             }
-        }
-    }
-}
-
-fn amount(number: usize, style: Style) -> Cell {
-    match number {
-        0 => Cell::new("0"),
-        number => Cell::new(count(number)).styled(style),
+        };
+        let name = escape::line(self.rows.name());
+        printer.print(&format!("{name} has {text}\n"))
     }
 }
 
@@ -386,38 +329,35 @@ fn longest_wait(
     requests: u64,
     now: SystemTime,
 ) -> Option<(Option<Quota>, Duration)> {
-    let mut longest = None;
-    let current = limits.windows.iter().map(|window| {
+    let mut windows = Vec::new();
+    for window in &limits.windows {
         let reset = window.reset.duration_since(now).unwrap_or_default();
-        (window, window.remaining, reset)
-    });
+        windows.push((window, window.remaining, reset));
+    }
     // The reset of the others has passed, so the next request begins a full one.
-    let is_current = |quota| limits.windows.iter().any(|window| window.quota == quota);
-    let ended = limits.ended.iter().filter(|ended| !is_current(ended.quota));
-    let ended = ended.map(|window| {
-        (
-            window,
-            window.limit,
-            window.quota.period().unwrap_or_default(),
-        )
-    });
-    for (window, left, reset) in current.chain(ended) {
+    for ended in &limits.ended {
+        if limits
+            .windows
+            .iter()
+            .all(|window| window.quota != ended.quota)
+        {
+            let period = ended.quota.period().unwrap_or_default();
+            windows.push((ended, ended.limit, period));
+        }
+    }
+    let mut longest = None;
+    for (window, left, reset) in windows {
         let (_, before) = *longest.get_or_insert((None, Duration::ZERO));
-        let wait = wait_for(window, left, reset, requests);
+        let beyond = requests.saturating_sub(left);
+        if beyond == 0 || window.limit == 0 {
+            continue;
+        }
+        let periods = u32::try_from((beyond - 1) / window.limit).unwrap_or(u32::MAX);
+        let period = window.quota.period().unwrap_or_default();
+        let wait = reset.saturating_add(period.saturating_mul(periods));
         if wait > before {
             longest = Some((Some(window.quota), wait));
         }
     }
     longest
-}
-
-/// Returns how long the last of some requests waits for a quota of which so much is left.
-fn wait_for(window: &QuotaWindow, left: u64, reset: Duration, requests: u64) -> Duration {
-    let beyond = requests.saturating_sub(left);
-    if beyond == 0 || window.limit == 0 {
-        return Duration::ZERO;
-    }
-    let periods = u32::try_from((beyond - 1) / window.limit).unwrap_or(u32::MAX);
-    let period = window.quota.period().unwrap_or_default();
-    reset.saturating_add(period.saturating_mul(periods))
 }

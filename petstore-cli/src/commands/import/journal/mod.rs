@@ -7,11 +7,9 @@
 
 mod state;
 
-use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,13 +20,10 @@ use self::state::Unreadable;
 pub(super) use self::state::{Record, RowState, Run, State, Totals};
 use super::rows::{Digest, Row, Rows};
 use crate::env::System;
-use crate::error::{CliError, Kind, Result, os_text};
+use crate::error::{CliError, Kind, Result};
 
 /// What helps if a journal is lost. A new one would create all pets again.
 const LIST: &str = "`petstore pets list --all` shows which pets exist";
-
-/// Ends when a record is on the disk.
-pub(super) type Syncing = Pin<Box<dyn Future<Output = io::Result<()>>>>;
 
 /// A journal that is open for writing, with its content.
 pub(super) struct Journal {
@@ -41,73 +36,74 @@ pub(super) struct Journal {
     is_new: bool,
     /// The number of bytes of whole records.
     length: u64,
-    /// Whether other bytes follow them, which are cut before the next record.
+    /// Whether other bytes may follow them. They are cut before the next record.
     is_torn: bool,
     state: State,
+    /// The first record of this run.
+    header: Record,
     /// The outcomes of this run.
     run: Totals,
-    /// The outcomes that could not be written.
-    unwritten: usize,
     began: Instant,
     /// How long requests of earlier runs may still arrive, from the beginning of this one.
     restless: Duration,
 }
 
 impl Journal {
-    fn new(path: Option<&Path>, name: String) -> Self {
+    /// Returns a journal without a file.
+    pub(super) fn nowhere(run: Run) -> Self {
         Self {
+            header: Record::Run(run),
             file: None,
-            path: path.map(Path::to_owned),
-            name,
+            path: None,
+            name: String::new(),
             is_new: false,
             length: 0,
             is_torn: true,
             state: State::default(),
             run: Totals::default(),
-            unwritten: 0,
             began: Instant::now(),
             restless: Duration::ZERO,
         }
     }
 
-    /// Returns a journal without a file.
-    pub(super) fn nowhere() -> Self {
-        Self::new(None, "the journal".to_owned())
-    }
-
     /// Opens and locks a journal, or creates it. Leaves an unusable file as it is.
-    pub(super) fn open(path: &Path, run: &Run, system: &System) -> Result<Self> {
-        let name = format!("the journal {}", system.shown(path));
-        let mut journal = Self::new(Some(path), name);
-        let name = &journal.name;
+    pub(super) fn open(path: &Path, run: Run, system: &System) -> Result<Self> {
+        let name = name(path, system);
         if path.exists() && !path.is_file() {
-            return Err(unreadable(name, path, &Unreadable::Foreign));
+            return Err(unreadable(&name, &Unreadable::Foreign));
         }
-        let file = match create(path, run) {
+        let mut journal = Self {
+            path: Some(path.to_owned()),
+            name: name.clone(),
+            ..Self::nowhere(run)
+        };
+        let file = match create(path, &journal.header) {
             Ok(file) => {
                 journal.is_new = true;
                 file
             }
             Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists => {
                 let opened = File::options().read(true).write(true).open(path);
-                opened.map_err(|problem| unusable(name, path, &problem))?
+                let file = opened.map_err(|problem| unusable(&name, &problem))?;
+                match file.try_lock() {
+                    Ok(()) => file,
+                    Err(TryLockError::WouldBlock) => {
+                        return Err(busy(&name, load(&file, &name).ok()));
+                    }
+                    Err(TryLockError::Error(problem)) => {
+                        return Err(unusable(&name, &problem));
+                    }
+                }
             }
-            Err(problem) => return Err(not_created(name, &problem)),
+            Err(problem) => return Err(not_created(&name, &problem)),
         };
-        let lock = file.try_lock();
-        let read = load(&file, path, name);
-        match lock {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(busy(read, name)),
-            Err(TryLockError::Error(problem)) => return Err(unusable(name, path, &problem)),
-        }
-        let (state, whole) = read?;
+        let (state, whole) = load(&file, &name)?;
         // What this run has just written says nothing about earlier ones.
         if !journal.is_new {
             journal.restless = state.restless();
             journal.state = state;
         }
-        journal.length = whole as u64;
+        journal.length = whole;
         journal.file = Some(Arc::new(file));
         Ok(journal)
     }
@@ -126,61 +122,50 @@ impl Journal {
         self.path.as_deref()
     }
 
-    /// Returns the number of outcomes that could not be written.
-    pub(super) fn unwritten(&self) -> usize {
-        self.unwritten
-    }
-
-    /// Returns whether the file was removed, so that the next run does not find it.
-    pub(super) fn is_removed(&self) -> bool {
-        self.path().is_some_and(|path| !path.exists())
-    }
-
     /// Returns how much longer a request of an earlier run may take to arrive.
     pub(super) fn until_all_arrived(&self) -> Duration {
         self.restless.saturating_sub(self.began.elapsed())
     }
 
     /// Starts a run. Its rows must have been compared with the journal.
-    pub(super) fn begin(&mut self, run: Run, rows: usize) -> Result<()> {
+    pub(super) fn begin(&mut self, rows: usize) -> Result<()> {
         self.began = Instant::now();
         self.state.resize(rows);
         if self.is_new {
             return Ok(());
         }
-        let run = Record::Run(run);
-        let written = self.write(std::slice::from_ref(&run));
-        let synced = written.and_then(|()| self.sync());
-        self.checked(synced)?;
-        self.state.apply(&run);
-        Ok(())
+        self.record(&[self.header.clone()])?;
+        self.sync()
     }
 
     /// Records rows that are to be sent. They may be sent when the returned future has ended.
-    pub(super) fn announce(&mut self, rows: Vec<(usize, Digest)>) -> Result<Syncing> {
+    pub(super) fn announce(
+        &mut self,
+        rows: Vec<(usize, Digest)>,
+    ) -> Result<impl Future<Output = io::Result<()>> + use<>> {
         let sent = Record::Sent(rows);
         let written = self.write(std::slice::from_ref(&sent));
         self.checked(written)?;
         self.state.apply(&sent);
-        let Some(file) = self.file.clone() else {
-            return Ok(Box::pin(std::future::ready(Ok(()))));
-        };
-        let synced = tokio::task::spawn_blocking(move || file.sync_data());
-        Ok(Box::pin(async move {
-            synced.await.map_err(io::Error::other).flatten()
-        }))
+        let file = self.file.clone();
+        Ok(async move {
+            match file {
+                Some(file) => {
+                    let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
+                    synced.map_err(io::Error::other)?
+                }
+                None => Ok(()),
+            }
+        })
     }
 
-    /// Writes the outcomes of rows. If that fails, they still count in this run, but the next run
-    /// does not know them.
-    pub(super) fn record(&mut self, outcomes: &[Record]) -> Result<()> {
-        let written = self.write(outcomes);
-        if written.is_err() {
-            self.unwritten += outcomes.len();
-        }
-        for outcome in outcomes {
-            self.state.apply(outcome);
-            match outcome {
+    /// Writes records. If that fails, they still count in this run, but the next run does not know
+    /// them.
+    pub(super) fn record(&mut self, records: &[Record]) -> Result<()> {
+        let written = self.write(records);
+        for record in records {
+            self.state.apply(record);
+            match record {
                 Record::Created(..) => self.run.created += 1,
                 Record::Found(..) => self.run.found += 1,
                 Record::Rejected(..) => self.run.rejected += 1,
@@ -193,12 +178,10 @@ impl Journal {
 
     /// Ends a run without requests in flight.
     pub(super) fn end(&mut self, at: String) -> Result<()> {
-        let mut written = Ok(());
         if self.until_all_arrived().is_zero() {
-            written = self.write(&[Record::End(at)]);
+            self.record(&[Record::End(at)])?;
         }
-        let synced = written.and_then(|()| self.sync());
-        self.checked(synced)
+        self.sync()
     }
 
     fn write(&mut self, records: &[Record]) -> io::Result<()> {
@@ -211,21 +194,23 @@ impl Journal {
             out.seek(SeekFrom::Start(self.length))?;
         }
         let lines: String = records.iter().map(Record::line).collect();
-        let written = out.write_all(lines.as_bytes());
-        self.is_torn = written.is_err();
-        if written.is_ok() {
-            self.length += lines.len() as u64;
-        }
-        written
+        self.is_torn = true;
+        out.write_all(lines.as_bytes())?;
+        self.is_torn = false;
+        self.length += lines.len() as u64;
+        Ok(())
     }
 
-    fn sync(&self) -> io::Result<()> {
-        self.file.as_ref().map_or(Ok(()), |file| file.sync_data())
+    fn sync(&self) -> Result<()> {
+        match &self.file {
+            Some(file) => self.checked(file.sync_data()),
+            None => Ok(()),
+        }
     }
 
     /// Returns the error of a journal that cannot be written.
-    pub(super) fn checked<T>(&self, result: io::Result<T>) -> Result<T> {
-        result.map_err(|problem| {
+    pub(super) fn checked(&self, written: io::Result<()>) -> Result<()> {
+        written.map_err(|problem| {
             let action = format!("cannot write {}", self.name);
             CliError::io(Kind::Partial, action, &problem)
         })
@@ -234,16 +219,22 @@ impl Journal {
 
 /// Reads a journal without opening it for writing. One that does not exist is empty.
 pub(super) fn read(path: &Path, system: &System) -> Result<State> {
-    let name = format!("the journal {}", system.shown(path));
+    let name = name(path, system);
     match File::open(path) {
-        Ok(file) => Ok(load(&file, path, &name)?.0),
+        Ok(file) => Ok(load(&file, &name)?.0),
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(State::default()),
-        Err(problem) => Err(unusable(&name, path, &problem)),
+        Err(problem) => Err(unusable(&name, &problem)),
     }
 }
 
-/// Creates a journal with its first record, so that it is never empty. Fails if there is one.
-fn create(path: &Path, run: &Run) -> io::Result<File> {
+/// Returns what messages call a journal: its path, and its owner if that is not this user.
+fn name(path: &Path, system: &System) -> String {
+    format!("the journal {}{}", system.shown(path), owner(path))
+}
+
+/// Creates a locked journal with its first record, so that it is never empty or used by two. Fails
+/// if there is one.
+fn create(path: &Path, header: &Record) -> io::Result<File> {
     if path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -251,7 +242,8 @@ fn create(path: &Path, run: &Run) -> io::Result<File> {
     let folder = folder.unwrap_or(Path::new("."));
     // It contains responses of the service, so it is private.
     let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(Record::Run(run.clone()).line().as_bytes())?;
+    file.as_file().try_lock()?;
+    file.write_all(header.line().as_bytes())?;
     file.as_file().sync_all()?;
     let file = file.persist_noclobber(path)?;
     // Only on Unix can a folder be opened and synced.
@@ -261,43 +253,41 @@ fn create(path: &Path, run: &Run) -> io::Result<File> {
     Ok(file)
 }
 
-fn load(mut file: &File, path: &Path, name: &str) -> Result<(State, usize)> {
+/// Returns the content of a journal, and the number of bytes of whole records.
+fn load(mut file: &File, name: &str) -> Result<(State, u64)> {
     let mut bytes = Vec::new();
     let read = file.seek(SeekFrom::Start(0));
     if let Err(problem) = read.and_then(|_| file.read_to_end(&mut bytes)) {
-        return Err(unusable(name, path, &problem));
+        return Err(unusable(name, &problem));
     }
-    State::read(&bytes).map_err(|problem| unreadable(name, path, &problem))
+    match State::read(&bytes) {
+        Ok((state, whole)) => Ok((state, whole as u64)),
+        Err(problem) => Err(unreadable(name, &problem)),
+    }
 }
 
 /// Describes a file that is not a journal of this version.
-fn unreadable(name: &str, path: &Path, problem: &Unreadable) -> CliError {
-    let owner = owner(path);
+fn unreadable(name: &str, problem: &Unreadable) -> CliError {
     match problem {
         Unreadable::Empty => {
-            let problem = format!("{name} is empty{owner}: what it recorded is lost");
-            CliError::input(problem).hint(LIST)
+            CliError::input(format!("{name} is empty: what it recorded is lost")).hint(LIST)
         }
         Unreadable::Version(version) => {
-            let problem = format!("{name} has version {version}{owner}, not 6");
-            let hint = "finish this import with the program that began it";
-            CliError::input(problem).hint(hint)
+            let problem = format!("{name} has version {version}, not {}", state::VERSION);
+            CliError::input(problem).hint("finish this import with the program that began it")
         }
-        Unreadable::Foreign => CliError::input(format!(
-            "{name} exists, and is not a journal of an import{owner}"
-        )),
+        Unreadable::Foreign => {
+            CliError::input(format!("{name} exists, and is not a journal of an import"))
+        }
         Unreadable::Line(line) => {
-            let problem = format!("{name} is damaged{owner}: line {line} cannot be read");
-            CliError::input(problem).hint(LIST)
+            CliError::input(format!("{name} is damaged: line {line} cannot be read")).hint(LIST)
         }
     }
 }
 
-fn unusable(name: &str, path: &Path, problem: &io::Error) -> CliError {
-    let owner = owner(path);
-    let problem = os_text(problem);
-    let error = CliError::input(format!("cannot open {name}{owner}: {problem}"));
-    error.hint("the import needs it to continue: let this user read and write it")
+fn unusable(name: &str, problem: &io::Error) -> CliError {
+    CliError::io(Kind::Input, format!("cannot open {name}"), problem)
+        .hint("the import needs it to continue: let this user read and write it")
 }
 
 fn not_created(name: &str, problem: &io::Error) -> CliError {
@@ -305,10 +295,11 @@ fn not_created(name: &str, problem: &io::Error) -> CliError {
     error.hint("`--journal FILE` keeps the journal in another folder")
 }
 
-fn busy(read: Result<(State, usize)>, name: &str) -> CliError {
-    let run = read.ok().and_then(|(state, _)| state.last_run().cloned());
-    let since = run.map_or_else(String::new, |run| format!(" since {}", run.started));
-    let problem = format!("another import is using {name}{since}");
+fn busy(name: &str, loaded: Option<(State, u64)>) -> CliError {
+    let mut problem = format!("another import is using {name}");
+    if let Some(run) = loaded.as_ref().and_then(|(state, _)| state.last_run()) {
+        problem += &format!(" since {}", run.started);
+    }
     CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
 }
 
@@ -333,53 +324,32 @@ fn owner(_: &Path) -> String {
 /// Compares the rows of an input with a journal. Returns the rejected rows that were mended.
 pub(super) fn compare(rows: &Rows, state: &State) -> Result<Vec<usize>> {
     let mut mended = Vec::new();
-    let mut changed = None;
-    let mut has_same = false;
     for (row, row_state) in state.rows().iter().enumerate() {
         let Some(digest) = state.digest(row) else {
             continue;
         };
         let now = rows.all().get(row);
         if now.and_then(Row::digest) == Some(digest) {
-            has_same = true;
             continue;
         }
-        match row_state {
-            RowState::Rejected(_) if now.is_some() => mended.push(row),
-            RowState::Unsent | RowState::Rejected(_) => {}
-            RowState::Sent | RowState::Created(_) | RowState::Found(_) | RowState::Unknown(_) => {
-                changed = changed.or(Some((row, row_state)));
+        let became = match row_state {
+            RowState::Rejected(_) if now.is_some() => {
+                mended.push(row);
+                continue;
             }
-        }
+            RowState::Unsent | RowState::Rejected(_) => continue,
+            RowState::Created(id) | RowState::Found(id) => format!("became pet {id}"),
+            RowState::Sent | RowState::Unknown(_) => "was sent".to_owned(),
+        };
+        let (name, place) = (rows.name(), rows.place(row));
+        let problem = match now {
+            Some(_) => format!("{name} {place} has changed since it {became}"),
+            None => format!("{place} of {name} is missing since it {became}"),
+        };
+        return Err(CliError::input(problem)
+            .hint("undo the change; add other pets at the end, or in a file of their own"));
     }
-    let Some((row, row_state)) = changed else {
-        return Ok(mended);
-    };
-    let name = rows.name();
-    let became = match row_state.pet() {
-        Some(id) => format!("became pet {id}"),
-        None => "was sent".to_owned(),
-    };
-    let problem = match rows.all().get(row) {
-        _ if !has_same && !is_known(rows, state) => {
-            format!("{name} has none of the rows that its journal records")
-        }
-        Some(now) => format!("{name} {} has changed since it {became}", now.place()),
-        None => format!("row {} of {name} is missing since it {became}", row + 1),
-    };
-    Err(CliError::input(problem)
-        .hint("undo the change; add other pets at the end, or in a file of their own"))
-}
-
-/// Returns whether a recorded row is anywhere in the input.
-fn is_known(rows: &Rows, state: &State) -> bool {
-    let recorded: HashSet<_> = (0..state.rows().len())
-        .filter_map(|row| state.digest(row))
-        .collect();
-    rows.all()
-        .iter()
-        .filter_map(Row::digest)
-        .any(|digest| recorded.contains(&digest))
+    Ok(mended)
 }
 
 #[cfg(all(test, unix))]
@@ -387,15 +357,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_of_a_journal_that_cannot_be_opened_is_named() {
-        let file = Path::new("/etc/passwd");
-        let problem = io::ErrorKind::PermissionDenied.into();
-        let error = format!("{:?}", unusable("the journal j", file, &problem));
+    fn the_owner_of_a_journal_is_named_if_it_is_another_user() {
         let expected = match rustix::process::geteuid().is_root() {
-            true => "cannot open the journal j: permission denied",
-            false => "cannot open the journal j of root: permission denied",
+            true => "",
+            false => " of root",
         };
-        assert!(error.contains(expected), "{error}");
-        assert!(!error.contains("--journal"), "{error}");
+        assert_eq!(owner(Path::new("/etc/passwd")), expected);
     }
 }

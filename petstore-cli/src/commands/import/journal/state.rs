@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::super::rows::Digest;
 
 /// The version of the format.
-const VERSION: u32 = 6;
-/// The start of the first line up to version 5.
-const OLD_HEADER: &str = "journal of petstore pets import, version ";
+pub(super) const VERSION: u32 = 6;
 
 /// A record. Rows are counted from 0 here, and from 1 in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,110 +36,77 @@ pub(in super::super) struct Run {
     pub(in super::super) files: Vec<String>,
 }
 
-/// A record as it is written.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Written {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    petstore_journal: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sent: Option<Vec<(usize, String)>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    created: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    found: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rejected: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unsent: Option<Vec<usize>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unknown: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<String>,
-}
-
 impl Record {
     /// Returns the record as a line, with its end.
     pub(in super::super) fn line(&self) -> String {
-        let mut line = Written::default();
-        match self.clone() {
-            Self::Run(run) => {
-                line.petstore_journal = Some(VERSION);
-                line.base_url = Some(run.base_url);
-                line.timeout = Some(crate::time::seconds(run.timeout));
-                line.started = Some(run.started);
-                line.files = run.files;
-            }
+        let object = match self {
+            Self::Run(run) => json!({
+                "petstoreJournal": VERSION,
+                "baseUrl": run.base_url,
+                "timeout": crate::time::seconds(run.timeout),
+                "started": run.started,
+                "files": run.files,
+            }),
             Self::Sent(rows) => {
-                let sent = rows.iter().map(|(row, it)| (row + 1, it.to_string()));
-                line.sent = Some(sent.collect());
+                let rows = rows
+                    .iter()
+                    .map(|(row, it)| json!([row + 1, it.to_string()]));
+                json!({ "sent": rows.collect::<Value>() })
             }
-            Self::Created(row, id) => (line.created, line.id) = (Some(row + 1), Some(id)),
-            Self::Found(row, id) => (line.found, line.id) = (Some(row + 1), Some(id)),
-            Self::Rejected(row, why) => (line.rejected, line.why) = (Some(row + 1), Some(why)),
-            Self::Unknown(row, why) => (line.unknown, line.why) = (Some(row + 1), Some(why)),
-            Self::Unsent(rows) => line.unsent = Some(rows.iter().map(|row| row + 1).collect()),
-            Self::End(at) => line.end = Some(at),
-        }
-        let mut text = serde_json::to_string(&line).unwrap_or_default();
-        text.push('\n');
-        text
+            Self::Created(row, id) => json!({ "created": row + 1, "id": id }),
+            Self::Found(row, id) => json!({ "found": row + 1, "id": id }),
+            Self::Rejected(row, why) => json!({ "rejected": row + 1, "why": why }),
+            Self::Unknown(row, why) => json!({ "unknown": row + 1, "why": why }),
+            Self::Unsent(rows) => {
+                let rows = rows.iter().map(|row| json!(row + 1));
+                json!({ "unsent": rows.collect::<Value>() })
+            }
+            Self::End(at) => json!({ "end": at }),
+        };
+        format!("{object}\n")
     }
 
     /// Reads a line without its end.
     fn parse(line: &[u8]) -> Option<Self> {
-        let line: Written = serde_json::from_slice(line).ok()?;
-        let row = |number: usize| number.checked_sub(1);
-        if line.petstore_journal.is_some() {
-            return Some(Self::Run(Run {
-                base_url: line.base_url?,
-                timeout: Duration::from_secs(line.timeout?),
-                started: line.started?,
-                files: line.files,
-            }));
-        }
-        if let Some(rows) = line.sent {
-            let sent = rows
-                .into_iter()
-                .map(|(number, digest)| Some((row(number)?, Digest::parse(&digest)?)));
-            return sent.collect::<Option<_>>().map(Self::Sent);
-        }
-        if let Some(rows) = line.unsent {
-            let rows = rows.into_iter().map(row);
-            return rows.collect::<Option<_>>().map(Self::Unsent);
-        }
-        Some(match line {
-            Written {
-                created: Some(number),
-                ..
-            } => Self::Created(row(number)?, line.id?),
-            Written {
-                found: Some(number),
-                ..
-            } => Self::Found(row(number)?, line.id?),
-            Written {
-                rejected: Some(number),
-                ..
-            } => Self::Rejected(row(number)?, line.why?),
-            Written {
-                unknown: Some(number),
-                ..
-            } => Self::Unknown(row(number)?, line.why?),
-            _ => Self::End(line.end?),
+        let object: Value = serde_json::from_slice(line).ok()?;
+        let (name, value) = object.as_object()?.iter().next()?;
+        let text = |name| object.get(name)?.as_str().map(str::to_owned);
+        let id = || object.get("id")?.as_i64();
+        Some(match name.as_str() {
+            "petstoreJournal" => {
+                let files = object.get("files")?.as_array()?.iter();
+                let files = files.map(|file| file.as_str().map(str::to_owned));
+                Self::Run(Run {
+                    base_url: text("baseUrl")?,
+                    timeout: Duration::from_secs(object.get("timeout")?.as_u64()?),
+                    started: text("started")?,
+                    files: files.collect::<Option<_>>()?,
+                })
+            }
+            "sent" => {
+                let sent = |pair: &Value| {
+                    let digest = Digest::parse(pair.get(1)?.as_str()?)?;
+                    Some((row(pair.get(0)?)?, digest))
+                };
+                let rows = value.as_array()?.iter().map(sent);
+                Self::Sent(rows.collect::<Option<_>>()?)
+            }
+            "created" => Self::Created(row(value)?, id()?),
+            "found" => Self::Found(row(value)?, id()?),
+            "rejected" => Self::Rejected(row(value)?, text("why")?),
+            "unknown" => Self::Unknown(row(value)?, text("why")?),
+            "unsent" => {
+                let rows = value.as_array()?.iter().map(row);
+                Self::Unsent(rows.collect::<Option<_>>()?)
+            }
+            "end" => Self::End(text("end")?),
+            _ => return None,
         })
     }
+}
+
+fn row(number: &Value) -> Option<usize> {
+    usize::try_from(number.as_u64()?).ok()?.checked_sub(1)
 }
 
 /// What is known of a row.
@@ -165,6 +130,16 @@ impl RowState {
             Self::Sent => Some("the import was stopped before the response"),
             Self::Unknown(why) => Some(why),
             Self::Unsent | Self::Created(_) | Self::Found(_) | Self::Rejected(_) => None,
+        }
+    }
+
+    /// Returns why the row was rejected, if it was.
+    pub(in super::super) fn rejected(&self) -> Option<&str> {
+        match self {
+            Self::Rejected(why) => Some(why),
+            Self::Unsent | Self::Sent | Self::Created(_) | Self::Found(_) | Self::Unknown(_) => {
+                None
+            }
         }
     }
 
@@ -309,7 +284,7 @@ impl State {
 }
 
 /// The numbers of rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) struct Totals {
     pub(in super::super) created: usize,
     pub(in super::super) found: usize,
@@ -318,24 +293,13 @@ pub(in super::super) struct Totals {
     pub(in super::super) left: usize,
 }
 
-impl Totals {
-    /// Returns the rows whose pets exist.
-    pub(in super::super) fn done(&self) -> usize {
-        self.created + self.found
-    }
-}
-
 /// Checks that this version of the program wrote the journal.
 fn check_first_line(bytes: &[u8]) -> Result<(), Unreadable> {
     if bytes.is_empty() {
         return Err(Unreadable::Empty);
     }
     let first = bytes.split(|byte| *byte == b'\n').next();
-    let first = std::str::from_utf8(first.unwrap_or_default()).unwrap_or_default();
-    if let Some(version) = first.strip_prefix(OLD_HEADER) {
-        return Err(Unreadable::Version(version.to_owned()));
-    }
-    let header: serde_json::Value = serde_json::from_str(first).unwrap_or_default();
+    let header: Value = serde_json::from_slice(first.unwrap_or_default()).unwrap_or_default();
     match header.get("petstoreJournal") {
         None => Err(Unreadable::Foreign),
         Some(version) if *version == VERSION => Ok(()),
