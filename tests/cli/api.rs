@@ -229,8 +229,8 @@ async fn a_delete_with_a_lost_first_answer_may_have_deleted() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: not found (404 pet_not_found): no such pet; an earlier attempt may have deleted it
-    hint: the response to an earlier attempt was lost: look whether it is gone
+    error: the service answered 404 Not Found (pet_not_found): no such pet; an earlier attempt, whose response was lost, may have deleted it (after 2 attempts)
+    hint: the request may have been processed: check that before you try again
     --- exit 9
     ");
     let server = Wire::of(vec![missing()]);
@@ -239,7 +239,8 @@ async fn a_delete_with_a_lost_first_answer_may_have_deleted() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: not found (404 pet_not_found): no such pet
+    error: the service answered 404 Not Found (pet_not_found): no such pet
+    hint: check the path, and that the base URL ends with /v1 (from PETSTORE_BASE_URL)
     --- exit 9
     ");
 }

@@ -86,7 +86,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     {"check":"config","result":"warning","found":"no configuration folder","hint":"set HOME or XDG_CONFIG_HOME to keep profiles and keys"}
     {"check":"base URL","result":"ok","found":"http://127.0.0.1:PORT/v1 (from PETSTORE_BASE_URL)"}
     {"check":"API key","result":"ok","found":"PETSTORE_API_KEY"}
-    {"check":"service","result":"failed","found":"the service refused the key (401 unauthorized; from PETSTORE_API_KEY)","hint":"set PETSTORE_API_KEY to a valid key"}
+    {"check":"service","result":"failed","found":"the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN","hint":"set PETSTORE_API_KEY to a valid key"}
     {"check":"clock","result":"warning","found":"1 h ahead of the service; times shown may be off","hint":"set this machine's clock"}
     {"check":"rate limits","result":"ok","found":"60 of 60 left this minute, resets in 1 min (2026-11-21T09:01:00Z)"}
     --- exit 3

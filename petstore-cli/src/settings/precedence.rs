@@ -104,7 +104,7 @@ impl Settings {
             return Ok(());
         };
         let set = self.layers[1].set(name, text);
-        set.map_err(|problem| CliError::config(format!("{variable}: {problem}")))
+        set.map_err(|problem| CliError::config(format!("{variable} {problem}")))
     }
 
     /// Returns the typed values in force.
@@ -238,7 +238,7 @@ fn profile_variable(system: &System) -> Result<Option<String>> {
         Ok(profile) => Ok(Some(profile.as_str().to_owned())),
         Err(invalid) => {
             let problem = invalid.sentence(&without_password(name));
-            Err(CliError::config(format!("{NAME}: {problem}")))
+            Err(CliError::config(format!("{NAME} {problem}")))
         }
     }
 }

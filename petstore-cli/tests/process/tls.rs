@@ -37,7 +37,7 @@ fn an_unknown_authority_is_named_and_can_be_trusted() {
     std::fs::write(&file, server.ca_certificate().unwrap()).unwrap();
     let (said, code) = list(server.url(), &["--ca-file", file.to_str().unwrap()]);
     // The server refuses the key.
-    assert!(said.contains("(401 unauthorized"), "{said}");
+    assert!(said.contains("answered 401 Unauthorized"), "{said}");
     assert_eq!(code, Some(3));
 }
 
