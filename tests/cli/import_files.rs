@@ -145,7 +145,7 @@ async fn two_imports_at_once_do_not_share_a_file_of_rows() {
             refused.stderr
         );
         let expected = format!(
-            "error: HOME/{option} is being written by another import\n\
+            "error: HOME/{option} is already being written by an import\n\
              hint: name another file with `{option}`\n"
         );
         assert_eq!(refused.stderr, expected);

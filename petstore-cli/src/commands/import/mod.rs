@@ -232,7 +232,6 @@ impl Import {
                 return Err(CliError::usage(problem));
             }
             let journal = self.journal_path(context, path)?;
-            self.files.check_different(journal.as_deref())?;
             let is_stream = !path.is_file() && !context.settings().is_mock();
             if is_stream && journal.is_none() && !self.dry_run {
                 let text = "no journal: an interrupted run cannot continue";

@@ -48,27 +48,6 @@ impl RowFiles {
         named.map(|(_, path)| absolute(path)).collect()
     }
 
-    /// Checks that the import writes different files, because otherwise one would replace another.
-    pub(super) fn check_different(&self, journal: Option<&Path>) -> Result<()> {
-        let named = self.named().into_iter();
-        let named = named.map(|(option, path)| (format!("`{option}`"), path));
-        let journal = journal.map(|path| ("the journal".to_owned(), path));
-        let mut seen = BTreeMap::new();
-        for (name, path) in journal.into_iter().chain(named) {
-            if path.exists() && !path.is_file() {
-                continue;
-            }
-            let full = path.canonicalize().or_else(|_| std::path::absolute(path));
-            let full = full.map_err(CliError::internal)?;
-            if let Some(other) = seen.get(&full) {
-                let problem = format!("{other} and {name} are the same file");
-                return Err(CliError::usage(problem).hint("name a different file for each"));
-            }
-            seen.insert(full, name);
-        }
-        Ok(())
-    }
-
     /// Checks that the files do not exist yet, or were written by an earlier run of this import.
     pub(super) fn check_own(&self, state: &State) -> Result<()> {
         for (option, path) in self.named() {
@@ -83,8 +62,8 @@ impl RowFiles {
         Ok(())
     }
 
-    /// Locks the files, so that no other import writes them while the returned ones are open. They
-    /// must not exist yet, or be from an earlier run of this import.
+    /// Locks the files, so that nothing else of an import is written to them while the returned ones
+    /// are open. They must not exist yet, or be from an earlier run of this import.
     pub(super) fn reserve(&self, state: &State, system: &System) -> Result<Vec<File>> {
         let mut reserved = Vec::new();
         for (option, path) in self.named() {
@@ -92,7 +71,7 @@ impl RowFiles {
                 Ok(file) => reserved.extend(file),
                 Err(TryLockError::WouldBlock) => {
                     let shown = system.shown(path);
-                    let problem = format!("{shown} is being written by another import");
+                    let problem = format!("{shown} is already being written by an import");
                     return Err(name_another(problem, option));
                 }
                 Err(TryLockError::Error(problem)) => {

@@ -142,7 +142,7 @@ impl Import {
     fn read(&mut self) {
         self.state = State::default();
         if !self.journal.is_empty() {
-            let (state, whole) = State::read(&self.journal).unwrap();
+            let (state, whole) = State::read("the journal", &self.journal).unwrap();
             self.journal.truncate(whole);
             self.state = state;
         }

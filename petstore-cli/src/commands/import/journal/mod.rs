@@ -16,14 +16,10 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
-use self::state::Unreadable;
 pub(super) use self::state::{Record, RowState, Run, State, Totals};
 use super::rows::{Digest, Row, Rows};
 use crate::env::System;
 use crate::error::{CliError, Kind, Result};
-
-/// What helps if a journal is lost. A new one would create all pets again.
-const LIST: &str = "`petstore pets list --all` shows which pets exist";
 
 /// A journal that is open for writing, with its content.
 pub(super) struct Journal {
@@ -70,7 +66,7 @@ impl Journal {
     pub(super) fn open(path: &Path, run: Run, system: &System) -> Result<Self> {
         let name = name(path, system);
         if path.exists() && !path.is_file() {
-            return Err(unreadable(&name, &Unreadable::Foreign));
+            return Err(state::foreign(&name));
         }
         let mut journal = Self {
             path: Some(path.to_owned()),
@@ -88,7 +84,9 @@ impl Journal {
                 match file.try_lock() {
                     Ok(()) => file,
                     Err(TryLockError::WouldBlock) => {
-                        return Err(busy(&name, load(&file, &name).ok()));
+                        let loaded = load(&file, &name).ok();
+                        let run = loaded.as_ref().and_then(|(state, _)| state.last_run());
+                        return Err(busy(&name, run));
                     }
                     Err(TryLockError::Error(problem)) => {
                         return Err(unusable(&name, &problem));
@@ -134,7 +132,8 @@ impl Journal {
         if self.is_new {
             return Ok(());
         }
-        self.record(&[self.header.clone()])?;
+        let header = self.header.clone();
+        self.record(&[header])?;
         self.sync()
     }
 
@@ -260,29 +259,8 @@ fn load(mut file: &File, name: &str) -> Result<(State, u64)> {
     if let Err(problem) = read.and_then(|_| file.read_to_end(&mut bytes)) {
         return Err(unusable(name, &problem));
     }
-    match State::read(&bytes) {
-        Ok((state, whole)) => Ok((state, whole as u64)),
-        Err(problem) => Err(unreadable(name, &problem)),
-    }
-}
-
-/// Describes a file that is not a journal of this version.
-fn unreadable(name: &str, problem: &Unreadable) -> CliError {
-    match problem {
-        Unreadable::Empty => {
-            CliError::input(format!("{name} is empty: what it recorded is lost")).hint(LIST)
-        }
-        Unreadable::Version(version) => {
-            let problem = format!("{name} has version {version}, not {}", state::VERSION);
-            CliError::input(problem).hint("finish this import with the program that began it")
-        }
-        Unreadable::Foreign => {
-            CliError::input(format!("{name} exists, and is not a journal of an import"))
-        }
-        Unreadable::Line(line) => {
-            CliError::input(format!("{name} is damaged: line {line} cannot be read")).hint(LIST)
-        }
-    }
+    let (state, whole) = State::read(name, &bytes)?;
+    Ok((state, whole as u64))
 }
 
 fn unusable(name: &str, problem: &io::Error) -> CliError {
@@ -295,9 +273,9 @@ fn not_created(name: &str, problem: &io::Error) -> CliError {
     error.hint("`--journal FILE` keeps the journal in another folder")
 }
 
-fn busy(name: &str, loaded: Option<(State, u64)>) -> CliError {
+fn busy(name: &str, run: Option<&Run>) -> CliError {
     let mut problem = format!("another import is using {name}");
-    if let Some(run) = loaded.as_ref().and_then(|(state, _)| state.last_run()) {
+    if let Some(run) = run {
         problem += &format!(" since {}", run.started);
     }
     CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")

@@ -5,9 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::rows::Digest;
+use crate::error::{CliError, Result};
 
 /// The version of the format.
-pub(super) const VERSION: u32 = 6;
+const VERSION: u32 = 6;
+/// What helps if a journal is lost. A new one would create all pets again.
+const LIST: &str = "`petstore pets list --all` shows which pets exist";
 
 /// A record. Rows are counted from 0 here, and from 1 in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,19 +155,6 @@ impl RowState {
     }
 }
 
-/// Why a journal cannot be used.
-#[derive(Debug, PartialEq, Eq)]
-pub(in super::super) enum Unreadable {
-    /// The file has no content.
-    Empty,
-    /// Another version of the program wrote it.
-    Version(String),
-    /// It is not a journal.
-    Foreign,
-    /// This line, from 1, cannot be read, but a later one can.
-    Line(usize),
-}
-
 /// The content of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct State {
@@ -181,8 +171,8 @@ pub(in super::super) struct State {
 impl State {
     /// Reads a journal. Returns it with the number of bytes before an unreadable end, which a crash
     /// leaves.
-    pub(in super::super) fn read(bytes: &[u8]) -> Result<(Self, usize), Unreadable> {
-        check_first_line(bytes)?;
+    pub(in super::super) fn read(name: &str, bytes: &[u8]) -> Result<(Self, usize)> {
+        check_first_line(name, bytes)?;
         let mut state = Self::default();
         let mut whole = 0;
         let mut unreadable = None;
@@ -190,7 +180,10 @@ impl State {
         for (number, line) in lines.enumerate() {
             let record = line.strip_suffix(b"\n").and_then(Record::parse);
             match (record, unreadable) {
-                (Some(_), Some(line)) => return Err(Unreadable::Line(line)),
+                (Some(_), Some(line)) => {
+                    let problem = format!("{name} is damaged: line {line} cannot be read");
+                    return Err(CliError::input(problem).hint(LIST));
+                }
                 (Some(record), None) => {
                     state.apply(&record);
                     whole += line.len();
@@ -294,15 +287,24 @@ pub(in super::super) struct Totals {
 }
 
 /// Checks that this version of the program wrote the journal.
-fn check_first_line(bytes: &[u8]) -> Result<(), Unreadable> {
+fn check_first_line(name: &str, bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {
-        return Err(Unreadable::Empty);
+        let problem = format!("{name} is empty: what it recorded is lost");
+        return Err(CliError::input(problem).hint(LIST));
     }
     let first = bytes.split(|byte| *byte == b'\n').next();
     let header: Value = serde_json::from_slice(first.unwrap_or_default()).unwrap_or_default();
     match header.get("petstoreJournal") {
-        None => Err(Unreadable::Foreign),
+        None => Err(foreign(name)),
         Some(version) if *version == VERSION => Ok(()),
-        Some(version) => Err(Unreadable::Version(version.to_string())),
+        Some(version) => {
+            let problem = format!("{name} has version {version}, not {VERSION}");
+            Err(CliError::input(problem).hint("finish this import with the program that began it"))
+        }
     }
+}
+
+/// Describes a file that is not a journal.
+pub(super) fn foreign(name: &str) -> CliError {
+    CliError::input(format!("{name} exists, and is not a journal of an import"))
 }
