@@ -75,7 +75,13 @@ fn guarded_routes() -> Router<Arc<AppState>> {
     let faults = get(handlers::faults).post(handlers::set_fault);
     let pets = get(handlers::pets).post(handlers::add_pet);
     let snapshot = get(handlers::snapshot).put(handlers::restore);
-    Router::new()
+    let routes = Router::new();
+    #[cfg(feature = "junit")]
+    let routes = routes.route(
+        "/_mock/report.xml",
+        report("application/xml", Report::to_junit),
+    );
+    routes
         .route("/_mock/clock", get(handlers::clock))
         .route("/_mock/clock/advance", post(handlers::advance_clock))
         .route("/_mock/clock/freeze", post(handlers::freeze_clock))
@@ -90,10 +96,6 @@ fn guarded_routes() -> Router<Arc<AppState>> {
         )
         .route("/_mock/report.json", report_json)
         .route("/_mock/report.txt", report_text)
-        .route(
-            "/_mock/report.xml",
-            report("application/xml", Report::to_junit),
-        )
         .route("/_mock/faults", faults.delete(handlers::clear_faults))
         .route("/_mock/faults/{id}", delete(handlers::remove_fault))
         .route("/_mock/keys", get(handlers::keys).post(handlers::add_key))
