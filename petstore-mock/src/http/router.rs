@@ -194,16 +194,20 @@ impl Service {
             return Ok(ActiveFaults::default());
         }
         let headers = request.headers();
-        let named = headers.get("x-mock-fault");
+        let chosen = if self.app.settings().fault_header {
+            headers.get("x-mock-fault")
+        } else {
+            None
+        };
         let view = RequestView::new(
             arrival.operation,
             request.method(),
             request.uri().path(),
             bearer(headers).ok(),
-            named.filter(|_| self.app.settings().fault_header),
+            chosen,
         );
-        let chosen = self.app.faults().choose(view);
-        chosen.map_err(|problem| ApiError::new(ErrorCode::InvalidParameter, problem))
+        let faults = self.app.faults().choose(view);
+        faults.map_err(|problem| ApiError::new(ErrorCode::InvalidParameter, problem))
     }
 }
 

@@ -161,7 +161,11 @@ impl AppState {
 
     /// Returns the key, if it has its own store.
     fn isolated(&self, key: Option<u32>) -> Option<u32> {
-        key.filter(|_| self.settings.isolate_keys)
+        if self.settings.isolate_keys {
+            key
+        } else {
+            None
+        }
     }
 
     /// Returns whether changes are possible. They are not while the data file cannot be written.

@@ -263,8 +263,8 @@ fn key_of(query: Query<'_>) -> Result<Option<u32>, ApiError> {
 }
 
 /// Returns the key in a query that has no other parameter.
-fn only_key(query: RawQuery) -> Result<Option<u32>, ApiError> {
-    key_of(Query::only(&query, &["key"])?)
+fn only_key(query: &RawQuery) -> Result<Option<u32>, ApiError> {
+    key_of(Query::only(query, &["key"])?)
 }
 
 /// Returns how many items a query asks for.
@@ -288,7 +288,7 @@ pub(super) async fn pets(State(app): App, query: RawQuery) -> Outcome {
 
 /// `POST /_mock/pets`: adds a pet, and returns it.
 pub(super) async fn add_pet(State(app): App, query: RawQuery, body: AdminBody) -> Outcome {
-    let key = only_key(query)?;
+    let key = only_key(&query)?;
     let pet: SeedPet = body.read("{\"name\": \"Rex\", \"categoryId\": 7}")?;
     match app.arrange(key, Change::Add(pet.clone())) {
         Ok(id) => json(StatusCode::CREATED, &pet.into_pet(id)),
@@ -299,13 +299,13 @@ pub(super) async fn add_pet(State(app): App, query: RawQuery, body: AdminBody) -
 
 /// `DELETE /_mock/pets`: removes all pets.
 pub(super) async fn clear_pets(State(app): App, query: RawQuery) -> Done {
-    app.arrange(only_key(query)?, Change::ClearPets)?;
+    app.arrange(only_key(&query)?, Change::ClearPets)?;
     Ok(NO_CONTENT)
 }
 
 /// `DELETE /_mock/pets/{id}`.
 pub(super) async fn remove_pet(State(app): App, Path(id): Path<String>, query: RawQuery) -> Done {
-    let key = only_key(query)?;
+    let key = only_key(&query)?;
     let missing = || not_found("pet", "GET /_mock/pets");
     let id = id.parse().map_err(|_| missing())?;
     match app.arrange(key, Change::Remove(id)) {
