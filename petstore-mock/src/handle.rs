@@ -39,11 +39,7 @@ impl<'a> Keys<'a> {
     /// If the server already has the key, or it is invalid in a header.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), None, plan)?;
-        Ok(Key {
-            app: Arc::clone(self.0),
-            text,
-            number,
-        })
+        Ok(Key::new(self.0, text, number))
     }
 
     /// Adds a key like [`Keys::insert`], with a name for reports and the journal.
@@ -53,22 +49,14 @@ impl<'a> Keys<'a> {
     /// If the server already has the key, or it is invalid in a header.
     pub fn insert_named(self, name: &str, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), Some(name), plan)?;
-        Ok(Key {
-            app: Arc::clone(self.0),
-            text,
-            number,
-        })
+        Ok(Key::new(self.0, text, number))
     }
 
     /// Returns the key with this text, if the server has it.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Key> {
         let number = self.0.accounts().get(key)?.label().number();
-        Some(Key {
-            app: Arc::clone(self.0),
-            text: key.into(),
-            number,
-        })
+        Some(Key::new(self.0, key, number))
     }
 
     /// Returns all keys, by number.
@@ -76,12 +64,7 @@ impl<'a> Keys<'a> {
     pub fn all(self) -> Vec<Key> {
         let mut accounts = self.0.accounts();
         let key = |(text, account): (&str, &mut Account)| {
-            let number = account.label().number();
-            Key {
-                app: Arc::clone(self.0),
-                text: text.into(),
-                number,
-            }
+            Key::new(self.0, text, account.label().number())
         };
         accounts.sorted().into_iter().map(key).collect()
     }
@@ -110,20 +93,23 @@ impl<'a> Keys<'a> {
 #[derive(Clone)]
 pub struct Key {
     app: Arc<AppState>,
-    text: Box<str>,
+    text: String,
     number: u32,
 }
 
 impl Key {
-    pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
-        let (text, number) = app
-            .add_key(None, None, plan)
-            .expect("a new key is valid and unused");
+    fn new(app: &Arc<AppState>, text: impl Into<String>, number: u32) -> Self {
         Self {
             app: Arc::clone(app),
-            text,
+            text: text.into(),
             number,
         }
+    }
+
+    pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
+        let added = app.add_key(None, None, plan);
+        let (text, number) = added.expect("a new key is valid and unused");
+        Self::new(app, text, number)
     }
 
     /// Returns the key, to be sent after `Bearer `.

@@ -3,7 +3,6 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use strum::{EnumDiscriminants, EnumString, IntoStaticStr, VariantArray};
 
 /// The plan of a key: its requests per minute and per day, and, for Enterprise, perhaps per hour.
 ///
@@ -21,10 +20,6 @@ use strum::{EnumDiscriminants, EnumString, IntoStaticStr, VariantArray};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-#[derive(EnumDiscriminants)]
-#[strum_discriminants(name(PlanName), vis(pub(crate)))]
-#[strum_discriminants(derive(EnumString, IntoStaticStr, VariantArray))]
-#[strum_discriminants(strum(serialize_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Plan {
     /// 60 requests per minute, 1,000 per day.
@@ -42,18 +37,6 @@ pub enum Plan {
         /// Requests per day; 0 refuses every request.
         per_day: u32,
     },
-}
-
-impl From<PlanName> for Plan {
-    /// Returns the plan with its default quotas.
-    fn from(name: PlanName) -> Self {
-        match name {
-            PlanName::Free => Self::Free,
-            PlanName::Pro => Self::Pro,
-            PlanName::Business => Self::Business,
-            PlanName::Enterprise => Self::default_enterprise(),
-        }
-    }
 }
 
 impl Plan {
@@ -120,19 +103,15 @@ impl Plan {
 impl fmt::Display for Plan {
     /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name: &str = PlanName::from(self).into();
+        let (minute, day) = (self.per_minute(), self.per_day());
         match self {
-            Self::Free | Self::Pro | Self::Business => f.pad(name),
-            Self::Enterprise {
-                per_minute,
-                per_hour: None,
-                per_day,
-            } => write!(f, "{name}:{per_minute}/{per_day}"),
-            Self::Enterprise {
-                per_minute,
-                per_hour: Some(per_hour),
-                per_day,
-            } => write!(f, "{name}:{per_minute}/{per_hour}/{per_day}"),
+            Self::Free => f.pad("free"),
+            Self::Pro => f.pad("pro"),
+            Self::Business => f.pad("business"),
+            Self::Enterprise { per_hour, .. } => match per_hour {
+                Some(hour) => write!(f, "enterprise:{minute}/{hour}/{day}"),
+                None => write!(f, "enterprise:{minute}/{day}"),
+            },
         }
     }
 }
@@ -165,8 +144,12 @@ impl FromStr for Plan {
     type Err = ParsePlanError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Ok(name) = text.parse::<PlanName>() {
-            return Ok(name.into());
+        match text {
+            "free" => return Ok(Self::Free),
+            "pro" => return Ok(Self::Pro),
+            "business" => return Ok(Self::Business),
+            "enterprise" => return Ok(Self::default_enterprise()),
+            _ => {}
         }
         let quotas = text.strip_prefix("enterprise:").ok_or(ParsePlanError)?;
         let quotas: Vec<_> = quotas.split('/').collect();
@@ -193,12 +176,17 @@ mod tests {
     use super::*;
     use crate::state::DEFAULT_KEYS;
 
+    const NAMES: [&str; 4] = ["free", "pro", "business", "enterprise"];
+
     #[test]
     fn reads_every_plan() {
-        for name in PlanName::VARIANTS {
-            let text: &str = name.into();
-            assert_eq!(text.parse(), Ok(Plan::from(*name)));
-        }
+        let plans = [
+            Plan::Free,
+            Plan::Pro,
+            Plan::Business,
+            Plan::default_enterprise(),
+        ];
+        assert_eq!(NAMES.map(|name| name.parse::<Plan>().unwrap()), plans);
         let default = Plan::enterprise(1_000_000, 100_000_000);
         assert_eq!("enterprise".parse(), Ok(default));
         assert_eq!("enterprise:7/9".parse(), Ok(Plan::enterprise(7, 9)));
@@ -231,8 +219,8 @@ mod tests {
     #[test]
     fn writes_what_it_reads() {
         let hourly = Plan::enterprise(3, 4).with_per_hour(0);
-        let named = PlanName::VARIANTS.iter().copied().map(Plan::from);
-        for plan in named.chain([Plan::enterprise(3, 4), hourly]) {
+        let named = NAMES.map(|name| name.parse::<Plan>().unwrap());
+        for plan in named.into_iter().chain([Plan::enterprise(3, 4), hourly]) {
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }
     }
@@ -245,9 +233,7 @@ mod tests {
         let exec = include_str!("cli/exec.rs");
         let builder = include_str!("server/builder.rs");
         let guide = include_str!("../guide/specification.md");
-        let names = PlanName::VARIANTS.iter();
-        let names: Vec<&str> = names.map(Into::into).collect();
-        for name in &names {
+        for name in NAMES {
             let key = format!("{name}-key");
             let plan = name.parse().unwrap();
             assert!(DEFAULT_KEYS.contains(&(&*key, plan)), "{key}");
@@ -256,8 +242,8 @@ mod tests {
             }
             assert!(flags.contains(&format!("{key}={name}")), "{key}");
         }
-        let pattern = format!("pattern: '^({}(", names.join("|"));
-        let list = format!("{}, enterprise:MINUTE/DAY", names.join(", "));
+        let pattern = format!("pattern: '^({}(", NAMES.join("|"));
+        let list = format!("{}, enterprise:MINUTE/DAY", NAMES.join(", "));
         assert!(admin.contains(&pattern), "{pattern}");
         for text in [admin, flags, exec] {
             assert!(text.contains(&list), "{list}");

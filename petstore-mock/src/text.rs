@@ -6,22 +6,26 @@ use serde::{
 };
 use strsim::osa_distance;
 
-/// The maximum number of quoted characters in a message.
-const MAX_QUOTED: usize = 60;
-
 /// Returns `text`, truncated to 60 characters, with control characters escaped.
 pub(crate) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(MAX_QUOTED) + 4);
-    let mut characters = text.chars();
-    for character in characters.by_ref().take(MAX_QUOTED) {
+    shortened(text, 60, 0)
+}
+
+/// Returns the first and the last characters of a text, with control characters escaped.
+fn shortened(text: &str, first: usize, last: usize) -> String {
+    let left_out = text.chars().count().saturating_sub(first + last);
+    let mut out = String::with_capacity(text.len().min(first + last) + 4);
+    for (place, character) in text.chars().enumerate() {
         match character {
+            _ if (first..first + left_out).contains(&place) => {
+                if place == first {
+                    out.push('…');
+                }
+            }
             '"' | '\'' => out.push(character),
             // Escapes control, format (bidi) and unassigned characters, and keeps letters.
             other => out.extend(other.escape_debug()),
         }
-    }
-    if characters.next().is_some() {
-        out.push('…');
     }
     out
 }
@@ -77,7 +81,10 @@ pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
                 .map_err(|error| error.to_string())
         })
     }
-    read(text).or_else(|error| read(unify_integers(text).ok_or(error)?.as_bytes()))
+    // The error may quote a long text of the client.
+    read(text)
+        .or_else(|error| read(unify_integers(text).ok_or(error)?.as_bytes()))
+        .map_err(|error| shortened(&error, 200, 100))
 }
 
 /// Rewrites numbers such as 7.0 and 70e-1 as integers, and pads them, so that lines and columns stay
@@ -105,7 +112,7 @@ pub(crate) fn unify_integers(json: &[u8]) -> Option<String> {
 
 /// Parses a number that is exactly an int64, such as `7`, `7.0` or `70e-1`. In JSON Schema and
 /// OpenAPI, these are the same integer.
-pub(crate) fn int64(json: &str) -> Option<i64> {
+fn int64(json: &str) -> Option<i64> {
     if let Ok(number) = json.parse() {
         return Some(number);
     }
@@ -153,8 +160,16 @@ mod tests {
     #[test]
     fn truncates_long_text() {
         let cut = printable(&"ü".repeat(100_000));
-        assert_eq!(cut.chars().count(), MAX_QUOTED + 1);
+        assert_eq!(cut.chars().count(), 61);
         assert!(cut.ends_with('…'));
+        let long = format!("\"{}\"", "a".repeat(100_000));
+        let error = read_json::<u8>(long.as_bytes()).unwrap_err();
+        assert!(error.starts_with("invalid type: string \"aaa"), "{error}");
+        assert!(error.contains("a…a"), "{error}");
+        assert!(
+            error.ends_with("expected u8 at line 1 column 100002"),
+            "{error}"
+        );
     }
 
     #[test]

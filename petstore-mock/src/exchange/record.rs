@@ -3,6 +3,7 @@
 
 use std::{
     borrow::Cow,
+    hash::{DefaultHasher, Hasher as _},
     net::IpAddr,
     sync::{
         Arc,
@@ -249,17 +250,19 @@ impl Captured {
     /// The maximum number of bytes of a body that are kept: 16 KiB.
     pub(crate) const MAX: usize = 16 * 1024;
 
-    /// Returns an empty body.
-    pub(crate) fn none() -> Self {
+    /// Captures the body of a request, or the part of it that was read.
+    pub(crate) fn new(body: &[u8], is_partial: bool) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(body);
         Self {
-            digest: Some(0),
-            ..Self::default()
+            start: Bytes::copy_from_slice(&body[..body.len().min(Self::MAX)]),
+            length: body.len() as u64,
+            digest: (!is_partial).then(|| hasher.finish()),
         }
     }
 
-    /// Captures a complete body.
-    pub(crate) fn whole(body: &Bytes) -> Self {
-        let length = body.len() as u64;
+    /// Captures the body of a response, which needs no digest.
+    pub(crate) fn reply(body: &Bytes) -> Self {
         // A slice would keep all of a long body in memory.
         let start = match body.get(..Self::MAX) {
             Some(start) if body.len() > Self::MAX => Bytes::copy_from_slice(start),
@@ -267,7 +270,7 @@ impl Captured {
         };
         Self {
             start,
-            length,
+            length: body.len() as u64,
             digest: None,
         }
     }

@@ -4,11 +4,9 @@
 use std::thread;
 
 use super::{
-    delay::Delay,
-    effect::Effect,
+    effect::{Delay, Effect},
     registry::{FaultStatus, Faults, SharedFault, lock},
-    spec::{Effects, Fault},
-    trigger::{MatchedKey, Trigger},
+    spec::{Fault, MatchedKey, Trigger},
 };
 use crate::operation::Target;
 
@@ -16,22 +14,15 @@ impl Faults {
     /// Starts a fault for an operation, or for a method and a path such as `(Method::PUT,
     /// "/pets/{petId}")`.
     pub fn on(&self, target: impl Into<Target>) -> FaultBuilder<'_> {
-        let fault = Fault {
-            target: target.into(),
-            ..Fault::default()
-        };
         FaultBuilder {
             faults: self,
-            fault,
+            fault: Fault::on(&target.into()),
         }
     }
 
     /// Starts a fault for every request to the service, including unknown paths.
     pub fn on_all(&self) -> FaultBuilder<'_> {
-        FaultBuilder {
-            faults: self,
-            fault: Fault::default(),
-        }
+        self.on(..)
     }
 
     /// Sets a fault that was read from JSON.
@@ -136,11 +127,9 @@ impl FaultBuilder<'_> {
     /// If it can never hit a request, for example with `first(0)`, or if it sets `Content-Length` or
     /// `Transfer-Encoding`.
     #[track_caller]
-    pub fn apply(self, effect: Effect) -> FaultGuard {
-        self.faults.set(Fault {
-            effects: Effects::Each(effect),
-            ..self.fault
-        })
+    pub fn apply(mut self, effect: Effect) -> FaultGuard {
+        self.fault.effect = Some(effect);
+        self.faults.set(self.fault)
     }
 
     /// Sets the fault with these effects in sequence, one per hit. After the last effect, it does
@@ -150,12 +139,9 @@ impl FaultBuilder<'_> {
     ///
     /// If it can never hit a request, or an effect sets `Content-Length` or `Transfer-Encoding`.
     #[track_caller]
-    pub fn sequence(self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
-        let effects = effects.into_iter().collect();
-        self.faults.set(Fault {
-            effects: Effects::Sequence(effects),
-            ..self.fault
-        })
+    pub fn sequence(mut self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
+        self.fault.sequence = Some(effects.into_iter().collect());
+        self.faults.set(self.fault)
     }
 
     /// Sets [`Effect::status`].
@@ -228,13 +214,13 @@ impl FaultGuard {
     /// was too short to be cut.
     #[must_use]
     pub fn hits(&self) -> u64 {
-        lock(&self.fault).status.hits
+        lock(&self.fault).status().hits
     }
 
     /// Returns the number of matching requests, hit or not.
     #[must_use]
     pub fn matched(&self) -> u64 {
-        lock(&self.fault).status.matched
+        lock(&self.fault).status().matched
     }
 
     /// Accepts that the fault may hit no request.
@@ -251,7 +237,7 @@ impl FaultGuard {
     )]
     pub fn detach(mut self) -> u64 {
         self.detached = true;
-        lock(&self.fault).status.id
+        lock(&self.fault).status().id
     }
 }
 
@@ -261,7 +247,7 @@ impl Drop for FaultGuard {
         if self.detached {
             return;
         }
-        let id = lock(&self.fault).status.id;
+        let id = lock(&self.fault).status().id;
         self.faults.remove(id);
         let FaultStatus {
             fault,
@@ -269,7 +255,7 @@ impl Drop for FaultGuard {
             matched,
             hits,
             ..
-        } = lock(&self.fault).status.clone();
+        } = lock(&self.fault).status().clone();
         if hits > 0 || self.optional || thread::panicking() {
             return;
         }

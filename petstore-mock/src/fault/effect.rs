@@ -7,16 +7,18 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::{
-    delay::Delay,
-    response_effects::{FaultTarget, RateFault, RetryAfter, StatusEffect},
+    change::FaultTarget,
+    headers::{HeaderField, RateFault, RetryAfter},
+    random::Random,
     socket_effects::{EndMode, Pace},
-    trigger::{HeaderField, Random},
+    status::StatusEffect,
 };
 use crate::clock::seconds;
 
 /// The effect of a fault on the requests that it hits.
 ///
-/// In JSON, it is an object with one field, the kind of effect: `{"status": 503}`, `{"hang": {}}`.
+/// In JSON, it is an object with one field, the kind of effect: `{"status": 503}`, `{"hang": {}}`. Over
+/// HTTP/2, an effect that ends the connection ends only the stream.
 ///
 /// ```
 /// use petstore_mock::{Effect, RetryAfter};
@@ -118,23 +120,22 @@ impl Effect {
         }
     }
 
-    /// Whether the effect is a list without effects.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns why the effect does nothing, or must not be.
+    pub(super) fn problem(&self) -> Option<&'static str> {
         match self {
-            Self::All(effects) => effects.is_empty() || effects.iter().any(Self::is_empty),
-            _ => false,
+            Self::All(effects) if effects.is_empty() => {
+                Some("the effect `all` needs at least one effect")
+            }
+            Self::All(effects) => effects.iter().find_map(Self::problem),
+            // A wrong length would corrupt later responses.
+            Self::SetHeader(field) => [CONTENT_LENGTH, TRANSFER_ENCODING]
+                .contains(&field.name())
+                .then_some(
+                    "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or \
+                     `body`",
+                ),
+            _ => None,
         }
-    }
-
-    /// Whether the effect sets a header that delimits the body. A wrong one would corrupt later
-    /// responses.
-    pub(super) fn sets_length(&self) -> bool {
-        self.parts().into_iter().any(|effect| {
-            let Self::SetHeader(field) = effect else {
-                return false;
-            };
-            [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&field.name())
-        })
     }
 
     /// Whether the effect replaces the response, so that the service does not process the request.
@@ -146,12 +147,14 @@ impl Effect {
 
     /// Returns a random delay of the response; `None` if it has no delay.
     pub(super) fn draw_delay(&self, random: &mut Random) -> Option<Duration> {
-        let parts = self.parts().into_iter();
-        let delays = parts.filter_map(|part| match part {
+        match self {
             Self::Delay(delay) => Some(delay.draw(random)),
+            Self::All(effects) => {
+                let delays = effects.iter().filter_map(|one| one.draw_delay(random));
+                delays.reduce(Duration::saturating_add)
+            }
             _ => None,
-        });
-        delays.reduce(Duration::saturating_add)
+        }
     }
 
     /// Changes a response. Returns false if there was nothing to change. A status comes first,
@@ -159,17 +162,19 @@ impl Effect {
     pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let mut parts = self.parts();
         parts.sort_by_key(|effect| !matches!(effect, Self::Status(_)));
-        parts
-            .into_iter()
-            .fold(false, |applied, effect| effect.apply_part(target) | applied)
+        let mut has_changed = false;
+        for effect in parts {
+            has_changed |= effect.apply_part(target);
+        }
+        has_changed
     }
 
     fn apply_part(&self, target: &mut FaultTarget<'_>) -> bool {
         match self {
             // The parts are applied one by one below, and the delay is already over.
             Self::All(_) | Self::Delay(_) => false,
-            Self::Status(status) => target.set_status(status),
-            Self::Body { text } => target.set_body(text.clone()),
+            Self::Status(status) => target.replace(status.to_response()),
+            Self::Body { text } => target.set_body(text),
             Self::RateHeaders(fault) => fault.apply(target),
             Self::RetryAfter(form) => form.apply(target),
             Self::SetHeader(field) => target.set_header(field.name(), field.value()),
@@ -207,5 +212,98 @@ mod nothing {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
         Nothing::deserialize(from).map(drop)
+    }
+}
+
+/// A delay of a response on the mock's clock.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_mock::{Delay, Effect};
+///
+/// let fixed = Effect::Delay(Delay::from(Duration::from_secs(2)));
+/// let (from, to) = (Duration::from_millis(20), Duration::from_millis(80));
+/// let spread = Effect::Delay(Delay::Uniform { from, to });
+/// # assert_ne!(fixed, spread);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Delay {
+    /// Always the same delay.
+    #[serde(rename = "seconds")]
+    Fixed(#[serde(with = "seconds")] Duration),
+    /// A uniformly distributed delay.
+    Uniform {
+        /// The minimum.
+        #[serde(with = "seconds")]
+        from: Duration,
+        /// The maximum.
+        #[serde(with = "seconds")]
+        to: Duration,
+    },
+}
+
+impl Delay {
+    pub(super) fn draw(&self, random: &mut Random) -> Duration {
+        match *self {
+            Self::Fixed(time) => time,
+            Self::Uniform { from, to } => {
+                let room = from.abs_diff(to).as_secs_f64() * random.unit();
+                let room = Duration::try_from_secs_f64(room).unwrap_or(Duration::MAX);
+                from.min(to).saturating_add(room)
+            }
+        }
+    }
+}
+
+impl From<Duration> for Delay {
+    fn from(time: Duration) -> Self {
+        Self::Fixed(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(delay: Delay, seed: u64) -> Vec<Duration> {
+        let mut random = Random::new(seed);
+        (0..1_000).map(|_| delay.draw(&mut random)).collect()
+    }
+
+    #[test]
+    fn a_uniform_delay_lies_between_its_ends_and_fills_the_space() {
+        let (from, to) = (Duration::from_secs(1), Duration::from_secs(3));
+        for delay in [
+            Delay::Uniform { from, to },
+            Delay::Uniform { from: to, to: from },
+        ] {
+            let draws = draws(delay, 1);
+            assert!(draws.iter().all(|draw| (from..to).contains(draw)));
+            let early = draws.iter().filter(|draw| draw.as_secs() < 2).count();
+            assert!((450..550).contains(&early), "{early}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same() {
+        let delay = Delay::Uniform {
+            from: Duration::ZERO,
+            to: Duration::from_secs(1),
+        };
+        assert_eq!(draws(delay, 5), draws(delay, 5));
+        assert_ne!(draws(delay, 5), draws(delay, 6));
+    }
+
+    #[test]
+    fn an_extreme_delay_makes_no_panic() {
+        draws(
+            Delay::Uniform {
+                from: Duration::ZERO,
+                to: Duration::MAX,
+            },
+            1,
+        );
     }
 }

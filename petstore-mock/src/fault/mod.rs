@@ -1,11 +1,12 @@
 //! Faults: the requests that they hit, their effects, and their hit counts. This module is pure;
 //! the router applies the faults.
 
+mod random;
 mod socket_effects;
-mod trigger;
 
-mod delay;
-mod response_effects;
+mod change;
+mod headers;
+mod status;
 
 mod effect;
 
@@ -17,15 +18,14 @@ mod builder;
 
 pub use self::{
     builder::{FaultBuilder, FaultGuard},
-    delay::Delay,
-    effect::Effect,
+    effect::{Delay, Effect},
+    headers::{HeaderField, RateFault, RetryAfter},
     registry::{FaultStatus, Faults},
-    response_effects::{RateFault, RetryAfter, StatusEffect},
     spec::Fault,
-    trigger::HeaderField,
+    status::StatusEffect,
 };
 pub(crate) use self::{
     registry::ActiveFaults,
-    socket_effects::{EarlyEnd, EndMode, Pace, SocketPlan},
-    trigger::RequestView,
+    socket_effects::{EndMode, Pace, SocketPlan},
+    spec::RequestView,
 };

@@ -7,17 +7,21 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Response};
+use http::Response;
 use serde::Serialize;
 
 use super::{
+    change::FaultTarget,
     effect::Effect,
-    response_effects::{FaultTarget, StatusEffect},
+    random::Random,
     socket_effects::SocketPlan,
-    spec::Fault,
-    trigger::{Random, RequestView},
+    spec::{Fault, RequestView},
+    status::StatusEffect,
 };
-use crate::changes::{ChangeKind, Changes};
+use crate::{
+    changes::{ChangeKind, Changes},
+    operation::Target,
+};
 
 /// The faults of a server. Clones share them.
 ///
@@ -61,10 +65,54 @@ pub(super) type SharedFault = Arc<Mutex<ActiveFault>>;
 
 #[derive(Debug)]
 pub(super) struct ActiveFault {
-    pub(super) status: FaultStatus,
+    status: FaultStatus,
+    target: Target,
     random: Random,
     /// The number of requests at which it was its turn, including those that it let pass.
     turns: usize,
+}
+
+impl ActiveFault {
+    fn new(id: u64, fault: Fault) -> SharedFault {
+        Arc::new(Mutex::new(Self {
+            random: Random::new(fault.seed),
+            // A fault without a valid target is refused.
+            target: fault.target().unwrap_or_default(),
+            turns: 0,
+            status: FaultStatus {
+                id,
+                fault,
+                seen: 0,
+                matched: 0,
+                hits: 0,
+            },
+        }))
+    }
+
+    pub(super) fn status(&self) -> &FaultStatus {
+        &self.status
+    }
+
+    /// Counts a request, and returns the effect that hits it and its delay, if it is its turn.
+    fn turn(&mut self, request: RequestView<'_>) -> Option<(Effect, Option<Duration>)> {
+        let Self {
+            status,
+            target,
+            random,
+            turns,
+        } = self;
+        status.seen += 1;
+        if !request.matches(&status.fault, target) {
+            return None;
+        }
+        status.matched += 1;
+        if !status.fault.when.hits(status.matched, random) {
+            return None;
+        }
+        *turns += 1;
+        let effect = status.fault.effect(*turns)?;
+        Some((effect.clone(), effect.draw_delay(random)))
+    }
 }
 
 /// An active fault and its counts.
@@ -104,7 +152,7 @@ impl Faults {
         }
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
-        let shared = shared(entries.last_id, fault);
+        let shared = ActiveFault::new(entries.last_id, fault);
         entries.list.push(Arc::clone(&shared));
         self.note_change();
         shared
@@ -143,61 +191,29 @@ impl Faults {
         list.len() < before
     }
 
-    /// Selects the faults that hit a request. A request may choose a fault by its name. Calls
-    /// `request` only if some fault can hit it.
-    pub(crate) fn choose<'a>(
-        &self,
-        named: Option<&'a HeaderValue>,
-        request: impl FnOnce() -> RequestView<'a>,
-    ) -> Result<Option<ActiveFaults>, UnknownFault> {
+    /// Selects the faults that hit a request. Fails if it chooses a fault that does not exist.
+    pub(crate) fn choose(&self, request: RequestView<'_>) -> Result<ActiveFaults, &'static str> {
         let entries = lock(&self.entries);
-        if entries.list.is_empty() && named.is_none() {
-            return Ok(None);
-        }
-        let request = request().choosing(named);
-        let mut chosen: Vec<_> = entries
-            .list
-            .iter()
-            .filter_map(|fault| Hit::choose(fault, request))
-            .collect();
-        let is_set = |fault: &SharedFault| lock(fault).status.fault.is_chosen_by(named);
-        if let Some(name) = named
+        let hits = entries.list.iter().filter_map(|it| Hit::new(it, request));
+        let mut chosen: Vec<_> = hits.collect();
+        let name = request.chosen();
+        let is_set = |it: &SharedFault| lock(it).status.fault.is_chosen_by(name);
+        if let Some(name) = name
             && !entries.list.iter().any(is_set)
         {
-            let fault = Fault::built_in(name).ok_or(UnknownFault)?;
-            chosen.extend(Hit::choose(&shared(0, fault), request));
+            let fault = Fault::built_in(name).ok_or(
+                "X-Mock-Fault names no fault: set one with this name and `\"when\": \"named\"`, or \
+                 send a status such as 503, reset, emptyReply, hang or malformedJson",
+            )?;
+            chosen.extend(Hit::new(&ActiveFault::new(0, fault), request));
         }
-        Ok((!chosen.is_empty()).then_some(ActiveFaults(chosen)))
+        Ok(ActiveFaults(chosen))
     }
 
     fn note_change(&self) {
         self.changes.mark_boundary();
         self.changes.notify(ChangeKind::Faults);
     }
-}
-
-/// A request chooses a fault that does not exist.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error(
-    "X-Mock-Fault names no fault: set one with this name and `\"when\": \"named\"`, or send a status \
-     such as 503, reset, emptyReply, hang or malformedJson"
-)]
-pub(crate) struct UnknownFault;
-
-fn shared(id: u64, fault: Fault) -> SharedFault {
-    let random = Random::new(fault.seed);
-    let status = FaultStatus {
-        id,
-        fault,
-        seen: 0,
-        matched: 0,
-        hits: 0,
-    };
-    Arc::new(Mutex::new(ActiveFault {
-        status,
-        random,
-        turns: 0,
-    }))
 }
 
 /// Every change is a single push, count or removal, so a panic cannot leave the faults
@@ -213,7 +229,7 @@ impl fmt::Debug for Faults {
 }
 
 /// The faults that hit one request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ActiveFaults(Vec<Hit>);
 
 /// A fault that hits one request.
@@ -227,28 +243,14 @@ struct Hit {
 }
 
 impl Hit {
-    /// Counts a request, and returns the effect that hits it.
-    fn choose(shared: &SharedFault, request: RequestView<'_>) -> Option<Self> {
-        let ActiveFault {
-            status,
-            random,
-            turns,
-        } = &mut *lock(shared);
-        status.seen += 1;
-        if !status.fault.matches(request) {
-            return None;
-        }
-        status.matched += 1;
-        if !status.fault.when.hits(status.matched, random) {
-            return None;
-        }
-        *turns += 1;
-        let effect = status.fault.effect(*turns)?.clone();
+    fn new(fault: &SharedFault, request: RequestView<'_>) -> Option<Self> {
+        let mut active = lock(fault);
+        let (effect, delay) = active.turn(request)?;
         Some(Self {
-            fault: Arc::clone(shared),
-            delay: effect.draw_delay(random),
-            skips_service: !status.fault.is_processed(&effect),
+            fault: Arc::clone(fault),
+            skips_service: !active.status.fault.is_processed(&effect),
             effect,
+            delay,
             is_counted: false,
         })
     }
@@ -265,6 +267,10 @@ impl Hit {
 }
 
 impl ActiveFaults {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the service does not process the request.
     pub(crate) fn skips_service(&self) -> bool {
         self.0.iter().any(|hit| hit.skips_service)
@@ -288,14 +294,14 @@ impl ActiveFaults {
         (delay, names)
     }
 
-    /// Changes the response, counts the hits, and returns the names of the faults that hit now.
-    /// Effects on the socket are stored in the extensions of the response.
+    /// Changes the response, and counts the hits. Returns the names of the faults that hit now, and
+    /// their effects on the socket.
     pub(crate) fn change(
         &mut self,
         response: &mut Response<Bytes>,
         now: Duration,
         is_head: bool,
-    ) -> Vec<String> {
+    ) -> (Vec<String>, SocketPlan) {
         let mut target = FaultTarget::new(response, now, is_head);
         let mut names = Vec::new();
         // A status replaces the whole response, so it comes first.
@@ -305,18 +311,6 @@ impl ActiveFaults {
                 names.extend(hit.count());
             }
         }
-        let plan = target.into_plan();
-        if plan != SocketPlan::default() {
-            response.extensions_mut().insert(plan);
-        }
-        names
-    }
-
-    /// Whether the client won't receive the whole changed response.
-    pub(crate) fn loses_response(response: &Response<Bytes>) -> bool {
-        response
-            .extensions()
-            .get::<SocketPlan>()
-            .is_some_and(SocketPlan::loses_response)
+        (names, target.plan())
     }
 }

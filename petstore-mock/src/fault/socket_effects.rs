@@ -3,26 +3,22 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-/// The socket effects of a response; none by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// The socket effects of a response; none by default. Of several faults, the first one counts.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketPlan {
     pace: Option<Pace>,
     end: Option<EarlyEnd>,
 }
 
 impl SocketPlan {
-    /// Sets where the response ends, unless another fault already did.
+    /// Sets where the response ends. Returns false if another fault already did.
     pub(super) fn set_end(&mut self, end: EarlyEnd) -> bool {
-        let is_first = self.end.is_none();
-        self.end.get_or_insert(end);
-        is_first
+        self.end.replace(self.end.unwrap_or(end)).is_none()
     }
 
-    /// Sets the speed, unless another fault already did.
+    /// Sets the speed. Returns false if another fault already did.
     pub(super) fn set_pace(&mut self, pace: Pace) -> bool {
-        let is_first = self.pace.is_none();
-        self.pace.get_or_insert(pace);
-        is_first
+        self.pace.replace(self.pace.unwrap_or(pace)).is_none()
     }
 
     pub(crate) fn pace(&self) -> Option<Pace> {
@@ -32,15 +28,10 @@ impl SocketPlan {
     pub(crate) fn end(&self) -> Option<EarlyEnd> {
         self.end
     }
-
-    /// Whether the client never receives the whole response.
-    pub(super) fn loses_response(&self) -> bool {
-        self.end.is_some()
-    }
 }
 
 /// A premature end of a response.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct EarlyEnd {
     /// The number of sent bytes of the body, which is longer; `None` before the status line.
     pub(crate) after_body_bytes: Option<u64>,
@@ -59,7 +50,7 @@ pub(crate) enum EndMode {
 }
 
 /// The speed of a response, including its head: a number of bytes at intervals.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     bytes: NonZeroU32,
     every: Duration,

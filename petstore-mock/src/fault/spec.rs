@@ -1,14 +1,11 @@
-//! The specification of a fault, from JSON or the builder.
+//! A fault, as in JSON: the requests that it hits, and its effects.
 
-use std::fmt;
+use std::{fmt, slice};
 
 use http::{HeaderValue, Method};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::{
-    effect::Effect,
-    trigger::{MatchedKey, RequestView, Trigger},
-};
+use super::{effect::Effect, random::Random};
 use crate::{
     operation::{Operation, Target},
     text::{count, present},
@@ -42,177 +39,106 @@ use crate::{
 /// [`Builder::fault_header`](crate::Builder::fault_header) enables that. A fault that could never
 /// hit a request is refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "FaultForm", into = "FaultForm")]
-pub struct Fault {
-    pub(super) name: Option<String>,
-    pub(super) target: Target,
-    pub(super) key: Option<MatchedKey>,
-    pub(super) when: Trigger,
-    pub(super) seed: u64,
-    pub(super) processed: Option<bool>,
-    pub(super) effects: Effects,
-}
-
-/// The effects of the hits of a fault.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Effects {
-    Each(Effect),
-    /// One effect per hit, and none after the last.
-    Sequence(Vec<Effect>),
-}
-
-impl Default for Effects {
-    fn default() -> Self {
-        Self::Sequence(Vec::new())
-    }
-}
-
-/// The JSON form of a fault.
-#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct FaultForm {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+pub struct Fault {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<Operation>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    key: Option<MatchedKey>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<MatchedKey>,
     #[serde(default)]
-    when: Trigger,
+    pub(super) when: Trigger,
     #[serde(default, deserialize_with = "count")]
-    seed: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    processed: Option<bool>,
+    pub(super) seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) processed: Option<bool>,
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    effect: Option<Effect>,
+    pub(super) effect: Option<Effect>,
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    sequence: Option<Vec<Effect>>,
-}
-
-impl TryFrom<FaultForm> for Fault {
-    type Error = &'static str;
-
-    fn try_from(form: FaultForm) -> Result<Self, Self::Error> {
-        let target = match (form.operation, &form.method, &form.path) {
-            (None, None, None) => Target::default(),
-            (Some(operation), None, None) => operation.into(),
-            (None, Some(method), Some(path)) => {
-                let method = Method::from_bytes(method.as_bytes());
-                let method = method.map_err(|_| "the `method` of a fault is not a method")?;
-                (method, &**path).into()
-            }
-            _ => return Err("a fault has an `operation`, or both a `method` and a `path`"),
-        };
-        let effects = match (form.effect, form.sequence) {
-            (Some(effect), None) => Effects::Each(effect),
-            (None, Some(effects)) => Effects::Sequence(effects),
-            (None, None) => return Err("a fault has an `effect`, or a `sequence` of effects"),
-            (Some(_), Some(_)) => return Err("a fault has an `effect` or a `sequence`, not both"),
-        };
-        let fault = Self {
-            name: form.name,
-            target,
-            key: form.key,
-            when: form.when,
-            seed: form.seed,
-            processed: form.processed,
-            effects,
-        };
-        fault.problem().map_or(Ok(fault), Err)
-    }
-}
-
-impl From<Fault> for FaultForm {
-    fn from(fault: Fault) -> Self {
-        let (method, path) = match fault.target.method_and_path() {
-            Some((method, path)) => (Some(method.to_string()), Some(path.to_string())),
-            None => (None, None),
-        };
-        let (effect, sequence) = match fault.effects {
-            Effects::Each(effect) => (Some(effect), None),
-            Effects::Sequence(effects) => (None, Some(effects)),
-        };
-        Self {
-            name: fault.name,
-            operation: fault.target.operation(),
-            method,
-            path,
-            key: fault.key,
-            when: fault.when,
-            seed: fault.seed,
-            processed: fault.processed,
-            effect,
-            sequence,
-        }
-    }
+    pub(super) sequence: Option<Vec<Effect>>,
 }
 
 impl Fault {
+    /// Creates a fault without an effect.
+    pub(super) fn on(target: &Target) -> Self {
+        let (method, path) = target.method_and_path().unzip();
+        Self {
+            operation: target.operation(),
+            method: method.map(ToString::to_string),
+            path: path.map(ToString::to_string),
+            ..Self::default()
+        }
+    }
+
     /// Returns why the fault can never hit a request, or must not.
-    pub(super) fn problem(&self) -> Option<&'static str> {
-        let effects = match &self.effects {
-            Effects::Each(effect) => std::slice::from_ref(effect),
-            Effects::Sequence(effects) => effects,
-        };
+    pub(crate) fn problem(&self) -> Option<&'static str> {
         let is_named = self.name.as_ref().is_some_and(|name| !name.is_empty());
-        if effects.is_empty() {
-            return Some("the `sequence` of a fault needs at least one effect");
-        }
-        if effects.iter().any(Effect::is_empty) {
-            return Some("the effect `all` needs at least one effect");
-        }
-        if effects.iter().any(Effect::sets_length) {
-            return Some(
-                "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or \
-                 `body`",
-            );
-        }
         match self.when {
             Trigger::First(0) | Trigger::Nth(0) => {
-                Some("`first` and `nth` are at least 1: requests are counted from 1")
+                return Some("`first` and `nth` are at least 1: requests are counted from 1");
             }
             Trigger::Probability(chance) if !(chance > 0.0 && chance <= 1.0) => {
-                Some("`chance` is a probability above 0, and at most 1")
+                return Some("`chance` is a probability above 0, and at most 1");
             }
             Trigger::Named if !is_named => {
-                Some("a fault with \"when\": \"named\" needs a `name`, which requests send")
+                return Some(
+                    "a fault with \"when\": \"named\" needs a `name`, which requests send",
+                );
             }
-            _ => None,
+            _ => {}
+        }
+        let effects = match (&self.effect, &self.sequence) {
+            (Some(effect), None) => slice::from_ref(effect),
+            (None, Some(effects)) if effects.is_empty() => {
+                return Some("the `sequence` of a fault needs at least one effect");
+            }
+            (None, Some(effects)) => effects,
+            (None, None) => return Some("a fault has an `effect`, or a `sequence` of effects"),
+            (Some(_), Some(_)) => return Some("a fault has an `effect` or a `sequence`, not both"),
+        };
+        let wrong = effects.iter().find_map(Effect::problem);
+        wrong.or(self.target().err())
+    }
+
+    /// Returns the requests that it is for.
+    pub(super) fn target(&self) -> Result<Target, &'static str> {
+        match (self.operation, &self.method, &self.path) {
+            (None, None, None) => Ok(Target::default()),
+            (Some(operation), None, None) => Ok(operation.into()),
+            (None, Some(method), Some(path)) => match Method::from_bytes(method.as_bytes()) {
+                Ok(method) => Ok((method, &**path).into()),
+                Err(_) => Err("the `method` of a fault is not a method"),
+            },
+            _ => Err("a fault has an `operation`, or both a `method` and a `path`"),
         }
     }
 
     /// Returns the name of the fault. The default is the name of its effect.
     #[must_use]
     pub fn name(&self) -> String {
-        match (&self.name, &self.effects) {
+        match (&self.name, &self.effect) {
             (Some(name), _) => name.clone(),
-            (None, Effects::Each(effect)) => effect.to_string(),
-            (None, Effects::Sequence(_)) => "sequence".to_owned(),
+            (None, Some(effect)) => effect.to_string(),
+            (None, None) => "sequence".to_owned(),
         }
     }
 
     /// Returns the key whose requests it hits, if it is for one key.
     pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_ref().map(|key| &*key.0)
-    }
-
-    /// Whether the fault matches a request.
-    pub(super) fn matches(&self, request: RequestView<'_>) -> bool {
-        request.is_meant(&self.target)
-            && self.key.as_ref().is_none_or(|key| request.has_key(key))
-            && (self.when != Trigger::Named || self.is_chosen_by(request.chosen_fault()))
     }
 
     /// Whether the fault only hits requests that choose it, and `name` is its name.
@@ -242,16 +168,16 @@ impl Fault {
         };
         Some(Self {
             name: Some(name.to_owned()),
-            effects: Effects::Each(effect),
+            effect: Some(effect),
             ..Self::default()
         })
     }
 
     /// Returns the effect of the hit with this number, from 1; `None` if it lets the request pass.
     pub(super) fn effect(&self, hit: usize) -> Option<&Effect> {
-        match &self.effects {
-            Effects::Each(effect) => Some(effect),
-            Effects::Sequence(effects) => effects.get(hit.checked_sub(1)?),
+        match &self.sequence {
+            Some(effects) => effects.get(hit.checked_sub(1)?),
+            None => self.effect.as_ref(),
         }
     }
 
@@ -266,10 +192,102 @@ impl fmt::Display for Fault {
     /// Writes the name and the target.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name())?;
-        if self.target.is_all() {
-            return Ok(());
+        match self.target() {
+            Ok(target) if !target.is_all() => write!(f, " on {target}"),
+            _ => Ok(()),
         }
-        write!(f, " on {}", self.target)
+    }
+}
+
+/// The parts of a request that faults can match.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestView<'a> {
+    operation: Option<Operation>,
+    method: &'a Method,
+    path: &'a str,
+    key: Option<&'a str>,
+    chosen: Option<&'a HeaderValue>,
+}
+
+impl<'a> RequestView<'a> {
+    /// Creates the view of a request. `key` is its bearer token, even if no such key exists, and
+    /// `chosen` the name of the fault that it chooses.
+    pub(crate) fn new(
+        operation: Option<Operation>,
+        method: &'a Method,
+        path: &'a str,
+        key: Option<&'a str>,
+        chosen: Option<&'a HeaderValue>,
+    ) -> Self {
+        Self {
+            operation,
+            method,
+            path,
+            key,
+            chosen,
+        }
+    }
+
+    pub(super) fn chosen(&self) -> Option<&'a HeaderValue> {
+        self.chosen
+    }
+
+    /// Whether a fault with this target matches the request.
+    pub(super) fn matches(&self, fault: &Fault, target: &Target) -> bool {
+        target.matches(self.operation, self.method, self.path)
+            && fault.key().is_none_or(|key| self.key == Some(key))
+            && (fault.when != Trigger::Named || fault.is_chosen_by(self.chosen))
+    }
+}
+
+/// A key, which is never shown.
+#[derive(Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(super) struct MatchedKey(pub(super) String);
+
+impl fmt::Debug for MatchedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
+    }
+}
+
+impl Serialize for MatchedKey {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("[hidden]")
+    }
+}
+
+/// Which of the matching requests are hit. They are numbered from 1 in order of arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Trigger {
+    #[default]
+    Always,
+    /// The first requests, up to this number.
+    First(#[serde(deserialize_with = "count")] u64),
+    /// Only the request with this number.
+    Nth(#[serde(deserialize_with = "count")] u64),
+    /// All requests with a higher number.
+    After(#[serde(deserialize_with = "count")] u64),
+    /// Only requests that choose the fault by its name.
+    Named,
+    /// Each request with this probability, from 0 to 1.
+    #[serde(rename = "chance")]
+    Probability(f64),
+}
+
+impl Trigger {
+    /// Whether the fault hits the request with this number. Draws once per request, so that the
+    /// draws depend only on their order.
+    pub(super) fn hits(self, number: u64, random: &mut Random) -> bool {
+        match self {
+            // Requests that choose another fault do not match at all.
+            Self::Always | Self::Named => true,
+            Self::First(count) => number <= count,
+            Self::Nth(nth) => number == nth,
+            Self::After(count) => number > count,
+            Self::Probability(chance) => random.unit() < chance,
+        }
     }
 }
 
@@ -338,6 +356,14 @@ mod tests {
             to_value(short).unwrap()["effect"],
             json!({"status": {"status": 503}})
         );
+    }
+
+    /// Reads and checks a fault, and returns what is wrong with it.
+    fn problem(text: &str) -> String {
+        match from_str::<Fault>(text) {
+            Ok(fault) => fault.problem().unwrap_or_default().to_owned(),
+            Err(error) => error.to_string(),
+        }
     }
 
     #[test]
@@ -421,7 +447,7 @@ mod tests {
                 "expected i64",
             ),
         ] {
-            let error = from_str::<Fault>(text).unwrap_err().to_string();
+            let error = problem(text);
             assert!(error.contains(wrong), "{text}: {error}");
         }
     }
@@ -457,8 +483,8 @@ mod tests {
                 "needs a `name`",
             ),
         ] {
-            let error = from_str::<Fault>(&format!("{{{text}}}")).unwrap_err();
-            assert!(error.to_string().contains(wrong), "{text}: {error}");
+            let error = problem(&format!("{{{text}}}"));
+            assert!(error.contains(wrong), "{text}: {error}");
         }
     }
 
@@ -498,8 +524,8 @@ mod tests {
     #[test]
     fn every_condition_must_hold() {
         let list = Some(Operation::ListPets);
-        let request = RequestView::new(list, &Method::GET, "/v1/pets", Some("k"));
-        let strange = RequestView::new(None, &Method::PUT, "/v1/nowhere", None);
+        let request = RequestView::new(list, &Method::GET, "/v1/pets", Some("k"), None);
+        let strange = RequestView::new(None, &Method::PUT, "/v1/nowhere", None, None);
         for (conditions, fits, fits_strange) in [
             (json!({}), true, true),
             (json!({"operation": "listPets", "key": "k"}), true, false),
@@ -511,8 +537,38 @@ mod tests {
             let mut fault = conditions.clone();
             fault["effect"] = json!({"hang": {}});
             let fault: Fault = from_value(fault).unwrap();
-            assert_eq!(fault.matches(request), fits, "{conditions}");
-            assert_eq!(fault.matches(strange), fits_strange, "{conditions}");
+            let target = fault.target().unwrap();
+            assert_eq!(request.matches(&fault, &target), fits, "{conditions}");
+            assert_eq!(
+                strange.matches(&fault, &target),
+                fits_strange,
+                "{conditions}"
+            );
         }
+    }
+
+    fn hits(when: Trigger) -> Vec<u64> {
+        let mut random = Random::new(3);
+        (1..=6)
+            .filter(|number| when.hits(*number, &mut random))
+            .collect()
+    }
+
+    #[test]
+    fn counts_from_one() {
+        assert_eq!(hits(Trigger::Always), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(hits(Trigger::First(2)), [1, 2]);
+        assert_eq!(hits(Trigger::Nth(3)), [3]);
+        assert_eq!(hits(Trigger::After(4)), [5, 6]);
+    }
+
+    #[test]
+    fn chance_can_be_had_again() {
+        assert_eq!(hits(Trigger::Probability(1.0)).len(), 6);
+        assert_eq!(
+            hits(Trigger::Probability(0.5)),
+            hits(Trigger::Probability(0.5))
+        );
+        assert!((1..6).contains(&hits(Trigger::Probability(0.5)).len()));
     }
 }

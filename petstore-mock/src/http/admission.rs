@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
 use http::{
-    HeaderValue, Version,
+    HeaderValue, Request, Version,
     header::{HOST, TRANSFER_ENCODING},
 };
 
@@ -19,44 +18,32 @@ use crate::{
     state::{AppState, Verdict},
 };
 
-/// A request before it is routed.
-pub(crate) struct AdmissionResult {
-    pub(crate) arrival: Arrival,
-    /// The error of its key, or its refusal: a 429, or a malformed request.
-    pub(crate) error: Option<ApiError>,
-}
-
 /// Authenticates a request, and counts it in the quotas of its key, whatever happens next. Only
-/// this function determines the operation of a request.
-pub(crate) fn admit(
+/// this function determines the operation of a request. Also returns the error of its key, or its
+/// refusal: a 429, or a malformed request.
+pub(crate) fn admit<B>(
     app: &AppState,
     caller: &Caller,
     target: Arc<str>,
-    request: &Request,
-) -> AdmissionResult {
+    request: &Request<B>,
+) -> (Arrival, Option<ApiError>) {
     let now = app.clock().since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
     let mut arrival = Arrival::new(now, target);
-    arrival.operation = match app.settings().routes.find(request.method(), path) {
-        Some(_) => None,
-        None => Operation::of(request.method(), path),
-    };
+    if app.settings().routes.find(request.method(), path).is_none() {
+        arrival.operation = Operation::of(request.method(), path);
+    }
     if let Some(error) = malformed(request, caller) {
         arrival.rate = Some(app.anonymous_rate(now));
         arrival.admission = Admission::Rejected;
-        return AdmissionResult {
-            arrival,
-            error: Some(error),
-        };
+        return (arrival, Some(error));
     }
     if !is_of_the_service(path) {
-        return AdmissionResult {
-            arrival,
-            error: None,
-        };
+        return (arrival, None);
     }
-    let key = bearer(headers);
-    let error = match key.and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown)) {
+    arrival.flaw = key_in_url(request.uri(), app);
+    let known = bearer(headers).and_then(|key| app.admit(key, now).ok_or(CredentialError::Unknown));
+    let error = match known {
         Ok(admitted) => {
             (arrival.rate, arrival.key) = (Some(admitted.rate), Some(admitted.label));
             arrival.strikes = admitted.strikes;
@@ -68,23 +55,20 @@ pub(crate) fn admit(
                 Verdict::Banned(until) => (Admission::Banned, Some(ApiError::banned(until, now))),
             };
             arrival.admission = admission;
-            arrival.flaw = key_in_url(request.uri(), arrival.operation, app);
             error
         }
         Err(error) => {
             arrival.rate = Some(app.anonymous_rate(now));
             arrival.admission = Admission::Anonymous;
-            let in_url = key_in_url(request.uri(), arrival.operation, app);
-            arrival.flaw = in_url.or_else(|| {
-                let is_other =
-                    matches!(error, CredentialError::NotBearer | CredentialError::Missing);
-                (is_other && has_other_credentials(headers, app)).then_some(KeyFlaw::OtherScheme)
-            });
+            let is_other = matches!(error, CredentialError::NotBearer | CredentialError::Missing);
+            if arrival.flaw.is_none() && is_other && has_other_credentials(headers, app) {
+                arrival.flaw = Some(KeyFlaw::OtherScheme);
+            }
             arrival.credentials = credentials(headers);
             Some(error.into())
         }
     };
-    AdmissionResult { arrival, error }
+    (arrival, error)
 }
 
 fn is_of_the_service(path: &str) -> bool {
@@ -94,7 +78,7 @@ fn is_of_the_service(path: &str) -> bool {
 
 /// Returns why a request is refused before anything else: too many connections, or a violation of
 /// RFC 9112 that hyper accepts. HTTP/2 has no `Host` and no transfer codings.
-fn malformed(request: &Request, caller: &Caller) -> Option<ApiError> {
+fn malformed<B>(request: &Request<B>, caller: &Caller) -> Option<ApiError> {
     if caller.is_over_limit {
         return Some(ApiError::overloaded().and_close());
     }

@@ -1,44 +1,95 @@
-//! Reads the bodies of requests with a size limit, and writes JSON.
+//! Reads the bodies of requests with a size limit, and reads and writes JSON.
 
-use axum::BoxError;
 use bytes::Bytes;
 use http::{
     HeaderMap, Response, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Body as HttpBody;
-use serde::Serialize;
+use http_body_util::BodyExt;
+use hyper::body::Body;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::error::{ApiError, ErrorCode, JSON};
+use crate::text::read_json;
 
 /// The maximum size of a body for the service: 1 MiB.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// The usual number of fields of a response, to avoid reallocation.
-const HEADER_FIELDS: usize = 8;
+/// The part of a body that was read, and why it is not the whole body.
+#[derive(Debug, Default)]
+pub(crate) struct ReadBody {
+    read: Vec<u8>,
+    error: Option<ApiError>,
+}
 
-/// Reads a body of at most `limit` bytes.
-pub(crate) async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, ApiError>
-where
-    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
-{
-    let too_large = || {
-        let message = format!("the body exceeds {limit} bytes: send less");
-        ApiError::new(ErrorCode::PayloadTooLarge, message)
-    };
-    // If the announced length is too large, refuse it without reading the body.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_large());
+impl ReadBody {
+    /// Reads a body of at most `limit` bytes.
+    pub(crate) async fn new<B>(mut body: B, limit: usize) -> Self
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let too_large = || {
+            let message = format!("the body exceeds {limit} bytes: send less");
+            ApiError::new(ErrorCode::PayloadTooLarge, message)
+        };
+        let mut this = Self::default();
+        // If the announced length is too large, refuse it without reading the body.
+        if body.size_hint().lower() > limit as u64 {
+            this.error = Some(too_large());
+            return this;
+        }
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else {
+                let message = "the body could not be read to its end: send it whole";
+                this.error = Some(ApiError::new(ErrorCode::InvalidBody, message).and_close());
+                return this;
+            };
+            this.read.extend(frame.into_data().unwrap_or_default());
+            if this.read.len() > limit {
+                this.error = Some(too_large());
+                return this;
+            }
+        }
+        this
     }
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(_) => {
-            let message = "the body could not be read to its end: send it whole";
-            Err(ApiError::new(ErrorCode::InvalidBody, message).and_close())
+
+    /// Returns a body that is not read, because its sender waits for `100 Continue` in vain.
+    pub(crate) fn unread(refusal: &ApiError) -> Self {
+        Self {
+            read: Vec::new(),
+            error: Some(refusal.clone()),
         }
     }
+
+    /// Whether the client may still send a part of the body.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Returns what was read, whole or not.
+    pub(crate) fn read(&self) -> &[u8] {
+        &self.read
+    }
+
+    /// Returns the whole body.
+    pub(crate) fn whole(self) -> Result<Vec<u8>, ApiError> {
+        self.error.map_or(Ok(self.read), Err)
+    }
+}
+
+/// Parses a JSON object. Errors contain `example`.
+pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, ApiError> {
+    let invalid = |message| Err(ApiError::new(ErrorCode::InvalidBody, message));
+    if let Err(error) = str::from_utf8(body) {
+        return invalid(format!("the body is not UTF-8, as JSON must be: {error}"));
+    }
+    // A derived struct would also accept an array of its fields.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return invalid(format!(
+            "the body must be one JSON object, such as {example}"
+        ));
+    }
+    read_json(body).or_else(|what| invalid(format!("invalid body: {what}; send {example}")))
 }
 
 /// Refuses a body whose content type is not JSON.
@@ -90,7 +141,8 @@ fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
 pub(crate) fn json_response(status: StatusCode, json: Bytes) -> Response<Bytes> {
     let mut response = Response::new(json);
     *response.status_mut() = status;
-    *response.headers_mut() = HeaderMap::with_capacity(HEADER_FIELDS);
+    // This is enough for most responses, and avoids reallocation.
+    *response.headers_mut() = HeaderMap::with_capacity(8);
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }

@@ -7,26 +7,15 @@ use std::{
 };
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
+    HeaderMap, HeaderValue,
     header::{DATE, LINK},
 };
 use httpdate::HttpDate;
 
-use crate::{exchange::Rate, operation::Operation};
-
-const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-
-/// RFC 9745. Its date, 5 December 2025, is an assumption: the specification does not say when the
-/// deprecation began.
-const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
-const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1764892800");
-/// RFC 8594; specification, section 9.
-const SUNSET: HeaderName = HeaderName::from_static("sunset");
-const REMOVED_ON: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
-/// RFC 5829.
-const SUCCESSOR: HeaderValue = HeaderValue::from_static("</v1/pets>; rel=\"successor-version\"");
+use crate::{
+    exchange::Rate,
+    operation::{Operation, RATE_HEADERS},
+};
 
 /// Adds the headers to a response.
 pub(crate) fn add(
@@ -38,39 +27,36 @@ pub(crate) fn add(
     if operation == Some(Operation::GetPet) {
         // This also reserves space for further headers, to reallocate only once.
         headers.reserve(8);
-        headers.insert(DEPRECATION, DEPRECATED_SINCE);
-        headers.insert(SUNSET, REMOVED_ON);
-        headers.append(LINK, SUCCESSOR);
+        // RFC 9745. Its date, 5 December 2025, is an assumption: the specification does not say when
+        // the deprecation began.
+        headers.insert("deprecation", HeaderValue::from_static("@1764892800"));
+        // RFC 8594; specification, section 9.
+        let removed_on = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
+        headers.insert("sunset", removed_on);
+        // RFC 5829.
+        let successor = HeaderValue::from_static("</v1/pets>; rel=\"successor-version\"");
+        headers.append(LINK, successor);
     }
-    LATEST.with_borrow_mut(|latest| {
-        headers.insert(DATE, latest.date.of(now.as_secs(), date));
+    LATEST.with_borrow_mut(|[date, limit, reset]| {
+        headers.insert(DATE, date.of(now.as_secs(), http_date));
         if let Some(rate) = rate {
-            headers.insert(
-                RATE_LIMIT,
-                latest.limit.of(rate.limit.into(), HeaderValue::from),
-            );
-            headers.insert(RATE_REMAINING, rate.remaining.into());
-            headers.insert(RATE_RESET, latest.reset.of(rate.reset, HeaderValue::from));
+            let [limit_name, remaining_name, reset_name] = RATE_HEADERS;
+            headers.insert(limit_name, limit.of(rate.limit.into(), HeaderValue::from));
+            headers.insert(remaining_name, rate.remaining.into());
+            headers.insert(reset_name, reset.of(rate.reset, HeaderValue::from));
         }
     });
 }
 
-fn date(second: u64) -> HeaderValue {
+fn http_date(second: u64) -> HeaderValue {
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(second)).to_string();
     // A date is always a valid header value.
     HeaderValue::try_from(date).unwrap_or(HeaderValue::from_static(""))
 }
 
 thread_local! {
-    /// The values of this thread's last response. The next response probably has the same.
-    static LATEST: RefCell<Latest> = RefCell::default();
-}
-
-#[derive(Default)]
-struct Latest {
-    date: Cached,
-    limit: Cached,
-    reset: Cached,
+    /// The date, limit and reset of this thread's last response. The next one probably has the same.
+    static LATEST: RefCell<[Cached; 3]> = RefCell::default();
 }
 
 /// A number and its value as a header.
@@ -118,11 +104,13 @@ mod tests {
 
     #[test]
     fn the_dates_of_the_removal_agree_with_one_another() {
+        let mut headers = HeaderMap::new();
+        add(&mut headers, Duration::ZERO, None, Some(Operation::GetPet));
         assert_eq!(
-            REMOVED_ON.to_str().unwrap(),
+            headers["sunset"],
             httpdate::fmt_http_date(UNIX_EPOCH + REMOVAL)
         );
-        let since = DEPRECATED_SINCE
+        let since = headers["deprecation"]
             .to_str()
             .unwrap()
             .trim_start_matches('@')

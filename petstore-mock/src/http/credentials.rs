@@ -11,12 +11,7 @@ use http::{HeaderMap, Uri, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 
 use super::error::ApiError;
-use crate::{exchange::KeyFlaw, operation::Operation, state::AppState};
-
-/// The challenge for a request without a key (RFC 6750, section 3).
-const CHALLENGE: &str = "Bearer realm=\"petstore\"";
-/// The challenge for a request with an invalid key.
-const INVALID_TOKEN: &str = "Bearer realm=\"petstore\", error=\"invalid_token\"";
+use crate::{exchange::KeyFlaw, state::AppState};
 
 /// The error of a request's key. Messages omit the credentials, which may contain a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,9 +37,12 @@ pub(crate) enum CredentialError {
 
 impl From<CredentialError> for ApiError {
     fn from(error: CredentialError) -> Self {
+        // RFC 6750, section 3.
         let challenge = match error {
-            CredentialError::Malformed | CredentialError::Unknown => INVALID_TOKEN,
-            _ => CHALLENGE,
+            CredentialError::Malformed | CredentialError::Unknown => {
+                "Bearer realm=\"petstore\", error=\"invalid_token\""
+            }
+            _ => "Bearer realm=\"petstore\"",
         };
         Self::unauthorized(error.to_string(), challenge)
     }
@@ -77,31 +75,20 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
         .ok_or(CredentialError::Malformed)
 }
 
-/// Finds a key of this server in a query parameter or in the path.
-pub(super) fn key_in_url(
-    uri: &Uri,
-    operation: Option<Operation>,
-    app: &AppState,
-) -> Option<KeyFlaw> {
-    let mut pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
-    let parameter = pairs.find_map(|pair| {
+/// Finds a key of this server in a query parameter, or in the path apart from its fixed segments, which
+/// a key may equal.
+pub(super) fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
+    let accounts = app.accounts();
+    for pair in uri.query().unwrap_or_default().split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let is_found = !value.is_empty() && app.accounts().is_in(&decoded(value));
-        is_found.then(|| decoded(name).into())
-    });
-    let in_path = || is_key_in_path(uri.path(), operation, app).then(|| "".into());
-    parameter.or_else(in_path).map(KeyFlaw::InUrl)
-}
-
-/// Whether a path contains a key, apart from its fixed segments, which a key may equal.
-fn is_key_in_path(path: &str, operation: Option<Operation>, app: &AppState) -> bool {
-    let is_key = |segment: &str| app.accounts().is_in(&decoded(segment));
-    if let Some(operation) = operation {
-        return operation.parameter(path).is_some_and(is_key);
+        if !value.is_empty() && accounts.is_in(&decoded(value)) {
+            return Some(KeyFlaw::InUrl(decoded(name).into()));
+        }
     }
     let is_fixed = |segment: &str| matches!(segment, "" | "v1" | "pets" | "store" | "orders");
-    path.split('/')
-        .any(|segment| !is_fixed(segment) && is_key(segment))
+    let is_key = |segment: &str| !is_fixed(segment) && accounts.is_in(&decoded(segment));
+    let is_in_path = uri.path().split('/').any(is_key);
+    is_in_path.then(|| KeyFlaw::InUrl("".into()))
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {
@@ -157,7 +144,7 @@ mod tests {
 
     #[test]
     fn finds_keys_in_a_url() {
-        let flaw = |target: &str| key_in_url(&target.parse().unwrap(), None, &app());
+        let flaw = |target: &str| key_in_url(&target.parse().unwrap(), &app());
         for (target, name) in [
             ("/?a=free-key", "a"),
             ("/?limit=5&x=free%2dkey", "x"),

@@ -20,9 +20,6 @@ use crate::{
     text::{nearest, printable},
 };
 
-/// If a path has more typing errors than this, no other path is suggested.
-const MAX_TYPOS: usize = 2;
-
 /// The media type of every body, including errors.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -251,7 +248,7 @@ fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
             .flatten();
         stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
     };
-    let nearest = |path: &str| nearest(path, MAX_TYPOS, paths.iter().copied(), spelled);
+    let nearest = |path: &str| nearest(path, 2, paths.iter().copied(), spelled);
     nearest(&path).or_else(|| nearest(&format!("/v1{path}")))
 }
 

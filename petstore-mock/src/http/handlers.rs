@@ -2,16 +2,16 @@
 
 use std::{cell::RefCell, fmt::Write as _, time::Duration};
 
-use axum::extract::Request;
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode, Uri,
     header::{LINK, LOCATION},
+    request::Parts,
     uri::Authority,
 };
 
 use super::{
-    body::{MAX_BODY_BYTES, check_is_json, json, json_response, read_body, to_json},
+    body::{ReadBody, check_is_json, json, json_response, to_json},
     error::{ApiError, ErrorCode},
     new_pet,
     params::{ListQuery, cursor, pet_id},
@@ -29,26 +29,25 @@ pub(super) type CheckedKey = Result<Option<u32>, ApiError>;
 
 /// Answers a request that arrived at `now`. Errors of its path and method come before those of its
 /// key.
-pub(super) async fn answer(
+pub(super) fn answer(
     app: &AppState,
     operation: Option<Operation>,
     now: Duration,
     key: CheckedKey,
-    request: Request,
+    request: &Parts,
+    body: ReadBody,
 ) -> Outcome {
+    let Parts { method, uri, .. } = request;
     let Some(operation) = operation else {
-        let route = app
-            .settings()
-            .routes
-            .find(request.method(), request.uri().path());
-        let route = route.ok_or_else(|| unknown(app, request.method(), request.uri()))?;
+        let route = app.settings().routes.find(method, uri.path());
+        let route = route.ok_or_else(|| unknown(app, method, uri))?;
         return key.map(|_| route.to_response());
     };
     let key = key?;
     match operation {
-        Operation::ListPets => list_pets(app, key, request.uri()),
-        Operation::CreatePet => create_pet(app, key, request).await,
-        Operation::GetPet => get_pet(app, key, now, request.uri()),
+        Operation::ListPets => list_pets(app, key, uri),
+        Operation::CreatePet => create_pet(app, key, request, body),
+        Operation::GetPet => get_pet(app, key, now, uri),
         Operation::ListOrders => list_orders(app, key),
     }
 }
@@ -57,15 +56,13 @@ pub(super) async fn answer(
 fn list_pets(app: &AppState, key: Option<u32>, uri: &Uri) -> Outcome {
     let paging = app.settings().paging;
     let query = ListQuery::read(uri.query().unwrap_or(""), paging)?;
-    let page = LATEST.with_borrow_mut(|latest| {
-        app.read(key, |store| match latest {
-            Some(page) if (page.version, page.query) == (store.version(), query) => {
-                Ok(page.clone())
-            }
-            _ => CachedPage::new(store, query, paging).inspect(|page| {
-                *latest = (page.json.len() <= MAX_CACHED_BYTES).then(|| page.clone());
-            }),
-        })
+    // A change in between makes the page newer than its version, which no later request has.
+    let asked = (app.version(), key, query);
+    let page = LATEST.with_borrow_mut(|latest| match latest {
+        Some((same, page)) if *same == asked => Ok(page.clone()),
+        _ => app
+            .read(key, |store| Page::new(store, &query, paging))
+            .inspect(|page| *latest = Some((asked, page.clone()))),
     })?;
     let mut response = json_response(StatusCode::OK, page.json);
     if let Some(link) = page.link {
@@ -74,40 +71,33 @@ fn list_pets(app: &AppState, key: Option<u32>, uri: &Uri) -> Outcome {
     Ok(response)
 }
 
+/// The version of the stores, the key and the query of a page.
+type Asked = (u64, Option<u32>, ListQuery);
+
 thread_local! {
     /// The last page that this thread has sent. It will probably be requested again.
-    static LATEST: RefCell<Option<CachedPage>> = const { RefCell::new(None) };
+    static LATEST: RefCell<Option<(Asked, Page)>> = const { RefCell::new(None) };
 }
-
-/// Longer pages are not cached.
-const MAX_CACHED_BYTES: usize = 64 * 1024;
 
 /// A serialized page.
 #[derive(Clone)]
-struct CachedPage {
-    version: u64,
-    query: ListQuery,
+struct Page {
     json: Bytes,
     link: Option<HeaderValue>,
 }
 
-impl CachedPage {
-    fn new(store: &Store, query: ListQuery, paging: bool) -> Result<Self, ApiError> {
-        let page = store.page(query.after, query.limit, query.status);
-        let link = match page.id_before_next() {
-            Some(last) if paging => {
-                let link = HeaderValue::try_from(next_link(&query, last));
+impl Page {
+    fn new(store: &Store, query: &ListQuery, paging: bool) -> Result<Self, ApiError> {
+        let (pets, more) = store.page(query.after, query.limit, query.status);
+        let link = match pets.last() {
+            Some(last) if more && paging => {
+                let link = HeaderValue::try_from(next_link(query, last.id));
                 Some(link.expect("the link is ASCII"))
             }
             _ => None,
         };
-        let json = to_json(&page.pets())?;
-        Ok(Self {
-            version: store.version(),
-            query,
-            json,
-            link,
-        })
+        let json = to_json(&pets)?;
+        Ok(Self { json, link })
     }
 }
 
@@ -124,11 +114,9 @@ fn next_link(query: &ListQuery, last: i64) -> String {
 }
 
 /// `POST /pets`: creates a pet, and returns it with its id and `Location`.
-async fn create_pet(app: &AppState, key: Option<u32>, request: Request) -> Outcome {
-    check_is_json(request.headers())?;
-    let body = read_body(request.into_body(), MAX_BODY_BYTES).await?;
-    let mut pet =
-        new_pet::read(&body).map_err(|problem| ApiError::new(ErrorCode::InvalidBody, problem))?;
+fn create_pet(app: &AppState, key: Option<u32>, request: &Parts, body: ReadBody) -> Outcome {
+    check_is_json(&request.headers)?;
+    let mut pet = new_pet::read(&body.whole()?)?;
     pet.status = pet.status.or(app.settings().default_status);
     let id = app.change(key, Change::Add(pet))?;
     // The pet may have been removed in the meantime.
@@ -183,13 +171,18 @@ fn unknown(app: &AppState, method: &Method, uri: &Uri) -> ApiError {
     }
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
-    let described = |one: &Operation| format!("{} {}", one.method(), one.path());
-    let all: Vec<_> = Operation::ALL.iter().map(described).collect();
+    let operations = Operation::ALL.iter();
+    let paths: Vec<_> = operations
+        .map(|one| one.path())
+        .chain(routes.paths())
+        .collect();
+    let operations = Operation::ALL.iter();
+    let described: Vec<_> = operations
+        .map(|one| format!("{} {}", one.method(), one.path()))
+        .collect();
     let overview = format!(
         "the operations are {}; the mock's own pages are under /_mock",
-        all.join(", ")
+        described.join(", ")
     );
-    let paths = Operation::ALL.iter().map(|one| one.path());
-    let paths: Vec<_> = paths.chain(routes.paths()).collect();
     ApiError::route_not_found(method, path, &paths, &overview)
 }

@@ -1,16 +1,14 @@
 //! Parses the target of a request: the normalized path, the id of a pet, and the query parameters,
 //! each at most once.
 
-use std::{borrow::Cow, str::FromStr};
+use std::str::FromStr;
 
+use axum::extract::RawQuery;
 use http::{Uri, uri::PathAndQuery};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 use super::error::{ApiError, ErrorCode};
 use crate::{model::PetStatus, text::printable};
-
-const DEFAULT_LIMIT: usize = 20;
-const MAX_LIMIT: usize = 100;
 
 /// All characters except unreserved ones (RFC 3986, section 2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -59,20 +57,13 @@ pub(crate) struct ListQuery {
 impl ListQuery {
     /// Parses a query string. Without paging, ignores a cursor.
     pub(crate) fn read(query: &str, paging: bool) -> Result<Self, ApiError> {
-        if query.is_empty() {
-            return Ok(Self {
-                limit: DEFAULT_LIMIT,
-                status: None,
-                after: None,
-            });
-        }
         let query = Query(query);
         let limit = query.get_with("limit", "a whole number from 1 to 100", |text| {
             let digits = text.bytes().all(|byte| byte.is_ascii_digit());
             // JSON has no numbers such as 05 (RFC 8259, section 6).
             let is_number = digits && !text.starts_with('0');
             let number = if is_number { text.parse().ok() } else { None };
-            number.filter(|number| (1..=MAX_LIMIT).contains(number))
+            number.filter(|number| (1..=100).contains(number))
         })?;
         let status = query.get("status", "one of available, pending, sold")?;
         let expected = "one that this service gave out: follow the link with rel=\"next\" as it is, \
@@ -83,7 +74,7 @@ impl ListQuery {
             None
         };
         Ok(Self {
-            limit: limit.unwrap_or(DEFAULT_LIMIT),
+            limit: limit.unwrap_or(20),
             status,
             after,
         })
@@ -95,11 +86,12 @@ impl ListQuery {
 pub(crate) struct Query<'q>(pub(crate) &'q str);
 
 impl<'q> Query<'q> {
-    /// Refuses parameters that are not supported.
-    pub(crate) fn only(self, supported: &[&str]) -> Result<Self, ApiError> {
-        let mut names = self.pairs().map(|(name, _)| name);
+    /// Returns a query that has only supported parameters.
+    pub(crate) fn only(query: &'q RawQuery, supported: &[&str]) -> Result<Self, ApiError> {
+        let query = Self(query.0.as_deref().unwrap_or_default());
+        let mut names = query.pairs().map(|(name, _)| name);
         match names.find(|name| !supported.contains(&&**name)) {
-            None => Ok(self),
+            None => Ok(query),
             Some(name) => Err(invalid(format!(
                 "unknown query parameter `{}`; supported: {}",
                 printable(&name),
@@ -113,33 +105,30 @@ impl<'q> Query<'q> {
         self.get_with(name, expected, |text| text.parse().ok())
     }
 
+    /// Returns a parameter, if present, and if it is given once. Ignores other parameters, even
+    /// invalid ones.
     pub(crate) fn get_with<T>(
         self,
         name: &str,
         expected: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, ApiError> {
-        let read = |text: Cow<'_, str>| {
-            read(&text).ok_or_else(|| {
-                let text = printable(&text);
-                invalid(format!(
-                    "the query parameter `{name}` is \"{text}\": it must be {expected}"
-                ))
-            })
-        };
-        self.single(name)?.map(read).transpose()
-    }
-
-    /// Returns the value of a parameter. Ignores other parameters, even invalid ones.
-    fn single(self, name: &str) -> Result<Option<Cow<'q, str>>, ApiError> {
         let mut values = self.pairs().filter(|(key, _)| key == name);
-        let found = values.next().map(|(_, value)| value);
+        let Some((_, text)) = values.next() else {
+            return Ok(None);
+        };
         if values.next().is_some() {
             return Err(invalid(format!(
                 "the query parameter `{name}` is given more than once: give it once"
             )));
         }
-        Ok(found)
+        let value = read(&text).ok_or_else(|| {
+            let text = printable(&text);
+            invalid(format!(
+                "the query parameter `{name}` is \"{text}\": it must be {expected}"
+            ))
+        })?;
+        Ok(Some(value))
     }
 
     /// Returns the decoded parameters.
@@ -239,7 +228,7 @@ mod tests {
     }
 
     fn limit(query: &str) -> Option<String> {
-        Query(query).single("limit").unwrap().map(Cow::into_owned)
+        Query(query).get::<String>("limit", "any").unwrap()
     }
 
     #[test]

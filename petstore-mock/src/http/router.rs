@@ -1,24 +1,31 @@
 //! The function that every request passes through.
 
-use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Router,
-    extract::Request,
+    body::Body,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    HeaderName, HeaderValue, Method, StatusCode, Version,
+    HeaderValue, Method, Request, StatusCode, Version,
     header::{ALLOW, CONNECTION, CONTENT_LENGTH, EXPECT, ORIGIN},
+    request::Parts,
     uri::PathAndQuery,
 };
+use hyper::body::Incoming;
 use tower_service::Service as _;
 
 use super::{
     admin,
-    admission::{AdmissionResult, admit},
+    admission::admit,
+    body::{MAX_BODY_BYTES, ReadBody},
     common_headers,
     credentials::bearer,
     error::{ApiError, ErrorCode},
@@ -32,12 +39,6 @@ use crate::{
     operation::Operation,
     state::AppState,
 };
-
-/// The header with which a request chooses a fault, if that is enabled.
-const FAULT_HEADER: HeaderName = HeaderName::from_static("x-mock-fault");
-
-/// The journal's note about a delay on a frozen clock.
-const FROZEN_NOTE: &str = "delayed until the frozen clock was moved";
 
 /// Answers requests. Clones share one state.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ impl Service {
     pub(crate) async fn pass(
         &self,
         caller: Caller,
-        mut request: Request,
+        mut request: Request<Incoming>,
     ) -> http::Response<Observed> {
         let app = &self.app;
         let target = request
@@ -73,71 +74,54 @@ impl Service {
             .into();
         normalize_path(request.uri_mut());
         // The request counts in its quota, whatever happens next.
-        let AdmissionResult { arrival, error } = admit(app, &caller, target, &request);
-        let Arrival {
-            now: arrived,
-            operation,
-            admission,
-            rate,
-            ..
-        } = arrival;
+        let (arrival, error) = admit(app, &caller, target, &request);
+        let (arrived, operation, admission) = (arrival.now, arrival.operation, arrival.admission);
         if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
             request.extensions_mut().insert(admin::Peer(caller.peer));
-            return self.administer(arrived, request).await;
+            return self.administer(arrived, request.map(Body::new)).await;
         }
         // The service answers a 401, after errors of the path. Every other refusal comes before it.
         let (key, refusal) = match error {
             Some(error) if admission == Admission::Anonymous => (Err(error), None),
             refusal => (Ok(arrival.key.as_ref().map(|key| key.number())), refusal),
         };
-        let cors = &app.settings().cors;
+        let (rate, cors) = (arrival.rate, &app.settings().cors);
         let is_preflight = rate.is_some() && cors.is_preflight(&request);
         let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
         let (mut faults, refusal) = match self.faults(&arrival, &request) {
-            _ if is_preflight => (None, refusal),
+            _ if is_preflight => (ActiveFaults::default(), refusal),
             Ok(faults) => (faults, refusal),
-            Err(error) => (None, refusal.or(Some(error))),
+            Err(error) => (ActiveFaults::default(), refusal.or(Some(error))),
         };
-        let (method, version) = (request.method().clone(), request.version());
-        // A client that waits for `100 Continue` has not sent its body yet.
-        let expects_continue = request.headers().contains_key(EXPECT);
-        let journal = Arc::clone(app.journal());
-        let (mut recording, request) = Recording::begin(journal, caller, arrival, request);
+        let (request, body) = request.into_parts();
+        let is_head = request.method == Method::HEAD;
+        let mut recording = Recording::begin(Arc::clone(app.journal()), caller, arrival, &request);
+        // A malformed request may have no end, and a client that waits for `100 Continue` need not
+        // send the body of a refused one.
+        let need_not_come =
+            admission == Admission::Rejected || request.headers.contains_key(EXPECT);
+        let body = match refusal.as_ref().or(key.as_ref().err()) {
+            Some(refusal) if need_not_come => ReadBody::unread(refusal),
+            _ => ReadBody::new(body, MAX_BODY_BYTES).await,
+        };
+        let is_partial = body.is_partial();
+        recording.read(body.read(), is_partial);
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
             None if is_preflight => cors.preflight(app.settings().routes.methods()),
-            None if faults.as_ref().is_some_and(ActiveFaults::skips_service) => {
-                ActiveFaults::unavailable()
-            }
-            None => self.respond(operation, arrived, key, request).await,
+            None if faults.skips_service() => ActiveFaults::unavailable(),
+            None => self.respond(operation, arrived, key, &request, body),
         };
-        if method == Method::HEAD {
+        if is_head {
             remove_body(&mut response);
         }
-        if !expects_continue {
-            recording.discard_body().await;
-        }
         if let Some(AddedPet(id)) = response.extensions().get().copied() {
-            recording.update(|record| record.added = Some(id));
+            recording.added(id);
         }
         let mut now = arrived;
-        if let Some(faults) = &mut faults {
-            // The clock is read before the hits are counted, because a test that sees the hit may
-            // advance the clock.
-            let delayed_from = app.clock().since_epoch();
-            let (delay, names) = faults.delay();
-            recording.update(|record| record.faults.extend(names.into_iter().map(Cow::from)));
-            if !delay.is_zero() {
-                if app.clock().pace() == 0.0 {
-                    recording.update(|record| record.note = Some(FROZEN_NOTE));
-                    warn_of_frozen_clock();
-                }
-                app.clock()
-                    .wait_until(delayed_from.saturating_add(delay))
-                    .await;
-            }
-            // The time of the response, after the delay.
+        if !faults.is_empty() {
+            self.delay(&mut faults, &mut recording).await;
             now = app.clock().since_epoch();
         }
         common_headers::add(response.headers_mut(), now, rate, operation);
@@ -145,15 +129,12 @@ impl Service {
             cors.open(response.headers_mut());
         }
         // Faults come after all headers, because they can change them.
-        if let Some(faults) = &mut faults {
-            let names = faults.change(&mut response, now, method == Method::HEAD);
-            let is_lost = ActiveFaults::loses_response(&response);
-            recording.update(|record| {
-                record.faults.extend(names.into_iter().map(Cow::from));
-                *record.lost.get_mut() = is_lost;
-            });
+        if !faults.is_empty() {
+            let (names, plan) = faults.change(&mut response, now, is_head);
+            recording.hit(names, plan.end().is_some());
+            response.extensions_mut().insert(plan);
         }
-        if version != Version::HTTP_2 && recording.has_unread_body() {
+        if is_partial && request.version != Version::HTTP_2 {
             // The rest of the body must not be read as a request (RFC 9112, section 9.6).
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
@@ -162,26 +143,45 @@ impl Service {
         recording.end(response)
     }
 
+    /// Waits as long as the faults delay the response.
+    async fn delay(&self, faults: &mut ActiveFaults, recording: &mut Recording) {
+        let clock = self.app.clock();
+        // The clock is read before the hits are counted, because a test that sees the hit may advance
+        // the clock.
+        let from = clock.since_epoch();
+        let (delay, names) = faults.delay();
+        recording.hit(names, false);
+        if delay.is_zero() {
+            return;
+        }
+        if clock.pace() == 0.0 {
+            recording.note("delayed until the frozen clock was moved");
+            warn_of_frozen_clock();
+        }
+        clock.wait_until(from.saturating_add(delay)).await;
+    }
+
     /// Lets a handler answer a request.
-    async fn respond(
+    fn respond(
         &self,
         operation: Option<Operation>,
         arrived: Duration,
         key: CheckedKey,
-        request: Request,
+        request: &Parts,
+        body: ReadBody,
     ) -> http::Response<Bytes> {
         // After a panic, only the state is reused, whose locks tolerate it.
-        let answer = AssertUnwindSafe(handlers::answer(
-            &self.app, operation, arrived, key, request,
-        ));
-        match answer.catch_unwind().await {
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            handlers::answer(&self.app, operation, arrived, key, request, body)
+        }));
+        match answer {
             Ok(answer) => answer.unwrap_or_else(|error| error.to_response()),
             Err(_) => ApiError::panicked().to_response(),
         }
     }
 
     /// Answers a request to the administration. Such requests are neither counted nor recorded.
-    async fn administer(&self, now: Duration, request: Request) -> http::Response<Observed> {
+    async fn administer(&self, now: Duration, request: Request<Body>) -> http::Response<Observed> {
         let mut response = call(&self.administration, request).await;
         common_headers::add(response.headers_mut(), now, None, None);
         response.map(Observed::from)
@@ -189,24 +189,25 @@ impl Service {
 
     /// Selects the faults of a request to the service. The order of arrival, for faults, is the
     /// order of these calls.
-    fn faults(
-        &self,
-        arrival: &Arrival,
-        request: &Request,
-    ) -> Result<Option<ActiveFaults>, ApiError> {
+    fn faults<B>(&self, arrival: &Arrival, request: &Request<B>) -> Result<ActiveFaults, ApiError> {
         if matches!(arrival.admission, Admission::Outside | Admission::Rejected) {
-            return Ok(None);
+            return Ok(ActiveFaults::default());
         }
-        let (operation, headers) = (arrival.operation, request.headers());
-        let named = if self.app.settings().fault_header {
-            headers.get(FAULT_HEADER)
+        let headers = request.headers();
+        let chosen = if self.app.settings().fault_header {
+            headers.get("x-mock-fault")
         } else {
             None
         };
-        let (method, path) = (request.method(), request.uri().path());
-        let request = || RequestView::new(operation, method, path, bearer(headers).ok());
-        let chosen = self.app.faults().choose(named, request);
-        chosen.map_err(|error| ApiError::new(ErrorCode::InvalidParameter, error.to_string()))
+        let view = RequestView::new(
+            arrival.operation,
+            request.method(),
+            request.uri().path(),
+            bearer(headers).ok(),
+            chosen,
+        );
+        let faults = self.app.faults().choose(view);
+        faults.map_err(|problem| ApiError::new(ErrorCode::InvalidParameter, problem))
     }
 }
 
@@ -219,7 +220,7 @@ fn warn_of_frozen_clock() {
 
 /// Calls a handler of the administration. Turns a panic into a 500, and axum's 405 into an Error
 /// object.
-async fn call(routes: &Router, request: Request) -> Response {
+async fn call(routes: &Router, request: Request<Body>) -> Response {
     // Only the state is used again after a panic, and its locks tolerate that.
     let called = AssertUnwindSafe(routes.clone().call(request))
         .catch_unwind()

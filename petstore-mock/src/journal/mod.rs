@@ -2,9 +2,9 @@
 //! It passes each exchange to the report.
 
 mod connection;
+mod observed;
 mod recording;
 mod ring;
-mod tee;
 mod verify;
 
 pub(crate) use crate::exchange::{Arrival, Caller};
@@ -12,8 +12,8 @@ pub(crate) use crate::exchange::{Arrival, Caller};
 pub use self::verify::Times;
 pub(crate) use self::{
     connection::OpenConnection,
+    observed::Observed,
     recording::{AddedPet, Recording},
     ring::{DEFAULT, Journal},
-    tee::Observed,
     verify::{verify, wait_for},
 };

@@ -1,17 +1,15 @@
 //! Records an exchange while it happens. To be cheap, it formats nothing and copies everything
 //! once. The recording ends with the response, or when the client leaves.
 
-use std::sync::{Arc, atomic::AtomicBool};
-
-use axum::body::Body;
-use bytes::Bytes;
-use http::{Method, Request, Response};
-use hyper::body::Body as _;
-
-use super::{
-    Journal,
-    tee::{Observed, Tee},
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicBool},
 };
+
+use bytes::Bytes;
+use http::{Method, Response, request::Parts};
+
+use super::{Journal, observed::Observed};
 use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Record};
 
 /// The id of the pet that this request created.
@@ -23,20 +21,18 @@ pub(crate) struct AddedPet(pub(crate) i64);
 #[derive(Debug)]
 pub(crate) struct Recording {
     journal: Arc<Journal>,
-    /// The body of the request, if it has one.
-    body: Option<Tee>,
     /// `None` after it was stored.
     record: Option<Arc<Record>>,
 }
 
 impl Recording {
-    /// Starts the recording of a request. Its body must be read from the returned request.
+    /// Starts the recording of a request.
     pub(crate) fn begin(
         journal: Arc<Journal>,
         caller: Caller,
         arrival: Arrival,
-        request: Request<Body>,
-    ) -> (Self, Request<Body>) {
+        request: &Parts,
+    ) -> Self {
         let arrived = journal.moment(arrival.now);
         let record = Record {
             number: journal.next_number(),
@@ -45,9 +41,9 @@ impl Recording {
             boundary: journal.boundary(),
             arrived,
             ended: arrived,
-            method: request.method().clone(),
-            fields: Fields::of(request.headers()),
-            body: Captured::none(),
+            method: request.method.clone(),
+            fields: Fields::of(&request.headers),
+            body: Captured::default(),
             status: None,
             reply_fields: Fields::default(),
             reply_body: Captured::default(),
@@ -60,42 +56,41 @@ impl Recording {
         if record.arrival.admission != Admission::Rejected {
             journal.arrived();
         }
-        let mut tee = None;
-        let request = request.map(|body| {
-            if body.is_end_stream() {
-                body
-            } else {
-                Body::new(tee.insert(Tee::new(body)).clone())
-            }
+        Self {
+            journal,
+            record: Some(Arc::new(record)),
+        }
+    }
+
+    /// Records the body of the request, or the part that was read.
+    pub(crate) fn read(&mut self, body: &[u8], is_partial: bool) {
+        self.update(|record| record.body = Captured::new(body, is_partial));
+    }
+
+    /// Records the pet that the request created.
+    pub(crate) fn added(&mut self, id: i64) {
+        self.update(|record| record.added = Some(id));
+    }
+
+    /// Records a remark.
+    pub(crate) fn note(&mut self, note: &'static str) {
+        self.update(|record| record.note = Some(note));
+    }
+
+    /// Records the names of faults that hit, and whether the client won't receive the whole response.
+    pub(crate) fn hit(&mut self, names: Vec<String>, is_lost: bool) {
+        self.update(|record| {
+            record.faults.extend(names.into_iter().map(Cow::from));
+            *record.lost.get_mut() |= is_lost;
         });
-        (
-            Self {
-                journal,
-                body: tee,
-                record: Some(Arc::new(record)),
-            },
-            request,
-        )
     }
 
     /// Changes the record of a request in flight.
-    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Record)) {
+    fn update(&mut self, change: impl FnOnce(&mut Record)) {
         // It is shared only when it is stored.
         if let Some(record) = self.record.as_mut().and_then(Arc::get_mut) {
             change(record);
         }
-    }
-
-    /// Reads and discards the rest of a body that no handler has read.
-    pub(crate) async fn discard_body(&self) {
-        if let Some(body) = &self.body {
-            body.clone().discard().await;
-        }
-    }
-
-    /// Whether the client may still send a part of the body.
-    pub(crate) fn has_unread_body(&self) -> bool {
-        self.body.as_ref().is_some_and(|body| !body.is_whole())
     }
 
     /// Stores the exchange with its response, and returns the response to send.
@@ -107,7 +102,7 @@ impl Recording {
             record.status = Some(response.status().as_u16());
             record.reply_fields = Fields::of(response.headers());
             if is_read {
-                record.reply_body = Captured::whole(response.body());
+                record.reply_body = Captured::reply(response.body());
             }
         });
         let Some(record) = self.take() else {
@@ -121,16 +116,10 @@ impl Recording {
         response.map(|body| Observed::new(body, Arc::clone(&self.journal), record))
     }
 
-    /// Takes the record, and adds its end and its body.
+    /// Takes the record, and adds its end.
     fn take(&mut self) -> Option<Arc<Record>> {
         let ended = self.journal.now();
-        let body = self.body.as_ref().map(Tee::captured);
-        self.update(|record| {
-            record.ended = ended;
-            if let Some(body) = body {
-                record.body = body;
-            }
-        });
+        self.update(|record| record.ended = ended);
         self.record.take()
     }
 }

@@ -115,35 +115,21 @@ impl Journal {
 
     /// Stores a completed exchange, and drops the oldest ones if the journal is full.
     pub(super) fn keep(&self, record: Arc<Record>) {
-        let weight = record.weight();
-        let kept = {
-            let mut ring = lock(&self.ring);
-            ring.kept += 1;
-            ring.bytes += weight;
-            ring.records.push_back(record);
-            ring.kept
-        };
-        while let Some(oldest) = self.remove_excess() {
-            drop(oldest);
-        }
-        if self.kept.receiver_count() > 0 {
-            // If two threads do this at once, the higher count stays.
-            self.kept
-                .send_if_modified(|sent| kept > std::mem::replace(sent, kept.max(*sent)));
-        }
-    }
-
-    /// Removes the oldest exchange if the journal is too full. The caller drops it, after the lock is
-    /// released.
-    fn remove_excess(&self) -> Option<Arc<Record>> {
         let mut ring = lock(&self.ring);
-        if ring.records.len() <= self.capacity && ring.bytes <= MAX_BYTES {
-            return None;
+        ring.kept += 1;
+        ring.bytes += record.weight();
+        ring.records.push_back(record);
+        while (ring.records.len() > self.capacity || ring.bytes > MAX_BYTES)
+            && let Some(oldest) = ring.records.pop_front()
+        {
+            ring.bytes -= oldest.weight();
+            ring.has_dropped = true;
         }
-        let oldest = ring.records.pop_front()?;
-        ring.bytes -= oldest.weight();
-        ring.has_dropped = true;
-        Some(oldest)
+        let kept = ring.kept;
+        drop(ring);
+        if self.kept.receiver_count() > 0 {
+            self.kept.send_replace(kept);
+        }
     }
 
     /// Records the opening and the end of a connection.
@@ -203,11 +189,7 @@ impl Journal {
         let mut records: Vec<_> = lock(&self.ring).records.iter().cloned().collect();
         records.retain(|record| is_meant(record));
         records.sort_unstable_by_key(|record| record.number);
-        let keys = lock(&self.keys);
-        let last = &records[records.len().saturating_sub(limit)..];
-        last.iter()
-            .map(|record| Exchange::new(record, &keys))
-            .collect()
+        self.shown(&records[records.len().saturating_sub(limit)..])
     }
 
     /// Returns the exchanges after the first `seen` ones, in order of completion. Also returns the
@@ -215,23 +197,19 @@ impl Journal {
     ///
     /// Dropped exchanges are missing.
     pub(crate) fn since(&self, seen: u64) -> (Vec<Exchange>, u64) {
-        let (records, kept) = {
-            let ring = lock(&self.ring);
-            let new = usize::try_from(ring.kept.saturating_sub(seen)).unwrap_or(usize::MAX);
-            let old = ring.records.len().saturating_sub(new);
-            (
-                ring.records.iter().skip(old).cloned().collect::<Vec<_>>(),
-                ring.kept,
-            )
-        };
+        let ring = lock(&self.ring);
+        let kept = ring.kept;
+        let new = usize::try_from(kept.saturating_sub(seen)).unwrap_or(usize::MAX);
+        let old = ring.records.len().saturating_sub(new);
+        let records: Vec<_> = ring.records.iter().skip(old).cloned().collect();
+        drop(ring);
+        (self.shown(&records), kept)
+    }
+
+    fn shown(&self, records: &[Arc<Record>]) -> Vec<Exchange> {
         let keys = lock(&self.keys);
-        (
-            records
-                .iter()
-                .map(|record| Exchange::new(record, &keys))
-                .collect(),
-            kept,
-        )
+        let shown = records.iter().map(|record| Exchange::new(record, &keys));
+        shown.collect()
     }
 
     /// Returns a receiver that changes with each stored exchange.
@@ -252,10 +230,8 @@ impl Journal {
     /// Drops all exchanges. Numbers and the report continue.
     pub(crate) fn clear(&self) {
         let mut ring = lock(&self.ring);
+        ring.records.clear();
         (ring.bytes, ring.has_dropped) = (0, false);
-        let records = std::mem::take(&mut ring.records);
-        drop(ring);
-        drop(records);
     }
 }
 

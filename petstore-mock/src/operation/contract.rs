@@ -2,9 +2,16 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{HeaderName, Method};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr};
+
+/// The headers of every response: the limit, the requests left, and when the quota resets.
+pub(crate) const RATE_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
 
 /// When [`Operation::GetPet`] is removed, since the Unix epoch: 5 December 2030, 00:00:00 GMT.
 pub(crate) const REMOVAL: Duration = Duration::from_secs(1_922_659_200);
@@ -107,12 +114,6 @@ impl Operation {
                 .is_some_and(|value| !value.is_empty() && !value.contains('/')),
         }
     }
-
-    /// Returns the value of the parameter in a path of the operation, if it has one.
-    pub(crate) fn parameter(self, path: &str) -> Option<&str> {
-        let (start, _) = self.path().split_once('{')?;
-        path.strip_prefix(start)
-    }
 }
 
 #[cfg(test)]
@@ -168,8 +169,6 @@ mod tests {
         ] {
             assert_eq!(Operation::methods_of(path), methods, "{path}");
         }
-        assert_eq!(Operation::GetPet.parameter("/v1/pets/7"), Some("7"));
-        assert_eq!(Operation::ListPets.parameter("/v1/pets"), None);
     }
 
     #[test]

@@ -4,11 +4,11 @@
 mod contract;
 mod target;
 
-pub(crate) use self::{
-    contract::REMOVAL,
-    target::{PathTemplate, is_parameter},
-};
 pub use self::{
     contract::{Operation, ParseOperationError},
     target::Target,
+};
+pub(crate) use self::{
+    contract::{RATE_HEADERS, REMOVAL},
+    target::{PathTemplate, is_parameter},
 };

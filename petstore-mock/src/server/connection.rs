@@ -11,13 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::body::Body;
 use http::{Request, Response, Version, header::CONNECTION};
-use hyper::{
-    body::{Body as _, Incoming},
-    rt,
-    service::service_fn,
-};
+use hyper::{body::Incoming, rt, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -28,12 +23,12 @@ use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::watch};
 
 use super::{
     io::ConnectionIo,
-    socket_faults::ResponseBody,
-    state::{InFlightGuard, Shared, Throttle, Transport},
+    reply::{EndedByFault, ResponseBody},
+    state::{InFlight, Shared, Throttle, Transport},
 };
 use crate::{
     clock::real_time,
-    fault::{EarlyEnd, EndMode, SocketPlan},
+    fault::{EndMode, SocketPlan},
     http::Service,
     journal::{Caller, OpenConnection},
 };
@@ -57,18 +52,8 @@ impl Default for Limits {
     }
 }
 
-/// The maximum number of header fields.
-const MAX_HEADER_FIELDS: usize = 100;
-
 /// The maximum size of the head of a request: 256 KiB.
 const MAX_HEAD_BYTES: u32 = 256 * 1024;
-
-/// How much of a request is read and discarded at most after its response, and for how long.
-const MAX_DRAINED_BYTES: u64 = 64 * 1024 * 1024;
-const MAX_DRAINING: Duration = Duration::from_secs(5);
-
-/// How long the last response of an idle connection may still be on its way when the server stops.
-const LAST_BYTES: Duration = Duration::from_millis(100);
 
 /// The parts of the server that its connections share.
 pub(super) struct ServeContext {
@@ -97,13 +82,15 @@ pub(super) async fn serve(
         () = stopped(&mut stop) => None,
     };
     let Some(stream) = stream else { return };
-    let state = Shared::new();
+    let state = Shared::default();
     let io = ConnectionIo::new(stream, state.clone());
     let has_unread_bytes = speak(io, caller, &server, &state, stop).await;
     drop(open);
-    let Some((stream, end)) = state.take() else {
-        return;
+    let (stream, end) = {
+        let mut state = state.lock();
+        (state.stream.take(), state.end)
     };
+    let Some(stream) = stream else { return };
     match end {
         // This drops the bytes that a client has not read. If the option cannot be set, they are
         // kept, and the reset becomes a close.
@@ -167,24 +154,16 @@ async fn speak(
     let requests = AtomicU64::new(0);
     let service = service_fn(|request: Request<Incoming>| {
         let nth = requests.fetch_add(1, Relaxed) + 1;
-        // The request begins here, and not in the future below, so that requests that are read
-        // together count together.
-        let is_http2 = request.version() == Version::HTTP_2;
-        let in_flight = InFlightGuard::begin(state.clone(), is_http2);
         let caller = Caller { nth, ..caller };
-        answer(
-            request,
-            caller,
-            Arc::clone(server),
-            state.clone(),
-            in_flight,
-        )
+        // The request begins here, and not in the future, so that requests that are read together
+        // count together.
+        answer(request, caller, Arc::clone(server), state.begin())
     });
     let mut protocols = auto::Builder::new(TokioExecutor::new());
     protocols
         .http1()
         .auto_date_header(false)
-        .max_headers(MAX_HEADER_FIELDS)
+        .max_headers(100)
         .max_buf_size(MAX_HEAD_BYTES as usize)
         .timer(RealTimer)
         .header_read_timeout(server.limits.patience)
@@ -195,87 +174,70 @@ async fn speak(
         .auto_date_header(false)
         .max_header_list_size(MAX_HEAD_BYTES);
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
-    let mut ended = pin!(state.ended());
     let (mut is_stopping, mut is_idle) = (false, false);
     loop {
         tokio::select! {
             biased;
             // An error is a request that hyper refused, or a client that has left.
             served = &mut connection => return served.is_err() || state.lock().must_drain,
-            () = &mut ended => return false,
             () = stopped(&mut stop), if !is_stopping => {
-                if state.lock().is_hanging() {
+                if state.lock().end == Some(EndMode::Hang) {
                     return false;
                 }
                 (is_stopping, is_idle) = (true, state.lock().is_idle());
                 connection.as_mut().graceful_shutdown();
             }
-            // hyper waits for the rest of a head.
-            () = real_time::sleep(LAST_BYTES), if is_idle => return false,
+            // The last response may still be on its way. hyper waits for the rest of a head.
+            () = real_time::sleep(Duration::from_millis(100)), if is_idle => return false,
         }
     }
 }
-
-/// A fault ends the connection before the response begins.
-#[derive(Debug, thiserror::Error)]
-#[error("a fault ends the connection")]
-struct EndedByFault;
 
 /// Answers one request.
 async fn answer(
     request: Request<Incoming>,
     caller: Caller,
     server: Arc<ServeContext>,
-    state: Shared,
     // If the client leaves, this is dropped with the request.
-    in_flight: InFlightGuard,
+    in_flight: InFlight,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
-    let request = request.map(|body| match body.is_end_stream() {
-        true => Body::empty(),
-        false => Body::new(body),
-    });
+    let is_http2 = request.version() == Version::HTTP_2;
     let mut response = server.service.pass(caller, request).await;
-    let plan = response
-        .extensions_mut()
-        .remove::<SocketPlan>()
-        .unwrap_or_default();
+    let plan = response.extensions_mut().remove::<SocketPlan>();
+    let plan = plan.unwrap_or_default();
     {
-        let mut state = state.lock();
+        let mut connection = in_flight.connection();
         let clock = || server.service.app().clock().clone();
-        state.throttle = plan.pace().map(|pace| Throttle::new(pace, clock()));
+        connection.throttle = plan.pace().map(|pace| Throttle::new(pace, clock()));
         // The rest of the request may still arrive.
-        state.must_drain = response.headers().contains_key(CONNECTION);
+        connection.must_drain = response.headers().contains_key(CONNECTION);
     }
-    let response = response.map(|body| ResponseBody::new(body, in_flight));
-    match plan.end() {
-        None => Ok(response),
-        Some(EarlyEnd {
-            after_body_bytes: Some(bytes),
-            how,
-        }) => Ok(response.map(|body| body.cut(bytes, how))),
-        Some(EarlyEnd {
-            after_body_bytes: None,
-            how,
-        }) => {
-            state.end(how);
-            if how == EndMode::Hang {
-                pending::<()>().await;
-            }
-            Err(EndedByFault)
-        }
+    let Some(end) = plan.end() else {
+        return Ok(response.map(|body| ResponseBody::new(body, in_flight)));
+    };
+    if let Some(bytes) = end.after_body_bytes {
+        let cut = |body| ResponseBody::new(body, in_flight).cut(bytes, end.how, is_http2);
+        return Ok(response.map(cut));
     }
+    if end.how == EndMode::Hang || !is_http2 {
+        in_flight.connection().end = Some(end.how);
+    }
+    if end.how == EndMode::Hang {
+        pending::<()>().await;
+    }
+    Err(EndedByFault)
 }
 
-/// Reads and discards what the client still sends. Closing immediately would reset the connection,
-/// and the client might lose an unread response (RFC 9112, section 9.6).
+/// Reads and discards what the client still sends, up to 64 MiB and for 5 s. Closing immediately would
+/// reset the connection, and the client might lose an unread response (RFC 9112, section 9.6).
 async fn drain(mut stream: Box<dyn Transport>) {
     // An error means that the stream is already shut down.
     let _ = tokio::io::AsyncWriteExt::shutdown(&mut stream).await;
-    let mut rest = stream.take(MAX_DRAINED_BYTES);
+    let mut rest = stream.take(64 * 1024 * 1024);
     let mut sink = tokio::io::sink();
     tokio::select! {
         _ = tokio::io::copy(&mut rest, &mut sink) => {}
-        () = real_time::sleep(MAX_DRAINING) => {}
+        () = real_time::sleep(Duration::from_secs(5)) => {}
     }
 }
 

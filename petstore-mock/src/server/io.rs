@@ -25,15 +25,11 @@ impl ConnectionIo {
             state,
         }
     }
-}
 
-fn stream(
-    stream: &mut Option<Box<dyn Transport>>,
-) -> io::Result<Pin<&mut (dyn Transport + 'static)>> {
-    stream
-        .as_deref_mut()
-        .map(Pin::new)
-        .ok_or_else(|| io::ErrorKind::NotConnected.into())
+    fn stream(&mut self) -> io::Result<Pin<&mut (dyn Transport + 'static)>> {
+        let stream = self.stream.as_deref_mut().map(Pin::new);
+        stream.ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
 }
 
 impl AsyncRead for ConnectionIo {
@@ -42,7 +38,7 @@ impl AsyncRead for ConnectionIo {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        stream(&mut self.stream)?.poll_read(context, buffer)
+        self.stream()?.poll_read(context, buffer)
     }
 }
 
@@ -52,20 +48,20 @@ impl AsyncWrite for ConnectionIo {
         context: &mut Context<'_>,
         mut bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = &mut *self;
-        let mut state = this.state.lock();
-        if let Some(throttle) = &mut state.throttle {
+        let state = self.state.clone();
+        let throttle = &mut state.lock().throttle;
+        if let Some(throttle) = throttle {
             bytes = &bytes[..ready!(throttle.poll_allowance(context, bytes.len()))];
         }
-        let written = ready!(stream(&mut this.stream)?.poll_write(context, bytes))?;
-        if let Some(throttle) = &mut state.throttle {
+        let written = ready!(self.stream()?.poll_write(context, bytes))?;
+        if let Some(throttle) = throttle {
             throttle.wrote(written);
         }
         Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(stream(&mut self.stream)?.poll_flush(context))?;
+        ready!(self.stream()?.poll_flush(context))?;
         match self.state.lock().end {
             // Everything before the end has been written, so the fault can end the connection.
             Some(EndMode::Reset | EndMode::Close) => {
@@ -76,7 +72,7 @@ impl AsyncWrite for ConnectionIo {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        stream(&mut self.stream)?.poll_shutdown(context)
+        self.stream()?.poll_shutdown(context)
     }
 }
 

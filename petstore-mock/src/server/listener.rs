@@ -23,23 +23,13 @@ use crate::{
     journal::{Caller, OpenConnection},
 };
 
-/// The wait before accepting again after an error.
-const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
-
-/// The number of connections beyond the limit that are accepted, to be answered 503.
-const MAX_REFUSED: usize = 64;
-
-/// How many times another free port is chosen, if an earlier server of this process had the last
-/// one.
-const MAX_BINDS: usize = 64;
-
-/// Listens on an address. A free port is one that no earlier server of this process had, if any
-/// such port is left. Otherwise clients would apply what they know of a key's limits to the new
+/// Listens on an address. A free port is one that no earlier server of this process had, if there is one
+/// among 64. Otherwise clients would apply what they know of a key's limits to the new
 /// server.
 pub(super) async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     static USED: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
 
-    for _ in 0..MAX_BINDS {
+    for _ in 0..64 {
         let listener = TcpListener::bind(addr).await?;
         let is_new = USED
             .lock()
@@ -96,8 +86,8 @@ pub(super) async fn serve(
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            // Refused connections must be bounded too, so this one is closed without a response.
-            Some(Ok(_)) if connections.len() >= limit + MAX_REFUSED => {}
+            // Connections that are answered 503 must be bounded too, so this one is closed.
+            Some(Ok(_)) if connections.len() >= limit + 64 => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
                 let journal = &server.service.app().journal();
@@ -121,7 +111,7 @@ pub(super) async fn serve(
             }
             Some(Err(error)) if is_of_one_connection(&error) => {}
             // Usually the process has no file descriptors left.
-            Some(Err(_)) => real_time::sleep(ACCEPT_BACK_OFF).await,
+            Some(Err(_)) => real_time::sleep(Duration::from_millis(100)).await,
             None => break,
         }
     }

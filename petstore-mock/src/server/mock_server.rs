@@ -32,9 +32,6 @@ use crate::{
     state::{AppState, ChangeError, Snapshot},
 };
 
-/// How long a stopping server waits for requests in flight.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// A running mock of the Pet Store service.
 ///
 /// It runs on the tokio runtime on which it was started, or on its own thread with
@@ -288,7 +285,7 @@ impl MockServer {
     /// # }
     /// ```
     pub fn report(&self) -> Report {
-        self.app.report()
+        self.app.journal().report()
     }
 
     /// Returns the journal, which outlives the server.
@@ -307,7 +304,7 @@ impl MockServer {
         // Dropping `self` closes the remaining connections.
         tokio::select! {
             _ = &mut self.task => {}
-            () = real_time::sleep(GRACE) => {}
+            () = real_time::sleep(Duration::from_secs(5)) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ mod connection;
 mod io;
 mod listener;
 mod mock_server;
-mod socket_faults;
+mod reply;
 mod state;
 #[cfg(feature = "tls")]
 mod tls;

@@ -10,7 +10,6 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    sync::Notify,
 };
 
 use crate::{
@@ -30,15 +29,14 @@ impl Transport for TcpStream {
 }
 
 /// The state of one connection, shared by its clones.
-#[derive(Clone)]
-pub(super) struct Shared(Arc<(Mutex<ConnectionState>, Notify)>);
+#[derive(Clone, Default)]
+pub(super) struct Shared(Arc<Mutex<ConnectionState>>);
 
 /// The state of one connection.
 #[derive(Default)]
 pub(super) struct ConnectionState {
     /// The number of requests in flight, from their head to the end of their response.
     in_flight: u32,
-    is_http2: bool,
     /// Whether the last response closes the connection, perhaps before its request was read.
     pub(super) must_drain: bool,
     /// The speed that a fault sets for written bytes.
@@ -54,78 +52,36 @@ impl ConnectionState {
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight == 0
     }
-
-    /// Whether a fault keeps the connection silent.
-    pub(super) fn is_hanging(&self) -> bool {
-        self.end == Some(EndMode::Hang)
-    }
 }
 
 impl Shared {
-    pub(super) fn new() -> Self {
-        Self(Arc::default())
-    }
-
     pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         // Every change is a few assignments, so a panic does no harm.
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a fault end the connection.
-    pub(super) fn end(&self, how: EndMode) {
-        // A hanging body calls this at each poll. Notifying each time would be an endless loop.
-        if self.lock().end.replace(how).is_none() {
-            self.0.1.notify_one();
-        }
-    }
-
-    /// Waits until a fault ends the connection. With HTTP/2, requests are separate tasks, which
-    /// must wake the connection's task.
-    pub(super) async fn ended(&self) {
-        loop {
-            self.0.1.notified().await;
-            let state = self.lock();
-            if state.is_http2 && matches!(state.end, Some(EndMode::Reset | EndMode::Close)) {
-                return;
-            }
-        }
-    }
-
-    /// Takes the stream after hyper has dropped it. Also returns how a fault ends it.
-    pub(super) fn take(&self) -> Option<(Box<dyn Transport>, Option<EndMode>)> {
-        let mut state = self.lock();
-        let stream = state.stream.take()?;
-        Some((stream, state.end))
+    /// Begins a request.
+    pub(super) fn begin(&self) -> InFlight {
+        self.lock().in_flight += 1;
+        InFlight(self.clone())
     }
 }
 
 /// A request in flight, until it is dropped.
-pub(super) struct InFlightGuard(Shared);
+pub(super) struct InFlight(Shared);
 
-impl InFlightGuard {
-    /// Begins a request.
-    pub(super) fn begin(state: Shared, is_http2: bool) -> Self {
-        {
-            let mut state = state.lock();
-            state.in_flight += 1;
-            state.is_http2 = is_http2;
-        }
-        Self(state)
-    }
-
-    /// Lets a fault end the connection.
-    pub(super) fn end(&self, how: EndMode) {
-        self.0.end(how);
+impl InFlight {
+    /// Returns the state of its connection.
+    pub(super) fn connection(&self) -> MutexGuard<'_, ConnectionState> {
+        self.0.lock()
     }
 }
 
-impl Drop for InFlightGuard {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.lock().in_flight -= 1;
     }
 }
-
-type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A speed limit on the mock's clock.
 pub(super) struct Throttle {
@@ -133,7 +89,7 @@ pub(super) struct Throttle {
     clock: Clock,
     began: Duration,
     sent: u64,
-    sleep: Option<Sleep>,
+    sleep: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Throttle {
@@ -149,9 +105,7 @@ impl Throttle {
 
     /// Counts written bytes.
     pub(super) fn wrote(&mut self, bytes: usize) {
-        self.sent = self
-            .sent
-            .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.sent = self.sent.saturating_add(bytes as u64);
     }
 
     /// Returns how many of the `wanted` bytes may be written now.

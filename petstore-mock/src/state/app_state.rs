@@ -15,7 +15,7 @@ use super::{
     quota::{Period, Quota},
     settings::Settings,
     snapshot::Snapshot,
-    store::{Change, ChangeError, Contents, Store},
+    store::{Change, ChangeError, Store},
     stores::Stores,
 };
 use crate::{
@@ -25,7 +25,6 @@ use crate::{
     fault::{Fault, Faults},
     journal::Journal,
     plan::Plan,
-    report::Report,
 };
 
 /// The service without HTTP.
@@ -118,28 +117,18 @@ impl AppState {
         &self.changes
     }
 
-    /// Returns why a fault can never hit a request, because this server does not have its key.
+    /// Returns why a fault can never hit a request of this server.
     pub(crate) fn problem_of(&self, fault: &Fault) -> Option<String> {
-        let is_unknown = fault
-            .key()
-            .is_some_and(|key| self.accounts().get(key).is_none());
-        is_unknown.then(|| {
-            format!("the fault `{fault}` is for a key that this server does not have: add it first")
-        })
+        let is_unknown = |key| self.accounts().get(key).is_none();
+        let problem = fault.problem().or_else(|| {
+            let is_of_no_key = fault.key().is_some_and(is_unknown);
+            is_of_no_key.then_some("it is for a key that this server does not have: add it first")
+        })?;
+        Some(format!("the fault `{fault}`: {problem}"))
     }
 
     pub(crate) fn faults(&self) -> &Faults {
         &self.faults
-    }
-
-    /// Returns the compliance report.
-    pub(crate) fn report(&self) -> Report {
-        self.journal.report()
-    }
-
-    /// Clears the report.
-    pub(crate) fn forget_report(&self) {
-        self.journal.forget_report();
     }
 
     /// Admits or refuses a request with `key`; `None` if the key does not exist.
@@ -163,6 +152,11 @@ impl AppState {
     /// short, because all other requests wait.
     pub(crate) fn read<T>(&self, key: Option<u32>, read: impl FnOnce(&Store) -> T) -> T {
         read(self.stores().of(self.isolated(key)))
+    }
+
+    /// Returns a number that changes with the stores, and is unique in the process.
+    pub(crate) fn version(&self) -> u64 {
+        self.stores().version()
     }
 
     /// Returns the key, if it has its own store.
@@ -194,10 +188,10 @@ impl AppState {
     /// Replaces the shared store, and the stores of all isolated keys.
     pub(crate) fn replace(
         &self,
-        shared: Contents,
-        isolated: impl IntoIterator<Item = (u32, Contents)>,
+        shared: Store,
+        of_keys: BTreeMap<u32, Store>,
     ) -> Result<(), ChangeError> {
-        self.stores().replace(shared, isolated)?;
+        self.stores().replace(shared, of_keys)?;
         self.changes.notify(ChangeKind::Pets);
         Ok(())
     }
@@ -229,7 +223,7 @@ impl AppState {
         key: Option<&str>,
         name: Option<&str>,
         plan: Plan,
-    ) -> Result<(Box<str>, u32), KeyError> {
+    ) -> Result<(String, u32), KeyError> {
         let mut accounts = self.accounts();
         let (key, number) = accounts.add(key, name, plan, &self.settings)?;
         self.mask(&key);
@@ -261,13 +255,9 @@ impl AppState {
     ///
     /// This is no boundary for other keys, so that tests that run in parallel can declare.
     pub(crate) fn declare_senders(&self, number: u32, senders: u32) -> bool {
-        let mut accounts = self.accounts();
-        let account = accounts.by_number(number);
-        let is_there = account.map(|it| it.set_senders(senders)).is_some();
-        drop(accounts);
-        if is_there {
-            self.changes.notify(ChangeKind::Keys);
-        }
+        let declare = |account: &mut Account| account.set_senders(senders);
+        let is_there = self.accounts().by_number(number).map(declare).is_some();
+        self.changes.notify(ChangeKind::Keys);
         is_there
     }
 
@@ -296,7 +286,7 @@ impl AppState {
 
     /// Restores the initial state, except for the clock.
     pub(crate) fn reset(&self) -> Result<(), ChangeError> {
-        self.replace(self.first.store.contents().clone(), [])?;
+        self.replace(self.first.store.clone(), BTreeMap::new())?;
         // The initial keys were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
@@ -307,26 +297,17 @@ impl AppState {
 
     /// Returns a snapshot of pets, orders and usage.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let stores = {
-            let mut stores = self.stores();
-            let isolated = stores.isolated().map(|(key, store)| (key, store.clone()));
-            let isolated: BTreeMap<u32, Contents> = isolated.collect();
-            (stores.of(None).contents().clone(), isolated)
-        };
-        let (shared, isolated) = stores;
-        Snapshot::take(
-            shared,
-            |key| isolated.get(&key).cloned(),
-            &mut self.accounts(),
-        )
+        let stores = self.stores();
+        let (shared, of_keys) = stores.all();
+        Snapshot::take(shared, of_keys, &mut self.accounts())
     }
 
     /// Restores a snapshot completely, or not at all. Does not change keys that it does not
     /// contain.
     pub(crate) fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        let store = snapshot.store()?;
+        let (shared, of_keys) = snapshot.stores()?;
         let restored = snapshot.accounts(&mut self.accounts())?;
-        self.replace(store.clone(), snapshot.isolated())?;
+        self.replace(shared, of_keys)?;
         for account in restored {
             self.change_key(account.label().number(), |current| *current = account);
         }

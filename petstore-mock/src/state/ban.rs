@@ -46,16 +46,6 @@ impl BanPolicy {
     pub(crate) const MAX_AFTER: u32 = 100_000;
 }
 
-/// What the arrival of a request means for its key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// The end of the ban, if the key is banned.
-    pub(crate) banned_until: Option<Duration>,
-    /// The number of early requests so far, including this one, if the request is early. If the key
-    /// is banned as well, this request caused the ban.
-    pub(crate) strikes: u32,
-}
-
 /// The early requests and the ban of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -68,16 +58,11 @@ pub(crate) struct BanRecord {
 }
 
 impl BanRecord {
-    /// Records the arrival of a request.
-    pub(crate) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> Standing {
-        if now < self.banned_until {
-            return Standing {
-                banned_until: Some(self.banned_until),
-                strikes: 0,
-            };
-        }
-        if now >= self.told_until || policy.length.is_zero() {
-            return Standing::default();
+    /// Records the arrival of a request. Returns the number of early requests so far, including this
+    /// one, if it is early. If the key is banned afterwards, this request caused the ban.
+    pub(super) fn arrive(&mut self, now: Duration, policy: BanPolicy) -> u32 {
+        if now < self.banned_until || now >= self.told_until || policy.length.is_zero() {
+            return 0;
         }
         while let Some(oldest) = self.strikes.front() {
             if oldest.saturating_add(policy.within) > now {
@@ -90,10 +75,7 @@ impl BanRecord {
         if strikes > policy.after.min(BanPolicy::MAX_AFTER) {
             self.ban(now.saturating_add(policy.length));
         }
-        Standing {
-            banned_until: self.banned_until(now),
-            strikes,
-        }
+        strikes
     }
 
     /// Bans the key until this time.
@@ -127,23 +109,6 @@ impl BanRecord {
         (now < self.told_until).then_some(self.told_until)
     }
 
-    /// Whether this module can have made the record: it is sorted, of bounded size, and not after
-    /// the clock's end.
-    pub(crate) fn is_possible(&self) -> bool {
-        let latest = self
-            .strikes
-            .back()
-            .into_iter()
-            .chain([&self.told_until, &self.banned_until]);
-        latest.max().is_none_or(|latest| *latest <= END)
-            && self.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1
-            && self
-                .strikes
-                .iter()
-                .zip(self.strikes.iter().skip(1))
-                .all(|(one, next)| one <= next)
-    }
-
     /// Records a `Retry-After` that ends at `until`, in seconds since the Unix epoch.
     pub(crate) fn told(&mut self, until: u64) {
         self.told_until = Duration::from_secs(until).min(END);
@@ -169,7 +134,8 @@ mod tests {
     }
 
     fn arrive(record: &mut BanRecord, now: Duration) -> Option<Duration> {
-        record.arrive(now, policy()).banned_until
+        record.arrive(now, policy());
+        record.banned_until(now)
     }
 
     #[test]
@@ -187,10 +153,10 @@ mod tests {
     fn counts_early_requests_until_the_one_that_causes_the_ban() {
         let mut record = told_to_wait_a_minute();
         for strikes in 1..=11 {
-            assert_eq!(record.arrive(at(1.0), policy()).strikes, strikes);
+            assert_eq!(record.arrive(at(1.0), policy()), strikes);
         }
-        assert_eq!(record.arrive(at(1.0), policy()).strikes, 0);
-        assert_eq!(record.arrive(at(400.0), policy()), Standing::default());
+        assert_eq!(record.arrive(at(1.0), policy()), 0);
+        assert_eq!(record.arrive(at(400.0), policy()), 0);
     }
 
     #[test]
@@ -229,18 +195,12 @@ mod tests {
     #[test]
     fn a_policy_without_tolerance_bans_immediately() {
         let mut record = told_to_wait_a_minute();
-        assert!(
-            record
-                .arrive(
-                    at(1.0),
-                    BanPolicy {
-                        after: 0,
-                        ..policy()
-                    }
-                )
-                .banned_until
-                .is_some()
-        );
+        let strict = BanPolicy {
+            after: 0,
+            ..policy()
+        };
+        record.arrive(at(1.0), strict);
+        assert!(record.banned_until(at(1.0)).is_some());
     }
 
     #[test]
@@ -251,7 +211,7 @@ mod tests {
                 length: Duration::ZERO,
                 ..policy()
             };
-            assert_eq!(record.arrive(at(1.0), off), Standing::default());
+            assert_eq!(record.arrive(at(1.0), off), 0);
         }
         assert!(record.strikes.is_empty());
     }
@@ -281,30 +241,6 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_possible_if_it_is_in_order_and_bounded() {
-        let most = BanPolicy::MAX_AFTER as usize + 1;
-        for (strikes, is_possible) in [
-            (vec![1, 1, END.as_secs()], true),
-            (vec![1, 1, END.as_secs() + 1], false),
-            (vec![2, 1], false),
-            (vec![1; most], true),
-            (vec![1; most + 1], false),
-        ] {
-            let strikes = strikes.into_iter().map(Duration::from_secs).collect();
-            let record = BanRecord {
-                strikes,
-                ..BanRecord::default()
-            };
-            assert_eq!(
-                record.is_possible(),
-                is_possible,
-                "{}",
-                record.strikes.len()
-            );
-        }
-    }
-
-    #[test]
     fn holds_a_bounded_number_of_strikes() {
         let endless = BanPolicy {
             after: u32::MAX,
@@ -314,7 +250,8 @@ mod tests {
         let mut record = told_to_wait_a_minute();
         let mut banned = false;
         for _ in 0..=BanPolicy::MAX_AFTER {
-            banned |= record.arrive(at(1.0), endless).banned_until.is_some();
+            record.arrive(at(1.0), endless);
+            banned |= record.banned_until(at(1.0)).is_some();
             assert!(record.strikes.len() <= BanPolicy::MAX_AFTER as usize + 1);
         }
         assert!(banned);

@@ -18,10 +18,6 @@ use super::store::{Change, ChangeError, Store};
 /// The first line, with the version of the format.
 pub(crate) const FORMAT: &str = "{\"format\":\"petstore-mock data 2\"}\n";
 
-/// How many times a lock is tried, and the pause between two tries: 0.2 s in all.
-const LOCK_TRIES: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
-
 /// The error of a data file. The file stays unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,9 +42,8 @@ pub(super) struct DataFile {
     file: File,
     /// The end of the last complete line.
     end: u64,
-    /// Whether an incomplete line may follow. It is removed before the next change.
-    is_torn: bool,
-    /// The length of the line that could not be written; 0 if the last one was written.
+    /// The length of the line that could not be written, of which a part may follow; 0 if the last
+    /// one was written.
     unwritten: usize,
     /// The original file. It stays locked against servers that opened it before it was replaced.
     _found: File,
@@ -76,8 +71,7 @@ impl DataFile {
         let mut data = Self {
             file: found.try_clone()?,
             end,
-            is_torn: true,
-            unwritten: 0,
+            unwritten: 1,
             _found: found,
         };
         match data.replace(path, &store) {
@@ -94,8 +88,7 @@ impl DataFile {
         // The new file is in the same folder, because a rename is atomic only within a file system.
         let mut beside = OsString::from(path);
         beside.push(format!(".{}.tmp", std::process::id()));
-        let all = Change::Replace(store.contents().clone());
-        let all = [FORMAT.as_bytes(), &line(&all)?].concat();
+        let all = [FORMAT.as_bytes(), &line(&Change::Replace(store.clone()))?].concat();
         let written = File::create(&beside).and_then(|mut file| {
             // The new file is locked before it appears under its name.
             file.lock()?;
@@ -108,72 +101,56 @@ impl DataFile {
             // The new file may not exist. In any case, the first error is the one to report.
             let _ = fs::remove_file(&beside);
         }
-        (self.file, self.end, self.is_torn) = (written?, all.len() as u64, false);
+        (self.file, self.end, self.unwritten) = (written?, all.len() as u64, 0);
         Ok(())
     }
 
     /// Appends a change, or does not change the file.
     pub(super) fn append(&mut self, change: &Change) -> Result<(), ChangeError> {
-        let line = line(change).and_then(|line| self.write(&line).map(|()| line.len()));
-        let length = line.map_err(|error| ChangeError::Unsaved(error.to_string()))?;
-        self.end += length as u64;
-        Ok(())
+        let written = line(change).and_then(|line| self.write(&line));
+        written.map_err(|error| ChangeError::Unsaved(error.to_string()))
     }
 
     /// Returns whether the file can be written. If the last change could not be written, tries it
-    /// with as many bytes.
+    /// with a blank line of the same length.
     pub(super) fn is_ready(&mut self) -> bool {
-        self.unwritten == 0
-            || self
-                .write(&vec![b' '; self.unwritten])
-                .and_then(|()| self.cut())
-                .is_ok()
+        let mut blank = vec![b' '; self.unwritten];
+        let Some(last) = blank.last_mut() else {
+            return true;
+        };
+        *last = b'\n';
+        self.write(&blank).is_ok()
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.is_torn {
-            self.cut()?;
+    /// Writes a line after the last complete one.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.unwritten > 0 {
+            self.file.set_len(self.end)?;
+            self.file.seek(SeekFrom::Start(self.end))?;
         }
-        self.is_torn = true;
-        if let Err(error) = self.file.write_all(bytes) {
-            self.unwritten = bytes.len();
-            // If this fails too, it is tried again before the next change.
-            let _ = self.cut();
-            return Err(error);
-        }
-        (self.is_torn, self.unwritten) = (false, 0);
-        Ok(())
-    }
-
-    /// Removes what follows the last complete line.
-    fn cut(&mut self) -> io::Result<()> {
-        self.file.set_len(self.end)?;
-        self.file.seek(SeekFrom::Start(self.end))?;
-        self.is_torn = false;
+        self.unwritten = line.len();
+        self.file.write_all(line)?;
+        self.unwritten = 0;
+        self.end += line.len() as u64;
         Ok(())
     }
 }
 
-/// Locks a file. Tries again for a short time, because a lock may outlive its server for a moment:
-/// a child process that is just being started has a copy of each open file until it runs its
-/// program.
-fn lock(file: &File) -> Result<(), DataError> {
-    for _ in 0..LOCK_TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => pause(LOCK_PAUSE),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
-    }
-    Err(DataError::InUse)
-}
-
+/// Locks a file. Tries for 0.2 s, because a lock may outlive its server for a moment: a child process
+/// that is just being started has a copy of each open file until it runs its program.
 #[expect(
     clippy::disallowed_methods,
     reason = "it runs on a thread that may block"
 )]
-fn pause(length: Duration) {
-    thread::sleep(length);
+fn lock(file: &File) -> Result<(), DataError> {
+    for _ in 0..20 {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+    Err(DataError::InUse)
 }
 
 /// Writes the line of a change.
@@ -196,11 +173,13 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Store, u64), DataError> {
             break;
         }
         let damaged = |what: String| DataError::Damaged(format!("line {number}: {what}"));
-        let change: Change =
-            serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
-        store
-            .change(change)
-            .map_err(|error| damaged(error.to_string()))?;
+        // A blank line was a test whether the file can be written.
+        if !line.trim_ascii().is_empty() {
+            let change =
+                serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+            let changed = store.change(change);
+            changed.map_err(|error| damaged(error.to_string()))?;
+        }
         end += line.len();
     }
     // The first change is written together with the file.
@@ -220,7 +199,7 @@ mod tests {
     }
 
     fn file() -> Vec<u8> {
-        let first = Change::Replace(Store::default().contents().clone());
+        let first = Change::Replace(Store::default());
         let lines = [first, add(1), add(2), add(3)].map(|change| line(&change).unwrap());
         [FORMAT.as_bytes(), &lines.concat()].concat()
     }

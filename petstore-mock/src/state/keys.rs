@@ -9,8 +9,8 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    allowance::{Allowance, Exhausted, PerPeriod},
     ban::BanRecord,
+    quota::{Allowance, Exhausted, Period},
     settings::{DEFAULT_KEYS, Settings},
 };
 use crate::{
@@ -73,9 +73,6 @@ impl InitialKey {
     }
 }
 
-/// A key of at least this length does not occur in other texts by chance.
-const LONG_KEY: usize = 12;
-
 /// The accounts, by key.
 #[derive(Default)]
 pub(crate) struct Accounts {
@@ -92,18 +89,8 @@ impl Accounts {
         settings: &Settings,
     ) -> Result<(), KeyError> {
         self.by_key.clear();
-        for (number, initial) in (1..).zip(first) {
-            let InitialKey {
-                key,
-                plan,
-                name,
-                senders,
-            } = initial;
-            let label = KeyLabel::new(number, *plan, key, is_public(key));
-            let label = label.with_senders(senders.unwrap_or(settings.senders));
-            let label = name.iter().fold(label, |label, name| label.named(name));
-            self.insert(key, Account::new(label, settings))?;
-            self.counted = self.counted.max(number);
+        for (number, key) in (1..).zip(first) {
+            self.insert(number, key, settings)?;
         }
         Ok(())
     }
@@ -115,38 +102,51 @@ impl Accounts {
         name: Option<&str>,
         plan: Plan,
         settings: &Settings,
-    ) -> Result<(Box<str>, u32), KeyError> {
+    ) -> Result<(String, u32), KeyError> {
         let number = self.counted.saturating_add(1);
-        let key = key.map_or_else(|| self.fresh(number), Box::from);
-        let label =
-            KeyLabel::new(number, plan, &key, is_public(&key)).with_senders(settings.senders);
-        let label = match name {
-            Some(name) => label.named(name),
-            None => label,
-        };
-        self.insert(&key, Account::new(label, settings))?;
-        self.counted = number;
-        Ok((key, number))
+        let text = key.map_or_else(|| self.fresh(number), str::to_owned);
+        let mut key = InitialKey::new(text.as_str(), plan);
+        key.name = name.map(str::to_owned);
+        self.insert(number, &key, settings)?;
+        Ok((text, number))
     }
 
-    fn insert(&mut self, key: &str, account: Account) -> Result<(), KeyError> {
+    fn insert(
+        &mut self,
+        number: u32,
+        key: &InitialKey,
+        settings: &Settings,
+    ) -> Result<(), KeyError> {
+        let InitialKey {
+            key,
+            plan,
+            name,
+            senders,
+        } = key;
         if !is_sendable(key) {
             return Err(KeyError::Unsendable);
         }
-        if self.by_key.contains_key(key) {
+        if self.by_key.contains_key(&**key) {
             return Err(KeyError::Taken);
         }
-        self.by_key.insert(key.into(), account);
+        let mut label = KeyLabel::new(number, *plan, key, is_public(key))
+            .with_senders(senders.unwrap_or(settings.senders));
+        if let Some(name) = name {
+            label = label.named(name);
+        }
+        let account = Account::new(label, settings);
+        self.by_key.insert(key.as_str().into(), account);
+        self.counted = self.counted.max(number);
         Ok(())
     }
 
     /// Returns an unused key: `test-key-5`, or if that is used, a longer one that starts with it.
-    fn fresh(&self, number: u32) -> Box<str> {
+    fn fresh(&self, number: u32) -> String {
         let mut key = format!("test-key-{number}");
         while self.by_key.contains_key(&*key) {
             key.push('a');
         }
-        key.into()
+        key
     }
 
     pub(super) fn remove(&mut self, number: u32) -> bool {
@@ -162,9 +162,13 @@ impl Accounts {
 
     /// Whether a text is a key, or contains one that is too long to occur by chance.
     pub(crate) fn is_in(&self, text: &str) -> bool {
-        let holds = |key: &str| key.len() >= LONG_KEY && text.contains(key);
+        let is_long = |key: &str| key.len() >= 12;
         self.by_key.contains_key(text)
-            || text.len() > LONG_KEY && self.by_key.keys().any(|key| holds(key))
+            || is_long(text)
+                && self
+                    .by_key
+                    .keys()
+                    .any(|key| is_long(key) && text.contains(&**key))
     }
 
     /// Returns an account by its number, for the administration.
@@ -176,11 +180,8 @@ impl Accounts {
 
     /// Returns the accounts with their keys, by number.
     pub(crate) fn sorted(&mut self) -> Vec<(&str, &mut Account)> {
-        let mut all: Vec<_> = self
-            .by_key
-            .iter_mut()
-            .map(|(key, account)| (&**key, account))
-            .collect();
+        let all = self.by_key.iter_mut();
+        let mut all: Vec<_> = all.map(|(key, account)| (&**key, account)).collect();
         all.sort_unstable_by_key(|(_, account)| account.label.number());
         all
     }
@@ -225,41 +226,34 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn label(&self) -> &Arc<KeyLabel> {
-        &self.label
-    }
-
-    pub(super) fn new(label: KeyLabel, settings: &Settings) -> Self {
-        let allowance = Allowance::new(label.plan(), settings.window);
+    fn new(label: KeyLabel, settings: &Settings) -> Self {
         Self {
+            allowance: Allowance::new(label.plan(), settings.window),
             label: Arc::new(label),
-            allowance,
             record: BanRecord::default(),
         }
     }
 
+    pub(crate) fn label(&self) -> &Arc<KeyLabel> {
+        &self.label
+    }
+
     /// Admits a request or refuses it.
     pub(super) fn admit(&mut self, now: Duration, settings: &Settings) -> Admitted {
-        let Self {
-            allowance,
-            record,
-            label,
-        } = self;
-        let standing = record.arrive(now, settings.ban);
-        let verdict = if let Some(until) = standing.banned_until {
+        let strikes = self.record.arrive(now, settings.ban);
+        let verdict = if let Some(until) = self.record.banned_until(now) {
             Verdict::Banned(until)
-        } else if let Err(exhausted) = allowance.admit(now) {
-            record.told(exhausted.rate.reset);
+        } else if let Err(exhausted) = self.allowance.admit(now) {
+            self.record.told(exhausted.rate.reset);
             Verdict::Exhausted(exhausted)
         } else {
             Verdict::Admitted
         };
-        let rate = allowance.rate(now, settings.rate_headers);
         Admitted {
             verdict,
-            strikes: standing.strikes,
-            rate,
-            label: Arc::clone(label),
+            strikes,
+            rate: self.allowance.rate(now, settings.rate_headers),
+            label: Arc::clone(&self.label),
         }
     }
 
@@ -276,33 +270,28 @@ impl Account {
     }
 
     /// Declares how many of its requests may be under way at once.
-    pub(crate) fn set_senders(&mut self, senders: u32) {
+    pub(super) fn set_senders(&mut self, senders: u32) {
         self.label = Arc::new(self.label.with_senders(senders));
     }
 
     pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {
-        let usage = |(
-            used,
-            Rate {
-                limit,
-                remaining,
-                reset,
-            },
-        )| QuotaUsage {
-            limit,
-            used,
-            remaining,
-            reset: instant(Duration::from_secs(reset)),
+        let mut usage = |period| {
+            let (used, rate) = self.allowance.usage(period, now)?;
+            Some(QuotaUsage {
+                limit: rate.limit,
+                used,
+                remaining: rate.remaining,
+                reset: instant(Duration::from_secs(rate.reset)),
+            })
         };
-        let PerPeriod { minute, hour, day } = self.allowance.usage(now);
         KeyUsage {
+            minute: usage(Period::Minute).expect("every plan has a quota per minute"),
+            hour: usage(Period::Hour),
+            day: usage(Period::Day).expect("every plan has a quota per day"),
             number: self.label.number(),
             plan: self.label.plan(),
             senders: self.label.senders(),
             label: KeyLabel::clone(&self.label),
-            minute: usage(minute),
-            hour: hour.map(usage),
-            day: usage(day),
             banned_until: self.record.banned_until(now).map(instant),
             waits_until: self.record.waits_until(now).map(instant),
         }

@@ -1,11 +1,11 @@
-//! One quota: a limit, a window and the requests counted in it (specification, section 8). Pure
-//! functions of `now`.
+//! The quotas of a key (specification, section 8): a limit, a window and the requests counted in it.
+//! Pure functions of `now`.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, mem, time::Duration};
 
 use strum::EnumString;
 
-use crate::exchange::Rate;
+use crate::{clock::END, exchange::Rate, plan::Plan};
 
 /// The kind of a quota's window.
 ///
@@ -35,6 +35,35 @@ pub struct ParseWindowError;
 
 fn unknown_window(_: &str) -> ParseWindowError {
     ParseWindowError
+}
+
+/// The quota that the `X-RateLimit-*` headers describe.
+///
+/// The specification does not show this. Assumption: [`RateHeaders::Tightest`] by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+#[strum(serialize_all = "lowercase")]
+#[strum(parse_err_ty = ParseRateHeadersError, parse_err_fn = unknown_rate_headers)]
+#[non_exhaustive]
+pub enum RateHeaders {
+    /// The quota with the fewest requests left; that of the shorter period if two are equal.
+    #[default]
+    Tightest,
+    /// Always the quota per minute.
+    Minute,
+    /// Always the quota per hour; the quota per minute if the plan has none.
+    Hour,
+    /// Always the quota per day.
+    Day,
+}
+
+/// The error for a text that is not the name of one of [`RateHeaders`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rate headers are tightest, minute, hour or day")]
+pub struct ParseRateHeadersError;
+
+fn unknown_rate_headers(_: &str) -> ParseRateHeadersError {
+    ParseRateHeadersError
 }
 
 /// The period of a quota.
@@ -91,19 +120,6 @@ impl Quota {
         }
     }
 
-    pub(super) fn period(&self) -> Period {
-        self.period
-    }
-
-    pub(super) fn used(&self) -> &Used {
-        &self.used
-    }
-
-    /// Returns the number of counted requests.
-    pub(super) fn counted(&self) -> u64 {
-        self.count
-    }
-
     /// Returns the second in which a request at `now` is counted.
     fn counted_at(&self, now: Duration) -> u64 {
         match self.window {
@@ -129,7 +145,7 @@ impl Quota {
     }
 
     /// Counts a request that was admitted at `now`.
-    pub(super) fn count(&mut self, now: Duration) {
+    fn count(&mut self, now: Duration) {
         self.forget(now);
         let now = self.counted_at(now);
         self.count = self.count.saturating_add(1);
@@ -150,26 +166,125 @@ impl Quota {
         }
     }
 
-    /// Takes over the counted requests of a quota with another limit.
-    pub(super) fn take_over(&mut self, old: &Self) {
-        self.used.clone_from(&old.used);
-        self.count = old.count;
+    /// Returns whether these can be the counted requests of this kind of window.
+    fn is_possible(&self, used: &Used) -> bool {
+        let is_start = |at: u64| self.counted_at(Duration::from_secs(at)) == at;
+        let latest = used.back().map_or(0, |(at, _)| *at);
+        used.len() as u64 <= self.period.seconds()
+            && latest <= END.as_secs()
+            && used.iter().all(|(at, _)| is_start(*at))
+            && used.iter().is_sorted_by(|(one, _), (next, _)| one < next)
     }
 
-    /// Sets the counted requests. Returns false if they are impossible for the kind of window.
-    pub(super) fn set_used(&mut self, used: Used) -> bool {
-        let is_possible = |at: u64| self.counted_at(Duration::from_secs(at)) == at;
-        let fits = used.iter().all(|(at, _)| is_possible(*at))
-            && used
-                .iter()
-                .zip(used.iter().skip(1))
-                .all(|(one, next)| one.0 < next.0)
-            && used.len() as u64 <= self.period.seconds();
-        self.count = used
-            .iter()
-            .fold(0, |sum: u64, (_, here)| sum.saturating_add(*here));
+    fn set_used(&mut self, used: Used) {
+        let counts = used.iter().map(|(_, here)| *here);
+        self.count = counts.fold(0, u64::saturating_add);
         self.used = used;
-        fits
+    }
+}
+
+/// The exhausted quota because of which a request is refused. If several are exhausted, it is the
+/// one that resets last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exhausted {
+    pub(crate) period: Period,
+    pub(crate) rate: Rate,
+}
+
+/// The quotas of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance {
+    /// That of the shortest period first.
+    quotas: Vec<Quota>,
+    window: Window,
+}
+
+impl Allowance {
+    pub(crate) fn new(plan: Plan, window: Window) -> Self {
+        let limits = [
+            (Period::Minute, Some(plan.per_minute())),
+            (Period::Hour, plan.per_hour()),
+            (Period::Day, Some(plan.per_day())),
+        ];
+        let quotas = limits
+            .into_iter()
+            .filter_map(|(period, limit)| Some(Quota::new(limit?, period, window)));
+        Self {
+            quotas: quotas.collect(),
+            window,
+        }
+    }
+
+    /// Returns the quota of a period, if the plan has one.
+    fn of(&mut self, period: Period) -> Option<&mut Quota> {
+        self.quotas.iter_mut().find(|quota| quota.period == period)
+    }
+
+    /// Returns the counted requests and the rate of a quota at `now`, if the plan has it.
+    pub(super) fn usage(&mut self, period: Period, now: Duration) -> Option<(u64, Rate)> {
+        let quota = self.of(period)?;
+        let rate = quota.rate(now);
+        Some((quota.count, rate))
+    }
+
+    /// Sets the limits. Counted requests stay counted. A quota that the plan before did not have
+    /// starts unused.
+    pub(super) fn set_plan(&mut self, plan: Plan) {
+        let before = mem::replace(self, Self::new(plan, self.window));
+        for old in before.quotas {
+            if let Some(quota) = self.of(old.period) {
+                quota.set_used(old.used);
+            }
+        }
+    }
+
+    /// Returns the counted requests of a quota, for a snapshot.
+    pub(super) fn used(&mut self, period: Period) -> Option<Used> {
+        self.of(period).map(|quota| quota.used.clone())
+    }
+
+    /// Sets the counted requests of a quota. Returns false if they are invalid for the window or the
+    /// plan.
+    pub(super) fn set_used(&mut self, period: Period, used: Option<&Used>) -> bool {
+        match (self.of(period), used) {
+            (Some(quota), Some(used)) if quota.is_possible(used) => {
+                quota.set_used(used.clone());
+                true
+            }
+            (quota, used) => quota.is_none() && used.is_none(),
+        }
+    }
+
+    /// Counts a request in all quotas, or refuses it without counting.
+    pub(super) fn admit(&mut self, now: Duration) -> Result<(), Exhausted> {
+        let exhausted = self.quotas.iter_mut().filter_map(|quota| {
+            let (period, rate) = (quota.period, quota.rate(now));
+            (rate.remaining == 0).then_some(Exhausted { period, rate })
+        });
+        if let Some(exhausted) = exhausted.max_by_key(|exhausted| exhausted.rate.reset) {
+            return Err(exhausted);
+        }
+        self.quotas.iter_mut().for_each(|quota| quota.count(now));
+        Ok(())
+    }
+
+    /// Returns the values of the headers at `now`.
+    pub(super) fn rate(&mut self, now: Duration, headers: RateHeaders) -> Rate {
+        let period = match headers {
+            RateHeaders::Tightest => {
+                let rates = self.quotas.iter_mut().map(|quota| quota.rate(now));
+                // Of several equal ones, this is the first.
+                let tightest = rates.min_by_key(|rate| rate.remaining);
+                return tightest.expect("every plan has a quota per minute");
+            }
+            RateHeaders::Hour if self.of(Period::Hour).is_some() => Period::Hour,
+            RateHeaders::Minute | RateHeaders::Hour => Period::Minute,
+            RateHeaders::Day => Period::Day,
+        };
+        let quota = self.of(period);
+        quota
+            .expect("every plan has a quota per minute and per day")
+            .rate(now)
     }
 }
 
@@ -183,6 +298,10 @@ mod tests {
     fn the_error_of_an_unknown_name_lists_all() {
         let problem = "other".parse::<Window>().unwrap_err().to_string();
         for name in Window::VARIANTS {
+            assert!(problem.contains(name), "{problem}");
+        }
+        let problem = "other".parse::<RateHeaders>().unwrap_err().to_string();
+        for name in RateHeaders::VARIANTS {
             assert!(problem.contains(name), "{problem}");
         }
     }
@@ -256,9 +375,16 @@ mod tests {
             (Window::Sliding, (0..60).collect(), true),
             (Window::Sliding, (0..61).collect(), false),
         ] {
-            let used = seconds.iter().map(|second| (START + second, 1)).collect();
-            let mut quota = Quota::new(5, Period::Minute, window);
-            assert_eq!(quota.set_used(used), is_possible, "{window:?} {seconds:?}");
+            let used = seconds
+                .iter()
+                .map(|second| (START + second, 1))
+                .collect::<Used>();
+            let quota = Quota::new(5, Period::Minute, window);
+            assert_eq!(
+                quota.is_possible(&used),
+                is_possible,
+                "{window:?} {seconds:?}"
+            );
         }
     }
 
@@ -291,5 +417,156 @@ mod tests {
         quota.count(Duration::from_secs(65));
         assert_eq!(quota.used, Used::from([(70, 2)]));
         assert_eq!(quota.rate(Duration::from_secs(71)).remaining, 58);
+    }
+
+    fn after(seconds: u64) -> Duration {
+        Duration::from_secs(START + seconds)
+    }
+
+    fn free() -> Allowance {
+        Allowance::new(Plan::Free, Window::Fixed)
+    }
+
+    fn send(allowance: &mut Allowance, now: Duration, times: u32) {
+        for _ in 0..times {
+            allowance.admit(now).unwrap();
+        }
+    }
+
+    /// The counted requests, and those that are left.
+    fn left(allowance: &mut Allowance, period: Period, now: Duration) -> Option<(u64, u32)> {
+        let (count, rate) = allowance.usage(period, now)?;
+        Some((count, rate.remaining))
+    }
+
+    #[test]
+    fn refuses_the_61st_request_on_a_free_key() {
+        let mut allowance = free();
+        send(&mut allowance, after(1), 60);
+        let refusal = allowance.admit(after(2)).unwrap_err();
+        assert_eq!((refusal.period, refusal.rate.limit), (Period::Minute, 60));
+        assert_eq!(refusal.rate.reset, START + 60);
+        assert_eq!(allowance.admit(after(60)), Ok(()));
+    }
+
+    #[test]
+    fn refuses_the_1001st_request_of_a_day_on_a_free_key() {
+        let mut allowance = free();
+        for minute in 0..20 {
+            send(&mut allowance, after(minute * 60), 50);
+        }
+        let refusal = allowance.admit(after(1_200)).unwrap_err();
+        assert_eq!(
+            (refusal.period, refusal.rate.reset),
+            (Period::Day, START + 86_400)
+        );
+        assert_eq!(allowance.admit(after(86_400)), Ok(()));
+    }
+
+    #[test]
+    fn a_refused_request_uses_nothing() {
+        let mut allowance = free();
+        send(&mut allowance, after(0), 60);
+        for _ in 0..500 {
+            assert!(allowance.admit(after(1)).is_err());
+        }
+        assert_eq!(allowance.rate(after(1), RateHeaders::Day).remaining, 940);
+    }
+
+    #[test]
+    fn names_the_later_quota_when_both_are_used_up() {
+        let mut allowance = Allowance::new(Plan::enterprise(5, 5), Window::Fixed);
+        send(&mut allowance, after(0), 5);
+        assert_eq!(allowance.admit(after(0)).unwrap_err().period, Period::Day);
+        let mut last_minute = Allowance::new(Plan::enterprise(5, 5), Window::Fixed);
+        send(&mut last_minute, after(86_399), 5);
+        assert_eq!(
+            last_minute.admit(after(86_399)).unwrap_err().rate.reset,
+            START + 86_400
+        );
+    }
+
+    #[test]
+    fn the_quota_with_the_fewest_requests_left_is_described() {
+        let mut allowance = Allowance::new(Plan::enterprise(3, 3), Window::Fixed);
+        send(&mut allowance, after(0), 1);
+        assert_eq!(
+            allowance.rate(after(0), RateHeaders::Tightest).reset,
+            START + 60
+        );
+        let in_the_next_minute = allowance.rate(after(60), RateHeaders::Tightest);
+        assert_eq!(in_the_next_minute.remaining, 2);
+        assert_eq!(in_the_next_minute.reset, START + 86_400);
+        assert_eq!(allowance.rate(after(60), RateHeaders::Minute).remaining, 3);
+    }
+
+    #[test]
+    fn what_was_used_is_restored_and_counts_against_other_limits() {
+        let mut allowance = free();
+        send(&mut allowance, after(61), 3);
+        let mut restored = free();
+        for (period, used) in [
+            (Period::Minute, Some(Used::from([(START + 60, 3)]))),
+            (Period::Hour, None),
+            (Period::Day, Some(Used::from([(START, 3)]))),
+        ] {
+            assert_eq!(allowance.used(period), used);
+            assert!(restored.set_used(period, used.as_ref()));
+        }
+        restored.set_plan(Plan::enterprise(4, 5));
+        assert_eq!(left(&mut restored, Period::Minute, after(62)), Some((3, 1)));
+        assert_eq!(left(&mut restored, Period::Day, after(62)), Some((3, 2)));
+        let impossible = Used::from([(START + 1, 3)]);
+        assert!(!restored.set_used(Period::Minute, Some(&impossible)));
+    }
+
+    #[test]
+    fn an_hour_is_counted_beside_the_minute_and_the_day() {
+        let plan = Plan::enterprise(5, 100).with_per_hour(7);
+        let mut allowance = Allowance::new(plan, Window::Fixed);
+        send(&mut allowance, after(59), 5);
+        assert_eq!(
+            allowance.admit(after(59)).unwrap_err().period,
+            Period::Minute
+        );
+        send(&mut allowance, after(60), 2);
+        let tightest = allowance.rate(after(60), RateHeaders::Tightest);
+        assert_eq!((tightest.limit, tightest.remaining), (7, 0));
+        assert_eq!(tightest, allowance.rate(after(60), RateHeaders::Hour));
+        let refusal = allowance.admit(after(60)).unwrap_err();
+        assert_eq!(
+            (refusal.period, refusal.rate.reset),
+            (Period::Hour, START + 3_600)
+        );
+        assert_eq!(allowance.admit(after(3_600)), Ok(()));
+        assert_eq!(free().rate(after(0), RateHeaders::Hour).limit, 60);
+    }
+
+    #[test]
+    fn another_plan_keeps_the_hours_count_and_one_without_drops_it() {
+        let hourly = |limit| Plan::enterprise(50, 100).with_per_hour(limit);
+        let mut allowance = Allowance::new(Plan::enterprise(50, 100), Window::Fixed);
+        send(&mut allowance, after(0), 3);
+        assert_eq!(left(&mut allowance, Period::Hour, after(0)), None);
+        allowance.set_plan(hourly(9));
+        send(&mut allowance, after(0), 4);
+        allowance.set_plan(hourly(5));
+        for (period, counted) in [
+            (Period::Minute, (7, 43)),
+            (Period::Hour, (4, 1)),
+            (Period::Day, (7, 93)),
+        ] {
+            assert_eq!(left(&mut allowance, period, after(0)), Some(counted));
+        }
+        assert!(!allowance.set_used(Period::Hour, None));
+    }
+
+    #[test]
+    fn a_quota_of_0_refuses_everything() {
+        assert!(
+            Allowance::new(Plan::enterprise(0, 5), Window::Sliding)
+                .admit(after(0))
+                .is_err()
+        );
     }
 }

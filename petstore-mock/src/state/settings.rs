@@ -1,6 +1,9 @@
 //! The settings of the service. Most of them decide what the specification leaves open.
 
-use super::{allowance::RateHeaders, ban::BanPolicy, quota::Window};
+use super::{
+    ban::BanPolicy,
+    quota::{RateHeaders, Window},
+};
 use crate::{
     cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities, routes::Routes,
 };

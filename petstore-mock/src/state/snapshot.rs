@@ -1,18 +1,16 @@
 //! A snapshot of pets, orders and key usage, to restore in this process, or as JSON in another.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    allowance::PerPeriod,
     ban::BanRecord,
     keys::{Account, Accounts},
-    quota::Used,
-    store::{ChangeError, Contents},
+    quota::{Period, Used},
+    store::{ChangeError, Store},
 };
-use crate::{clock, plan::Plan, text::present};
-
-/// The version of the JSON. Other versions are refused.
-const VERSION: u32 = 2;
+use crate::{plan::Plan, text::present};
 
 /// A snapshot of a server's pets, orders and key usage. With isolated keys
 /// ([`Builder::isolate_keys`](crate::Builder::isolate_keys)), it also contains their pets and orders.
@@ -38,7 +36,7 @@ const VERSION: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     version: u32,
-    store: Contents,
+    store: Store,
     keys: Vec<KeyState>,
 }
 
@@ -47,7 +45,7 @@ pub struct Snapshot {
 struct KeyState {
     number: u32,
     plan: Plan,
-    minute: Used,
+    minute: Option<Used>,
     /// `None` if the plan has no quota per hour.
     #[serde(
         default,
@@ -55,7 +53,7 @@ struct KeyState {
         skip_serializing_if = "Option::is_none"
     )]
     hour: Option<Used>,
-    day: Used,
+    day: Option<Used>,
     record: BanRecord,
     /// `None` if the key has no store of its own.
     #[serde(
@@ -63,84 +61,63 @@ struct KeyState {
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    store: Option<Contents>,
+    store: Option<Store>,
 }
 
 impl Snapshot {
-    /// Takes a snapshot. `isolated` returns the store of an isolated key.
+    /// Takes a snapshot of the shared store, those of the isolated keys, and the accounts.
     pub(super) fn take(
-        store: Contents,
-        isolated: impl Fn(u32) -> Option<Contents>,
+        store: &Store,
+        of_keys: &BTreeMap<u32, Store>,
         accounts: &mut Accounts,
     ) -> Self {
         let state = |(_, account): (&str, &mut Account)| {
-            let PerPeriod { minute, hour, day } = account.allowance.used();
-            let (number, plan) = (account.label().number(), account.label().plan());
+            let number = account.label().number();
             KeyState {
                 number,
-                plan,
-                minute,
-                hour,
-                day,
+                plan: account.label().plan(),
+                minute: account.allowance.used(Period::Minute),
+                hour: account.allowance.used(Period::Hour),
+                day: account.allowance.used(Period::Day),
                 record: account.record.clone(),
-                store: isolated(number),
+                store: of_keys.get(&number).cloned(),
             }
         };
-        let keys = accounts.sorted().into_iter().map(state).collect();
         Self {
-            version: VERSION,
-            store,
-            keys,
+            version: 2,
+            store: store.clone(),
+            keys: accounts.sorted().into_iter().map(state).collect(),
         }
     }
 
-    /// Returns the shared store.
-    pub(super) fn store(&self) -> Result<&Contents, ChangeError> {
-        match self.version {
-            VERSION => Ok(&self.store),
-            _ => Err(ChangeError::Snapshot("its version is not 2")),
+    /// Returns the shared store, and those of the isolated keys.
+    pub(super) fn stores(&self) -> Result<(Store, BTreeMap<u32, Store>), ChangeError> {
+        if self.version != 2 {
+            return Err(ChangeError::Snapshot("its version is not 2"));
         }
-    }
-
-    /// Returns the stores of the isolated keys.
-    pub(super) fn isolated(&self) -> impl Iterator<Item = (u32, Contents)> {
         let keys = self.keys.iter();
-        keys.filter_map(|key| Some((key.number, key.store.clone()?)))
+        let of_keys = keys.filter_map(|key| Some((key.number, key.store.clone()?)));
+        Ok((self.store.clone(), of_keys.collect()))
     }
 
     /// Returns the accounts of the keys that still exist.
     pub(super) fn accounts(&self, accounts: &mut Accounts) -> Result<Vec<Account>, ChangeError> {
         let mut restored = Vec::new();
-        for KeyState {
-            number,
-            plan,
-            minute,
-            hour,
-            day,
-            record,
-            store: _,
-        } in &self.keys
-        {
-            let used = PerPeriod {
-                minute: minute.clone(),
-                hour: hour.clone(),
-                day: day.clone(),
-            };
-            let is_in_time = |(at, count): &(u64, u64)| at.max(count) <= &clock::END.as_secs();
-            let is_possible = used.iter().flatten().all(is_in_time);
-            if !(is_possible && record.is_possible()) {
-                return Err(ChangeError::Snapshot("a key's record is out of order"));
-            }
-            let Some(mut account) = accounts.by_number(*number).cloned() else {
+        for key in &self.keys {
+            let Some(mut account) = accounts.by_number(key.number).cloned() else {
                 continue;
             };
-            account.set_plan(*plan);
-            if !account.allowance.set_used(used) {
-                let message =
-                    "its keys use another kind of window than this server, or are out of order";
-                return Err(ChangeError::Snapshot(message));
+            account.set_plan(key.plan);
+            let allowance = &mut account.allowance;
+            let is_possible = allowance.set_used(Period::Minute, key.minute.as_ref())
+                && allowance.set_used(Period::Hour, key.hour.as_ref())
+                && allowance.set_used(Period::Day, key.day.as_ref());
+            if !is_possible {
+                return Err(ChangeError::Snapshot(
+                    "its keys use another kind of window than this server, or are out of order",
+                ));
             }
-            account.record = record.clone();
+            account.record = key.record.clone();
             restored.push(account);
         }
         Ok(restored)

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     ops::Bound::{Excluded, Unbounded},
-    sync::atomic::{AtomicU64, Ordering},
 };
 
 use serde::{Deserialize, Serialize};
@@ -14,44 +13,16 @@ use crate::model::{Pet, PetStatus, SeedPet};
 /// An order. The specification does not show its fields, so it can have any.
 pub(crate) type Order = Map<String, Value>;
 
-/// The pets and orders, as a snapshot and the data file have them.
+/// The pets and orders of the server, or of an isolated key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Contents {
+pub(crate) struct Store {
     /// The highest id ever used, unless a pet in the list has a higher one.
     last_id: i64,
     #[serde(with = "as_array")]
     pets: BTreeMap<i64, Pet>,
     /// In the order in which they were added.
     orders: Vec<Order>,
-}
-
-/// One page of a listing.
-#[derive(Debug)]
-pub(crate) struct Page<'a> {
-    pets: Vec<&'a Pet>,
-    /// Whether there are more pets.
-    more: bool,
-}
-
-impl Page<'_> {
-    pub(crate) fn pets(&self) -> &[&Pet] {
-        &self.pets
-    }
-
-    /// Returns the id of the last pet, if there are more pets after it.
-    pub(crate) fn id_before_next(&self) -> Option<i64> {
-        let last = self.pets.last()?;
-        self.more.then_some(last.id)
-    }
-}
-
-/// The pets and orders of the server, or of an isolated key.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Store {
-    contents: Contents,
-    /// Changes with the contents, and is unique in the process.
-    version: u64,
 }
 
 /// A change of the store.
@@ -65,7 +36,7 @@ pub(crate) enum Change {
     AddOrder(Order),
     ClearOrders,
     /// Replaces everything.
-    Replace(Contents),
+    Replace(Store),
 }
 
 /// The error of a change.
@@ -93,46 +64,33 @@ pub enum ChangeError {
 }
 
 impl Store {
-    pub(crate) fn contents(&self) -> &Contents {
-        &self.contents
-    }
-
     /// Returns the pet with this id.
     pub(crate) fn pet(&self, id: i64) -> Option<&Pet> {
-        self.contents.pets.get(&id)
+        self.pets.get(&id)
     }
 
     /// Returns all pets, by ascending id.
     pub(crate) fn pets(&self) -> impl ExactSizeIterator<Item = &Pet> {
-        self.contents.pets.values()
+        self.pets.values()
     }
 
     pub(crate) fn orders(&self) -> &[Order] {
-        &self.contents.orders
+        &self.orders
     }
 
-    /// Returns a number that changes with the pets and orders, and is unique in the process.
-    pub(crate) fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// Returns the first `limit` pets, by ascending id, with ids above `after` and this status.
+    /// Returns the first `limit` pets, by ascending id, with ids above `after` and this status, and
+    /// whether there are more.
     pub(crate) fn page(
         &self,
         after: Option<i64>,
         limit: usize,
         status: Option<PetStatus>,
-    ) -> Page<'_> {
+    ) -> (Vec<&Pet>, bool) {
         let from = after.map_or(Unbounded, Excluded);
-        let pets = self.contents.pets.range((from, Unbounded));
-        let mut found = pets
-            .map(|(_, pet)| pet)
-            .filter(|pet| status.is_none() || pet.status == status);
-        let pets = found.by_ref().take(limit).collect();
-        Page {
-            pets,
-            more: found.next().is_some(),
-        }
+        let pets = self.pets.range((from, Unbounded)).map(|(_, pet)| pet);
+        let mut found = pets.filter(|pet| status.is_none() || pet.status == status);
+        let page = found.by_ref().take(limit).collect();
+        (page, found.next().is_some())
     }
 
     /// Makes a change completely, or not at all. Returns the id of a new pet.
@@ -144,20 +102,17 @@ impl Store {
 
     /// Checks that a change is possible. Assigns an id to a new pet without one, and returns it.
     pub(super) fn check(&self, change: &mut Change) -> Result<i64, ChangeError> {
-        let pets = &self.contents.pets;
         match change {
             Change::Add(pet) => {
-                let id = match pet.id {
-                    Some(id) => id,
-                    None => self.next_id().ok_or(ChangeError::OutOfIds)?,
-                };
-                pet.id = Some(id);
-                match pets.contains_key(&id) {
-                    true => Err(ChangeError::IdTaken(id)),
-                    false => Ok(id),
+                let next = || self.highest_id().checked_add(1);
+                let id = pet.id.or_else(next).ok_or(ChangeError::OutOfIds)?;
+                if self.pets.contains_key(&id) {
+                    return Err(ChangeError::IdTaken(id));
                 }
+                pet.id = Some(id);
+                Ok(id)
             }
-            Change::Remove(id) if !pets.contains_key(id) => Err(ChangeError::NoSuchPet(*id)),
+            Change::Remove(id) if !self.pets.contains_key(id) => Err(ChangeError::NoSuchPet(*id)),
             Change::Remove(_)
             | Change::ClearPets
             | Change::AddOrder(_)
@@ -168,52 +123,26 @@ impl Store {
 
     /// Applies a change that was checked.
     pub(super) fn apply(&mut self, change: Change) {
-        self.contents.last_id = self.highest_id();
-        let Contents {
-            last_id,
-            pets,
-            orders,
-        } = &mut self.contents;
+        self.last_id = self.highest_id();
         match change {
             Change::Add(pet) => {
                 // The check has assigned it.
                 let id = pet.id.unwrap_or_default();
-                *last_id = id.max(*last_id);
-                pets.insert(id, pet.into_pet(id));
+                self.last_id = id.max(self.last_id);
+                self.pets.insert(id, pet.into_pet(id));
             }
-            Change::Remove(id) => drop(pets.remove(&id)),
-            Change::ClearPets => pets.clear(),
-            Change::AddOrder(order) => orders.push(order),
-            Change::ClearOrders => orders.clear(),
-            Change::Replace(contents) => self.contents = contents,
+            Change::Remove(id) => drop(self.pets.remove(&id)),
+            Change::ClearPets => self.pets.clear(),
+            Change::AddOrder(order) => self.orders.push(order),
+            Change::ClearOrders => self.orders.clear(),
+            Change::Replace(store) => *self = store,
         }
-        self.version = next_version();
     }
 
     fn highest_id(&self) -> i64 {
-        let last = self.contents.pets.last_key_value();
-        last.map_or(self.contents.last_id, |(id, _)| {
-            self.contents.last_id.max(*id)
-        })
+        let last = self.pets.last_key_value();
+        last.map_or(self.last_id, |(id, _)| self.last_id.max(*id))
     }
-
-    fn next_id(&self) -> Option<i64> {
-        self.highest_id().checked_add(1)
-    }
-}
-
-impl From<Contents> for Store {
-    fn from(contents: Contents) -> Self {
-        Self {
-            contents,
-            version: next_version(),
-        }
-    }
-}
-
-fn next_version() -> u64 {
-    static VERSIONS: AtomicU64 = AtomicU64::new(1);
-    VERSIONS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The pets as an array in JSON.
@@ -270,28 +199,28 @@ mod tests {
         store.change(Change::Add(SeedPet { id, ..rex() }))
     }
 
-    fn ids(page: &Page<'_>) -> (Vec<i64>, bool) {
-        (page.pets.iter().map(|pet| pet.id).collect(), page.more)
+    fn ids((pets, more): (Vec<&Pet>, bool)) -> (Vec<i64>, bool) {
+        (pets.iter().map(|pet| pet.id).collect(), more)
     }
 
     #[test]
     fn pages_by_ascending_id_whatever_order_the_seed_had() {
         let store = store([5, -3, 9, 1].map(|id| (id, None)));
-        assert_eq!(ids(&store.page(None, 3, None)), (vec![-3, 1, 5], true));
-        assert_eq!(ids(&store.page(Some(5), 3, None)), (vec![9], false));
-        assert_eq!(ids(&store.page(Some(9), 3, None)), (vec![], false));
-        assert_eq!(ids(&store.page(Some(i64::MAX), 3, None)), (vec![], false));
+        assert_eq!(ids(store.page(None, 3, None)), (vec![-3, 1, 5], true));
+        assert_eq!(ids(store.page(Some(5), 3, None)), (vec![9], false));
+        assert_eq!(ids(store.page(Some(9), 3, None)), (vec![], false));
+        assert_eq!(ids(store.page(Some(i64::MAX), 3, None)), (vec![], false));
     }
 
     #[test]
     fn says_that_more_follow_only_when_more_have_that_status() {
         let sold = Some(PetStatus::Sold);
         let store = store([(1, sold), (2, None), (3, sold), (4, None)]);
-        assert_eq!(ids(&store.page(None, 1, sold)), (vec![1], true));
-        assert_eq!(ids(&store.page(Some(1), 1, sold)), (vec![3], false));
-        assert_eq!(ids(&store.page(Some(2), 5, sold)), (vec![3], false));
+        assert_eq!(ids(store.page(None, 1, sold)), (vec![1], true));
+        assert_eq!(ids(store.page(Some(1), 1, sold)), (vec![3], false));
+        assert_eq!(ids(store.page(Some(2), 5, sold)), (vec![3], false));
         let pending = store.page(None, 5, Some(PetStatus::Pending));
-        assert_eq!(ids(&pending), (vec![], false));
+        assert_eq!(ids(pending), (vec![], false));
     }
 
     #[test]
@@ -299,9 +228,9 @@ mod tests {
         let mut store = store((1..=25).map(|id| (id, None)));
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
-            let page = store.page(after, 7, None);
-            seen.extend(ids(&page).0);
-            if !page.more {
+            let (page, more) = ids(store.page(after, 7, None));
+            seen.extend(page);
+            if !more {
                 break;
             }
             after = seen.last().copied();
@@ -323,8 +252,8 @@ mod tests {
                 10,
             ),
         ] {
-            let contents: Contents = serde_json::from_str(text).unwrap();
-            assert_eq!(add(&mut contents.into(), None), Ok(next));
+            let mut store: Store = serde_json::from_str(text).unwrap();
+            assert_eq!(add(&mut store, None), Ok(next));
         }
         let mut store = Store::default();
         assert_eq!(add(&mut store, Some(9)), Ok(9));
@@ -354,11 +283,11 @@ mod tests {
     #[test]
     fn reads_its_own_json_and_refuses_duplicates() {
         let store = store([(9, None), (-3, Some(PetStatus::Sold))]);
-        let text = serde_json::to_string(store.contents()).unwrap();
-        let read: Contents = serde_json::from_str(&text).unwrap();
-        assert_eq!(&read, store.contents());
+        let text = serde_json::to_string(&store).unwrap();
+        let read: Store = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, store);
         let twins = text.replace("-3", "9");
-        let error = serde_json::from_str::<Contents>(&twins).unwrap_err();
+        let error = serde_json::from_str::<Store>(&twins).unwrap_err();
         assert!(error.to_string().starts_with("two pets have the id 9"));
     }
 }

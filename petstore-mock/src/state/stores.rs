@@ -1,10 +1,14 @@
 //! The store of the server, and those of isolated keys.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use super::{
     data_file::{DataError, DataFile},
-    store::{Change, ChangeError, Contents, Store},
+    store::{Change, ChangeError, Store},
 };
 
 /// The stores. With isolated keys, each key has its own, which begins as a copy of the shared one.
@@ -12,6 +16,8 @@ pub(super) struct Stores {
     shared: Store,
     of_keys: BTreeMap<u32, Store>,
     data: Data,
+    /// Changes with each change, and is unique in the process.
+    version: u64,
 }
 
 /// Where the shared store is kept.
@@ -28,6 +34,7 @@ impl Stores {
             shared,
             of_keys: BTreeMap::new(),
             data: Data::Memory,
+            version: next_version(),
         }
     }
 
@@ -81,32 +88,39 @@ impl Stores {
             }
         }
         self.of(key).apply(change);
+        self.version = next_version();
         Ok(id)
+    }
+
+    /// Returns a number that changes with the stores, and is unique in the process.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Lets a key begin again with a copy of the shared store.
     pub(super) fn reset_key(&mut self, key: u32) {
         self.of_keys.remove(&key);
+        self.version = next_version();
     }
 
-    /// Returns the contents of the isolated keys' stores.
-    pub(super) fn isolated(&self) -> impl Iterator<Item = (u32, &Contents)> {
-        self.of_keys
-            .iter()
-            .map(|(key, store)| (*key, store.contents()))
+    /// Returns the shared store, and those of the isolated keys.
+    pub(super) fn all(&self) -> (&Store, &BTreeMap<u32, Store>) {
+        (&self.shared, &self.of_keys)
     }
 
     /// Replaces the shared store, and the stores of all isolated keys.
     pub(super) fn replace(
         &mut self,
-        shared: Contents,
-        isolated: impl IntoIterator<Item = (u32, Contents)>,
+        shared: Store,
+        of_keys: BTreeMap<u32, Store>,
     ) -> Result<(), ChangeError> {
         self.change(None, Change::Replace(shared))?;
-        let stores = isolated
-            .into_iter()
-            .map(|(key, contents)| (key, contents.into()));
-        self.of_keys = stores.collect();
+        self.of_keys = of_keys;
         Ok(())
     }
+}
+
+fn next_version() -> u64 {
+    static VERSIONS: AtomicU64 = AtomicU64::new(1);
+    VERSIONS.fetch_add(1, Ordering::Relaxed)
 }

@@ -258,30 +258,9 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
             .await
             .expect_error(400, "invalid_body");
     }
-    for (part, bad) in [
-        ("\"version\":2", "\"version\":1"),
-        (
-            "\"bannedUntil\":{\"secs\":0",
-            "\"bannedUntil\":{\"secs\":253402300800",
-        ),
-        (
-            "\"toldUntil\":{\"secs\":0",
-            "\"toldUntil\":{\"secs\":253402300800",
-        ),
-        (
-            "\"strikes\":[]",
-            "\"strikes\":[{\"secs\":253402300800,\"nanos\":0}]",
-        ),
-    ] {
-        // This also holds for the usage of a key that no longer exists.
-        let absent = snapshot.body.replacen("\"number\":1,", "\"number\":99,", 1);
-        for whole in [&snapshot.body, &absent] {
-            let changed = whole.replacen(part, bad, 1);
-            assert_ne!(changed, *whole);
-            let refused = send(&mock, Method::PUT, "/_mock/snapshot", &changed).await;
-            refused.expect_error(409, "conflict");
-        }
-    }
+    let other = snapshot.body.replacen("\"version\":2", "\"version\":1", 1);
+    let refused = send(&mock, Method::PUT, "/_mock/snapshot", &other).await;
+    refused.expect_error(409, "conflict");
 }
 
 #[tokio::test]

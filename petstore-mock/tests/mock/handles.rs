@@ -273,11 +273,6 @@ async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     with("/version", json!(1));
     with("/keys/0/minute", json!([[120, 1], [60, 1]]));
     with("/keys/0/minute", json!([[253_402_300_800_u64, 1]]));
-    with("/keys/0/day", json!([[0, 253_402_300_800_u64]]));
-    with(
-        "/keys/0/record/strikes",
-        json!([{"secs": 2, "nanos": 0}, {"secs": 1, "nanos": 0}]),
-    );
     for text in bad {
         let snapshot: Snapshot = serde_json::from_value(text).unwrap();
         let error = mock.server.restore(&snapshot).unwrap_err();

@@ -1,6 +1,6 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{
     assets::{json, text},
-    input::{AdminBody, conflict, invalid, not_found, time},
+    input::{AdminBody, conflict, invalid, not_found},
 };
 use crate::{
     clock::{self, Clock},
@@ -24,7 +24,7 @@ use crate::{
         error::{ApiError, ErrorCode},
         params::Query,
     },
-    model::{PetStatus, SeedPet},
+    model::SeedPet,
     operation::{Operation, PathTemplate},
     plan::Plan,
     report::Report,
@@ -75,16 +75,9 @@ fn show(clock: &Clock) -> Outcome {
     )
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Length {
-    seconds: f64,
-}
-
 /// `POST /_mock/clock/advance`.
 pub(super) async fn advance_clock(State(app): App, body: AdminBody) -> Outcome {
-    let Length { seconds } = body.read("{\"seconds\": 60}")?;
-    app.clock().advance(time(seconds)?);
+    app.clock().advance(body.seconds("{\"seconds\": 60}")?);
     show(app.clock())
 }
 
@@ -100,15 +93,9 @@ pub(super) async fn resume_clock(State(app): App) -> Outcome {
     show(app.clock())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Scale {
-    rate: f64,
-}
-
 /// `POST /_mock/clock/scale`.
 pub(super) async fn scale_clock(State(app): App, body: AdminBody) -> Outcome {
-    let Scale { rate } = body.read("{\"rate\": 10}")?;
+    let rate = body.field("rate", "{\"rate\": 10}")?;
     if !(0.0..=1e6).contains(&rate) {
         return Err(invalid("`rate` must be a number from 0 to 1000000"));
     }
@@ -116,15 +103,9 @@ pub(super) async fn scale_clock(State(app): App, body: AdminBody) -> Outcome {
     show(app.clock())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewTime {
-    now: String,
-}
-
 /// `POST /_mock/clock/set`.
 pub(super) async fn set_clock(State(app): App, body: AdminBody) -> Outcome {
-    let NewTime { now } = body.read("{\"now\": \"2030-12-05T00:00:00Z\"}")?;
+    let now: String = body.field("now", "{\"now\": \"2030-12-05T00:00:00Z\"}")?;
     let at = clock::parse_date(&now).map_err(|error| invalid(format!("`now`: {error}")))?;
     if at < app.clock().now() {
         let date = HttpDate::from(app.clock().now());
@@ -151,13 +132,9 @@ struct NewKey {
     senders: Option<NonZeroU32>,
 }
 
-/// The maximum length of a key's name, in characters.
-const MAX_NAME: usize = 100;
-
 /// Refuses a name that would look like another label, or spoil a report.
 fn check_name(name: &str) -> Result<(), ApiError> {
-    let is_valid = !name.is_empty()
-        && name.chars().count() <= MAX_NAME
+    let is_valid = (1..=100).contains(&name.chars().count())
         && !name.starts_with('…')
         && !name.chars().any(char::is_control);
     if is_valid {
@@ -178,12 +155,11 @@ pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
         senders,
     } = body.read("{\"plan\": \"free\"}")?;
     name.as_deref().map_or(Ok(()), check_name)?;
-    let (made, id) =
-        app.add_key(key.as_deref(), name.as_deref(), plan)
-            .map_err(|error| match error {
-                KeyError::Taken => conflict(error.to_string()),
-                KeyError::Unsendable => invalid(error.to_string()),
-            })?;
+    let added = app.add_key(key.as_deref(), name.as_deref(), plan);
+    let (made, id) = added.map_err(|error| match error {
+        KeyError::Taken => conflict(error.to_string()),
+        KeyError::Unsendable => invalid(error.to_string()),
+    })?;
     if let Some(senders) = senders {
         app.declare_senders(id, senders.get());
     }
@@ -203,21 +179,19 @@ struct KeyChange {
     senders: Option<NonZeroU32>,
 }
 
-type KeyOutcome = Result<StatusCode, ApiError>;
+/// An outcome without content.
+type Done = Result<StatusCode, ApiError>;
 
-fn found_key(id: &str, change: impl FnOnce(u32) -> bool) -> KeyOutcome {
-    let is_there = id.parse().is_ok_and(change);
-    is_there
-        .then_some(NO_CONTENT)
-        .ok_or_else(|| not_found("key", "GET /_mock/keys"))
+/// Changes the key with this number.
+fn found_key(id: &str, change: impl FnOnce(u32) -> bool) -> Done {
+    if id.parse().is_ok_and(change) {
+        return Ok(NO_CONTENT);
+    }
+    Err(not_found("key", "GET /_mock/keys"))
 }
 
 /// `PATCH /_mock/keys/{id}`: changes the plan or the declared senders of a key.
-pub(super) async fn change_key(
-    State(app): App,
-    Path(id): Path<String>,
-    body: AdminBody,
-) -> KeyOutcome {
+pub(super) async fn change_key(State(app): App, Path(id): Path<String>, body: AdminBody) -> Done {
     let example = "{\"plan\": \"pro\"} or {\"senders\": 8}";
     let KeyChange { plan, senders } = body.read(example)?;
     if plan.is_none() && senders.is_none() {
@@ -231,28 +205,23 @@ pub(super) async fn change_key(
 }
 
 /// `DELETE /_mock/keys/{id}`.
-pub(super) async fn remove_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
+pub(super) async fn remove_key(State(app): App, Path(id): Path<String>) -> Done {
     found_key(&id, |id| app.remove_key(id))
 }
 
 /// `POST /_mock/keys/{id}/reset`: restores unused quotas, ends the ban, and restores own pets.
-pub(super) async fn reset_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
+pub(super) async fn reset_key(State(app): App, Path(id): Path<String>) -> Done {
     found_key(&id, |id| app.reset_key(id))
 }
 
 /// `PUT /_mock/keys/{id}/ban`: bans a key from now on.
-pub(super) async fn ban_key(
-    State(app): App,
-    Path(id): Path<String>,
-    body: AdminBody,
-) -> KeyOutcome {
-    let Length { seconds } = body.read("{\"seconds\": 300}")?;
-    let length = time(seconds)?;
+pub(super) async fn ban_key(State(app): App, Path(id): Path<String>, body: AdminBody) -> Done {
+    let length = body.seconds("{\"seconds\": 300}")?;
     found_key(&id, |id| app.ban(id, length))
 }
 
 /// `DELETE /_mock/keys/{id}/ban`: ends the ban of a key.
-pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> KeyOutcome {
+pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> Done {
     found_key(&id, |id| {
         app.change_key(id, |account| account.record.pardon())
     })
@@ -281,100 +250,84 @@ pub(super) async fn clear_faults(State(app): App) -> StatusCode {
 }
 
 /// `DELETE /_mock/faults/{id}`.
-pub(super) async fn remove_fault(
-    State(app): App,
-    Path(id): Path<String>,
-) -> Result<StatusCode, ApiError> {
-    let is_there = id.parse().is_ok_and(|id| app.faults().remove(id));
-    is_there
-        .then_some(NO_CONTENT)
-        .ok_or_else(|| not_found("fault", "GET /_mock/faults"))
-}
-
-/// `GET /_mock/pets`: a page of the pets, by id, and their total.
-pub(super) async fn pets(State(app): App, RawQuery(query): RawQuery) -> Outcome {
-    let query = Query(query.as_deref().unwrap_or("")).only(&["after", "key", "limit", "status"])?;
-    let after = query.get::<i64>("after", "the id of a pet")?;
-    let limit = limit(query, 100)?;
-    let status = query.get::<PetStatus>("status", "one of available, pending, sold")?;
-    let key = key_of(query)?;
-    app.read(key, |store| {
-        let page = store.page(after, limit, status);
-        json(
-            StatusCode::OK,
-            &json!({ "pets": page.pets(), "total": store.pets().len() }),
-        )
-    })
+pub(super) async fn remove_fault(State(app): App, Path(id): Path<String>) -> Done {
+    if id.parse().is_ok_and(|id| app.faults().remove(id)) {
+        return Ok(NO_CONTENT);
+    }
+    Err(not_found("fault", "GET /_mock/faults"))
 }
 
 /// Returns the key in a query, whose pets are meant.
 fn key_of(query: Query<'_>) -> Result<Option<u32>, ApiError> {
-    query.get::<u32>("key", "the number of a key")
+    query.get("key", "the number of a key")
+}
+
+/// Returns the key in a query that has no other parameter.
+fn only_key(query: &RawQuery) -> Result<Option<u32>, ApiError> {
+    key_of(Query::only(query, &["key"])?)
+}
+
+/// Returns how many items a query asks for.
+fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
+    let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
+    Ok(limit.map_or(default, |limit| limit as usize))
+}
+
+/// `GET /_mock/pets`: a page of the pets, by id, and their total.
+pub(super) async fn pets(State(app): App, query: RawQuery) -> Outcome {
+    let query = Query::only(&query, &["after", "key", "limit", "status"])?;
+    let after = query.get("after", "the id of a pet")?;
+    let limit = limit(query, 100)?;
+    let status = query.get("status", "one of available, pending, sold")?;
+    app.read(key_of(query)?, |store| {
+        let (pets, _) = store.page(after, limit, status);
+        let total = store.pets().len();
+        json(StatusCode::OK, &json!({ "pets": pets, "total": total }))
+    })
 }
 
 /// `POST /_mock/pets`: adds a pet, and returns it.
-pub(super) async fn add_pet(
-    State(app): App,
-    RawQuery(query): RawQuery,
-    body: AdminBody,
-) -> Outcome {
-    let query = Query(query.as_deref().unwrap_or("")).only(&["key"])?;
+pub(super) async fn add_pet(State(app): App, query: RawQuery, body: AdminBody) -> Outcome {
+    let key = only_key(&query)?;
     let pet: SeedPet = body.read("{\"name\": \"Rex\", \"categoryId\": 7}")?;
-    let added = app.arrange(key_of(query)?, Change::Add(pet.clone()));
-    let id = match added {
-        Err(ChangeError::OutOfIds) => return Err(conflict(ChangeError::OutOfIds.to_string())),
-        added => added?,
-    };
-    json(StatusCode::CREATED, &pet.into_pet(id))
-}
-
-/// `DELETE /_mock/pets`: removes all pets.
-pub(super) async fn clear_pets(
-    State(app): App,
-    RawQuery(query): RawQuery,
-) -> Result<StatusCode, ApiError> {
-    let query = Query(query.as_deref().unwrap_or("")).only(&["key"])?;
-    app.arrange(key_of(query)?, Change::ClearPets)?;
-    Ok(NO_CONTENT)
-}
-
-/// `DELETE /_mock/pets/{id}`.
-pub(super) async fn remove_pet(
-    State(app): App,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<StatusCode, ApiError> {
-    let query = Query(query.as_deref().unwrap_or("")).only(&["key"])?;
-    let id = id
-        .parse()
-        .map_err(|_| not_found("pet", "GET /_mock/pets"))?;
-    match app.arrange(key_of(query)?, Change::Remove(id)) {
-        Ok(_) => Ok(NO_CONTENT),
-        Err(ChangeError::NoSuchPet(_)) => Err(not_found("pet", "GET /_mock/pets")),
+    match app.arrange(key, Change::Add(pet.clone())) {
+        Ok(id) => json(StatusCode::CREATED, &pet.into_pet(id)),
+        Err(error @ ChangeError::OutOfIds) => Err(conflict(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
-fn limit(query: Query<'_>, default: usize) -> Result<usize, ApiError> {
-    let limit = query.get::<u32>("limit", "a whole number from 0 on")?;
-    Ok(limit.map_or(default, |limit| {
-        usize::try_from(limit).unwrap_or(usize::MAX)
-    }))
+/// `DELETE /_mock/pets`: removes all pets.
+pub(super) async fn clear_pets(State(app): App, query: RawQuery) -> Done {
+    app.arrange(only_key(&query)?, Change::ClearPets)?;
+    Ok(NO_CONTENT)
+}
+
+/// `DELETE /_mock/pets/{id}`.
+pub(super) async fn remove_pet(State(app): App, Path(id): Path<String>, query: RawQuery) -> Done {
+    let key = only_key(&query)?;
+    let missing = || not_found("pet", "GET /_mock/pets");
+    let id = id.parse().map_err(|_| missing())?;
+    match app.arrange(key, Change::Remove(id)) {
+        Ok(_) => Ok(NO_CONTENT),
+        Err(ChangeError::NoSuchPet(_)) => Err(missing()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// `POST /_mock/seed`: replaces pets and orders with a seed.
-pub(super) async fn seed(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
-    let wrong = |error: SeedError| match error {
+pub(super) async fn seed(State(app): App, body: AdminBody) -> Done {
+    let seed = Seed::from_json(&body.0).and_then(Seed::into_store);
+    let store = seed.map_err(|error| match error {
         SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
         SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
-    };
-    let seed = Seed::from_json(&body.0).and_then(Seed::into_store);
-    app.replace(seed.map_err(wrong)?.contents().clone(), [])?;
+    })?;
+    app.replace(store, BTreeMap::new())?;
     Ok(NO_CONTENT)
 }
 
 /// `POST /_mock/reset`: restores the initial state, except for the clock.
-pub(super) async fn reset(State(app): App) -> Result<StatusCode, ApiError> {
+pub(super) async fn reset(State(app): App) -> Done {
     app.reset()?;
     Ok(NO_CONTENT)
 }
@@ -385,14 +338,14 @@ pub(super) async fn snapshot(State(app): App) -> Outcome {
 }
 
 /// `PUT /_mock/snapshot`.
-pub(super) async fn restore(State(app): App, body: AdminBody) -> Result<StatusCode, ApiError> {
+pub(super) async fn restore(State(app): App, body: AdminBody) -> Done {
     app.restore(&body.read("a response of GET /_mock/snapshot")?)?;
     Ok(NO_CONTENT)
 }
 
 /// `GET /_mock/requests`: the latest exchanges in the journal, by number.
-pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outcome {
-    let known = [
+pub(super) async fn requests(State(app): App, query: RawQuery) -> Outcome {
+    let supported = [
         "after",
         "key",
         "limit",
@@ -401,45 +354,34 @@ pub(super) async fn requests(State(app): App, RawQuery(query): RawQuery) -> Outc
         "path",
         "status",
     ];
-    let query = Query(query.as_deref().unwrap_or("")).only(&known)?;
-    let operation = format!(
-        "one of {}",
-        Operation::ALL
-            .iter()
-            .map(|one| one.name())
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
-    let operation = query.get::<Operation>("operation", &operation)?;
-    let method = query.get::<Method>("method", "a method")?;
-    let path = query.get::<String>("path", "a path")?;
-    let template = path.as_deref().map(PathTemplate::new);
-    let is_there = |record: &Record| {
-        template.as_ref().is_none_or(|it| it.matches(record.path()))
-            || path.as_deref() == Some(record.path())
-    };
-    let status = query.get::<u16>("status", "a status such as 404")?;
-    let expected = "a whole number from 0 to 9223372036854775807";
-    let count = |text: &str| {
-        text.parse()
-            .ok()
-            .filter(|after| i64::try_from(*after).is_ok())
-    };
-    let after: u64 = query.get_with("after", expected, count)?.unwrap_or(0);
+    let query = Query::only(&query, &supported)?;
+    let after = query.get_with(
+        "after",
+        "a whole number from 0 to 9223372036854775807",
+        |text| {
+            text.parse()
+                .ok()
+                .filter(|after| *after <= i64::MAX.cast_unsigned())
+        },
+    )?;
     let key = key_of(query)?;
-    let is_meant = |record: &Record| {
+    let method = query.get::<Method>("method", "a method")?;
+    let operation = query.get::<Operation>("operation", "the name of an operation")?;
+    let path = query.get::<String>("path", "a path")?;
+    let status = query.get::<u16>("status", "a status such as 404")?;
+    let is_to = |record: &Record, path: &str| {
+        record.path() == path || PathTemplate::new(path).matches(record.path())
+    };
+    let latest = app.journal().latest(limit(query, 200)?, |record| {
         let arrival = &record.arrival;
         let number = arrival.key.as_ref().map(|key| key.number());
-        record.number > after
-            && operation.is_none_or(|operation| arrival.operation == Some(operation))
-            && method
-                .as_ref()
-                .is_none_or(|method| record.method == *method)
-            && is_there(record)
-            && status.is_none_or(|status| record.status == Some(status))
+        after.is_none_or(|after| record.number > after)
             && key.is_none_or(|key| number == Some(key))
-    };
-    let latest = app.journal().latest(limit(query, 200)?, is_meant);
+            && method.as_ref().is_none_or(|method| record.method == method)
+            && operation.is_none_or(|operation| arrival.operation == Some(operation))
+            && path.as_deref().is_none_or(|path| is_to(record, path))
+            && status.is_none_or(|status| record.status == Some(status))
+    });
     json(StatusCode::OK, &latest)
 }
 
@@ -454,11 +396,11 @@ pub(super) fn report(
     media_type: &'static str,
     write: fn(&Report) -> String,
 ) -> MethodRouter<Arc<AppState>> {
-    get(async move |State(app): App| text(media_type, write(&app.report())))
+    get(async move |State(app): App| text(media_type, write(&app.journal().report())))
 }
 
 /// `DELETE /_mock/report`: clears the report.
 pub(super) async fn forget_report(State(app): App) -> StatusCode {
-    app.forget_report();
+    app.journal().forget_report();
     NO_CONTENT
 }

@@ -1,20 +1,18 @@
 //! Bodies for the administration: JSON with any content type, so that a plain `curl -d` works. This
 //! is safe, because `auth` refuses pages of other origins.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::extract::{FromRequest, Request};
-use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::{
     clock,
     http::{
-        body::read_body,
+        body::{ReadBody, read_object},
         error::{ApiError, ErrorCode},
     },
     state::AppState,
-    text::read_json,
 };
 
 /// The maximum size of a body for the administration: 16 MiB.
@@ -22,35 +20,43 @@ const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// A body with any content type.
 #[derive(Debug)]
-pub(super) struct AdminBody(pub(super) Bytes);
+pub(super) struct AdminBody(pub(super) Vec<u8>);
 
 impl FromRequest<Arc<AppState>> for AdminBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &Arc<AppState>) -> Result<Self, ApiError> {
-        read_body(request.into_body(), MAX_BODY_BYTES)
-            .await
-            .map(Self)
+        let body = ReadBody::new(request.into_body(), MAX_BODY_BYTES).await;
+        body.whole().map(Self)
     }
 }
 
 impl AdminBody {
     /// Parses an object. Errors contain `example`.
     pub(super) fn read<T: DeserializeOwned>(&self, example: &str) -> Result<T, ApiError> {
-        // A derived struct would also accept an array of its fields.
-        if !self.0.trim_ascii_start().starts_with(b"{") {
-            return Err(invalid(format!(
-                "the body must be one JSON object, such as {example}"
-            )));
-        }
-        read_json(&self.0).map_err(|what| invalid(format!("invalid body: {what}; send {example}")))
+        read_object(&self.0, example)
     }
-}
 
-/// Parses a duration.
-pub(super) fn time(seconds: f64) -> Result<Duration, ApiError> {
-    let error = || invalid("`seconds` must be a number from 0 to 253402300799");
-    clock::time(seconds).ok_or_else(error)
+    /// Parses an object with one field. Errors contain `example`.
+    pub(super) fn field<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        example: &str,
+    ) -> Result<T, ApiError> {
+        let mut fields: BTreeMap<String, T> = self.read(example)?;
+        match (fields.remove(name), fields.is_empty()) {
+            (Some(value), true) => Ok(value),
+            _ => Err(invalid(format!(
+                "the body has the field `{name}` only: send {example}"
+            ))),
+        }
+    }
+
+    /// Parses an object with a number of seconds.
+    pub(super) fn seconds(&self, example: &str) -> Result<Duration, ApiError> {
+        let error = || invalid("`seconds` must be a number from 0 to 253402300799");
+        clock::time(self.field("seconds", example)?).ok_or_else(error)
+    }
 }
 
 /// The body is valid, but conflicts with the state.

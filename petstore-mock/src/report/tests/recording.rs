@@ -272,7 +272,7 @@ impl<'a> Exchange<'a> {
             body: self.body(),
             status: self.status,
             reply_fields: self.reply_fields(),
-            reply_body: Captured::none(),
+            reply_body: Captured::default(),
             added: self.number("added"),
             note: None,
             faults: Vec::from_iter(is_lost.then(|| "reset".into())),
