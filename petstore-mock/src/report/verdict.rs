@@ -210,11 +210,13 @@ impl Report {
     }
 
     /// Returns the names of the keys.
+    #[cfg(feature = "junit")]
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| &*key.name)
     }
 
     /// Returns the rules that are not off.
+    #[cfg(feature = "junit")]
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
         self.rules.keys().copied()
     }

@@ -135,8 +135,9 @@ fn a_report_is_the_same_after_its_json_was_read() {
     let read: Report = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(read.findings().count(), 3);
     assert_eq!(read.to_text(), report.to_text());
-    assert_eq!(read.to_junit(), report.to_junit());
     assert_eq!(read.to_json(), report.to_json());
+    #[cfg(feature = "junit")]
+    assert_eq!(read.to_junit(), report.to_junit());
 }
 
 /// Returns failures of the same request, with these pauses in milliseconds.
@@ -464,6 +465,7 @@ fn at_most_a_thousand_findings_are_kept() {
     );
 }
 
+#[cfg(feature = "junit")]
 #[test]
 fn junit_has_a_case_for_each_key_and_rule() {
     let recording = "1+0.01 1 GET /v1/pets 429 wait=50\n2+0.01 1 GET /v1/pets/5 200";
