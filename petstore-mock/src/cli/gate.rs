@@ -141,3 +141,24 @@ impl GateArgs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_lists_each_rule_by_its_severity() {
+        let mut lists = Vec::new();
+        for severity in Severity::ALL.iter().rev() {
+            let rules = Rule::ALL.iter();
+            let names: Vec<_> = rules
+                .filter(|rule| rule.about().severity == *severity)
+                .map(ToString::to_string)
+                .collect();
+            lists.push(format!("{} ({severity}s)", names.join(", ")));
+        }
+        let help = include_str!("flags.rs").replace("\n    /// ", " ");
+        let expected = format!("Rules: {}.", lists.join(", "));
+        assert!(help.contains(&expected), "{expected}");
+    }
+}
