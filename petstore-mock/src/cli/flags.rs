@@ -31,7 +31,7 @@ use crate::{
 #[command(next_help_heading = "Server")]
 pub(super) struct ServeArgs {
     /// Log each request on stderr: method, path, key, status, duration and faults.
-    #[arg(short, long, help_heading = None)]
+    #[arg(short, long)]
     pub(super) verbose: bool,
 
     /// Address to listen on.

@@ -150,7 +150,7 @@ impl Report {
 
     /// Returns whether there are neither violations nor warnings. Notices don't count.
     #[must_use]
-    pub const fn is_compliant(&self) -> bool {
+    pub fn is_compliant(&self) -> bool {
         self.compliant
     }
 
