@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use clap::Args;
 use http::{
-    Request, Uri,
+    Request, Response, Uri,
     header::{AUTHORIZATION, HOST},
     uri::Scheme,
 };
@@ -61,12 +61,6 @@ pub(super) struct AdminClient {
     token: Option<String>,
 }
 
-/// A response.
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) body: Bytes,
-}
-
 impl AdminClient {
     /// Creates the client. It sends a token, if there is one, to the administration.
     pub(super) fn new(target: &TargetArgs, token: Option<String>) -> Result<Self, CliError> {
@@ -83,7 +77,7 @@ impl AdminClient {
     }
 
     /// Sends a GET for a path of the administration.
-    pub(super) async fn get(&self, path: &str) -> Result<Response, CliError> {
+    pub(super) async fn get(&self, path: &str) -> Result<Response<Bytes>, CliError> {
         let problem = match timeout(TIMEOUT, self.ask(path)).await {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => innermost(&*error).to_string(),
@@ -95,7 +89,7 @@ impl AdminClient {
         )))
     }
 
-    async fn ask(&self, path: &str) -> Result<Response, Box<dyn Error + Send + Sync>> {
+    async fn ask(&self, path: &str) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
         let target = format!("{}{path}", self.origin.to_string().trim_end_matches('/'));
         // The mock refuses a request that names another host, unless it has the token.
         let mut request = Request::get(target).header(HOST, "localhost");
@@ -105,10 +99,7 @@ impl AdminClient {
         let response = self.client.request(request.body(Empty::new())?).await?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await?;
-        Ok(Response {
-            status: head.status.as_u16(),
-            body: body.to_bytes(),
-        })
+        Ok(Response::from_parts(head, body.to_bytes()))
     }
 
     /// Returns the host and port.

@@ -62,8 +62,8 @@ async fn check(target: &TargetArgs) -> Result<(), CliError> {
     let client = AdminClient::new(target, None)?;
     let response = client.get("/_mock/health").await?;
     let place = client.place();
-    Err(CliError::new(match response.status {
-        200 if *response.body == *br#"{"status":"ok"}"# => return Ok(()),
+    Err(CliError::new(match response.status().as_u16() {
+        200 if *response.body() == r#"{"status":"ok"}"# => return Ok(()),
         507 => format!("the mock at {place} is not ready: its data file cannot be written"),
         _ => format!("the server at {place} is not a mock that is ready"),
     }))
@@ -74,8 +74,8 @@ pub(super) async fn report(args: &ReportArgs) -> Result<u8, CliError> {
     let token = admin_token(args.admin_token_file.as_deref())?;
     let client = AdminClient::new(&args.target, token)?;
     let response = client.get("/_mock/report.json").await?;
-    let problem = match response.status {
-        200 => match serde_json::from_slice::<Report>(&response.body) {
+    let problem = match response.status().as_u16() {
+        200 => match serde_json::from_slice::<Report>(response.body()) {
             Ok(report) => {
                 print(&report.to_text())?;
                 return args.gate.judge(&report, "check the base URL of the client");
