@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use tokio::runtime::Runtime;
 
 use super::{
     exec::{self, ExecArgs},
@@ -83,24 +84,30 @@ enum DocumentFormat {
 
 /// Runs `petstore-mock` with the arguments and the environment of the process.
 #[must_use]
-#[tokio::main]
-pub async fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let command = with_variables(Program::command());
     warn_of_unknown(&command);
     let program = Program::from_arg_matches(&command.get_matches());
     let program = program.unwrap_or_else(|error| error.exit());
-    let ended = match &program.command {
+    let ended = match Runtime::new() {
+        Ok(runtime) => runtime.block_on(run(&program)),
+        Err(error) => Err(error.into()),
+    };
+    ExitCode::from(ended.unwrap_or_else(|error| {
+        say(format_args!("petstore-mock: {error}"));
+        error.status()
+    }))
+}
+
+async fn run(program: &Program) -> Result<u8, CliError> {
+    match &program.command {
         None => serve::run(&program.serve).await,
         Some(Command::Serve(args)) => serve::run(args).await,
         Some(Command::Exec(args)) => exec::run(args).await,
         Some(Command::Health(args)) => running::health(args).await,
         Some(Command::Report(args)) => running::report(args).await,
         Some(Command::OpenApi(args)) => openapi(args),
-    };
-    ExitCode::from(ended.unwrap_or_else(|error| {
-        say(format_args!("petstore-mock: {error}"));
-        error.status()
-    }))
+    }
 }
 
 fn openapi(args: &OpenApiArgs) -> Result<u8, CliError> {
