@@ -263,7 +263,7 @@ async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, Strin
 }
 
 /// How often a client that never waits is run until its retries are quick.
-const MAX_RUNS: usize = 30;
+const MAX_RUNS: usize = 100;
 
 /// The report measures real pauses. A client that never waits needs 2 to 5 ms for its next request on an
 /// idle machine, but often more than the 8 ms of `back-off` on a busy one. So such a client is run again
