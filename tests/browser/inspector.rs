@@ -158,6 +158,74 @@ async fn shows_the_pets_and_resets_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn adds_bans_and_removes_a_key() {
+    let browser = open().await;
+    let name = browser.find("#new-key [name=name]").await;
+    name.send_keys("mine").await.unwrap();
+    browser.click("#new-key button").await;
+    browser.sees("#new-key-text", "The new key is ").await;
+    browser.sees("#key-list [data-key='5']", "mine").await;
+    // A script finds and clicks a button in one step, because an event may redraw it in between.
+    let click = |name: &str| format!("document.querySelector('[data-focus={name}-5]').click()");
+    browser.script(&click("ban")).await;
+    browser
+        .sees("#key-list [data-key='5']", "banned for 5:00")
+        .await;
+    browser.sees("[data-focus='ban-5']", "Unban").await;
+    browser.script(&click("ban")).await;
+    browser.sees_no("#key-list", "banned for").await;
+    browser.script("window.confirm = () => true").await;
+    browser.script(&click("remove")).await;
+    browser.sees_no("#key-list", "mine").await;
+    assert_eq!(browser.server().keys().all().len(), 4);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn adds_and_removes_pets() {
+    let browser = open().await;
+    let name = browser.find("#new-pet [name=name]").await;
+    name.send_keys("Rex").await.unwrap();
+    browser.click("#new-pet button").await;
+    browser.sees("#pet-count", "26 of 26").await;
+    browser
+        .script(
+            "const remove = document.querySelector('[aria-label=\"Remove pet 26\"]');
+             remove.focus();
+             remove.click()",
+        )
+        .await;
+    browser.sees("#pet-count", "25 of 25").await;
+    // The focus stays with the pets.
+    let focused = browser.script("return document.activeElement.id").await;
+    assert_eq!(focused, json!("pets"));
+    browser.script("window.confirm = () => true").await;
+    browser.click("#clear-pets").await;
+    browser.sees("#pet-count", "0 of 0").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finding_stays_open_and_focused_while_requests_come() {
+    let browser = open().await;
+    for _ in 0..2 {
+        assert_eq!(browser.get("/pets?api_key=free-key").await, 200);
+    }
+    browser.sees("#findings", "violation").await;
+    browser.click("#findings summary").await;
+    browser
+        .script("document.querySelector('#findings .evidence button').focus()")
+        .await;
+    assert_eq!(browser.get("/pets?api_key=free-key").await, 200);
+    browser.sees("#findings .evidence", "#3").await;
+    let focused = browser
+        .script("return document.activeElement.textContent")
+        .await;
+    assert_eq!(focused, json!("#1"));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_client_sends_never_becomes_part_of_the_page() {
     let browser = open().await;
     let name = "<img src=x onerror=\"window.caught = 1\"><script>window.caught = 1</script>";
@@ -245,7 +313,7 @@ async fn shows_names_and_numbers_as_a_person_reads_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_and_findings_come_first_on_a_desk_and_on_a_phone() {
-    for (width, most) in [(1_280, [250, 250]), (500, [320, 800])] {
+    for (width, most) in [(1_280, [250, 350]), (500, [320, 800])] {
         let browser = open().await;
         browser.page.set_window_size(width, 900).await.unwrap();
         browser.page.refresh().await.unwrap();

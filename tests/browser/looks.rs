@@ -47,3 +47,33 @@ async fn every_control_has_a_name() {
     assert_eq!(browser.script(nameless).await, serde_json::json!([]));
     browser.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_name_of_the_clock_has_its_time() {
+    let browser = open().await;
+    browser.sees("#now", "2026-01-01 00:00:10 UTC").await;
+    let name = "const clock = document.querySelector('#clock summary');
+        return clock.getAttribute('aria-label') ?? clock.textContent";
+    let name = browser.script(name).await;
+    assert_eq!(name, "Clock 2026-01-01 00:00:10 UTC frozen");
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_columns_fit_a_small_desk_and_a_phone_is_told_of_others() {
+    for (width, fits) in [(1_280, true), (500, false)] {
+        let browser = open().await;
+        browser.page.set_window_size(width, 900).await.unwrap();
+        let path = "/pets?limit=100&status=available&more=0123456789012345678901234567890123456789";
+        assert_eq!(browser.get(path).await, 200);
+        browser.sees("#rows", "/v1/pets").await;
+        let columns = "const table = document.querySelector('#requests .scroll');
+            return [table.scrollWidth <= table.clientWidth, document.querySelector('#hint').hidden]";
+        assert_eq!(
+            browser.script(columns).await,
+            serde_json::json!([fits, fits]),
+            "{width}"
+        );
+        browser.close().await;
+    }
+}

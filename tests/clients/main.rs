@@ -262,25 +262,34 @@ async fn judge(name: &str, how: Run, trouble: Trouble) -> (BTreeSet<Rule>, Strin
     )
 }
 
-/// On a busy machine, the retries of a client that never waits are some milliseconds apart. So up to half
-/// of these may be missed. All other mistakes are found, and no client is accused of what it did not do.
+/// How often a client that never waits is run until its retries are quick.
+const MAX_RUNS: usize = 100;
+
+/// The report measures real pauses. A client that never waits needs 2 to 5 ms for its next request on an
+/// idle machine, but often more than the 8 ms of `back-off` on a busy one. So such a client is run again
+/// until it was quick. Nothing else depends on the speed of the machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_clients_are_judged_by_what_they_do() {
     let mut wrong = String::new();
-    let (mut hammering, mut missed) = (0, 0);
+    let mut mistakes = 0;
     for (name, how, expected) in CLIENTS {
         for (trouble, expected) in Trouble::ALL.into_iter().zip(expected) {
             let expected = BTreeSet::from_iter(expected.iter().copied());
-            let (broken, text) = judge(name, how, trouble).await;
-            let hammers = expected.contains(&BackOff);
-            hammering += usize::from(hammers);
-            if hammers && broken.is_empty() {
-                missed += 1;
-            } else if broken != expected {
+            mistakes += usize::from(!expected.is_empty());
+            let mut runs = 1;
+            let (mut broken, mut text) = judge(name, how, trouble).await;
+            while expected.contains(&BackOff) && broken.is_empty() && runs < MAX_RUNS {
+                runs += 1;
+                (broken, text) = judge(name, how, trouble).await;
+            }
+            if runs > 1 {
+                println!("{name} was quick in run {runs}");
+            }
+            if broken != expected {
                 wrong += &format!("{name}, {trouble:?}: expected {expected:?}\n{text}\n");
             }
         }
     }
+    println!("{mistakes} mistakes");
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(missed * 2 <= hammering, "{missed} of {hammering}");
 }

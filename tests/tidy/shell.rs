@@ -18,7 +18,7 @@ const ELSEWHERE: &str = "https://petstore.example/v1";
 /// The example that the README runs.
 const EXAMPLE: &str = "examples/quickstart";
 
-/// A replacement for `cargo`, which stands for the user's tests in the documents.
+/// A replacement for the programs that run the user's tests in the documents.
 const TESTS: &str = "#!/bin/sh\nexec petstore pets list --limit 1\n";
 
 pub(super) struct Shell {
@@ -75,9 +75,11 @@ impl Shell {
         write("key.txt", "k\n");
         write("pets.csv", "name,categoryId\nRex,7\n");
         std::fs::create_dir(home.path().join("bin")).unwrap();
-        write("bin/cargo", TESTS);
-        let runs = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(home.path().join("bin/cargo"), runs).unwrap();
+        for name in ["bin/cargo", "bin/npm", "bin/pytest"] {
+            write(name, TESTS);
+            let runs = PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(home.path().join(name), runs).unwrap();
+        }
         let server = MockServer::builder()
             .key("k", Plan::Business)
             .start_blocking()

@@ -1,24 +1,34 @@
-//! A small client for the administration of a running mock.
+//! A client for the administration of a running mock.
 
-use std::{fs, io, path::Path, path::PathBuf, time::Duration};
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use axum::BoxError;
 use bytes::Bytes;
 use clap::Args;
 use http::{
-    Request, Uri,
+    Request, Response, Uri,
     header::{AUTHORIZATION, HOST},
+    uri::Scheme,
 };
 use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::timeout,
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use tokio::time::timeout;
+use tokio_rustls::rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use super::outcome::{CliError, Io};
+use super::outcome::{CliError, variable};
 
 /// The time limit for connecting, sending and reading together.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,174 +40,153 @@ const MAX_RESPONSE_BYTES: usize = 256 * 1024 * 1024;
 pub(super) const DEFAULT_PORT: u16 = 4010;
 
 /// A running mock.
-#[derive(Args, Clone)]
+#[derive(Args)]
 pub(super) struct TargetArgs {
     /// URL of the mock, with or without http://; only its scheme, host and port matter (default:
     /// http://127.0.0.1:4010, or with the port in PETSTORE_MOCK_PORT).
-    #[arg(value_name = "URL", env = "PETSTORE_MOCK_URL", hide_env = true)]
-    url: Option<String>,
+    #[arg(value_name = "URL", env = "PETSTORE_MOCK_URL", hide_env = true, value_parser = origin)]
+    url: Option<Uri>,
 
     /// File with the certificate authority to trust (PEM), for https.
     ///
     /// The flag of the same name of `serve` writes this file. SSL_CERT_FILE works too.
-    #[arg(
-        long,
-        env = "PETSTORE_MOCK_TLS_CA_FILE",
-        hide_env = true,
-        value_name = "FILE"
-    )]
+    #[arg(long, value_name = "FILE")]
     tls_ca_file: Option<PathBuf>,
 }
 
 /// The client of one mock.
-#[derive(Debug)]
 pub(super) struct AdminClient {
-    address: Address,
-    trusted: Option<PathBuf>,
+    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    origin: Uri,
     token: Option<String>,
 }
 
-/// A response.
-#[derive(Debug)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) body: Vec<u8>,
-}
-
 impl AdminClient {
-    pub(super) fn new(target: &TargetArgs, io: &Io<'_>) -> Result<Self, CliError> {
-        let address = match &target.url {
-            Some(url) => Address::parse(url)
-                .ok_or_else(|| CliError::usage("the URL must be such as http://127.0.0.1:4010"))?,
-            None => Address::of_this_machine(io),
+    /// Creates the client. It sends a token, if there is one, to the administration.
+    pub(super) fn new(target: &TargetArgs, token: Option<String>) -> Result<Self, CliError> {
+        let origin = target.url.clone().unwrap_or_else(of_this_machine);
+        let connector = match origin.scheme() == Some(&Scheme::HTTPS) {
+            true => connector(Some(&target.authority()?))?,
+            false => connector(None)?,
         };
-        let trusted = target.tls_ca_file.clone();
         Ok(Self {
-            address,
-            trusted: trusted.or_else(|| (io.variable)("SSL_CERT_FILE").map(PathBuf::from)),
-            token: None,
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            origin,
+            token,
         })
     }
 
-    /// Returns the client with a token for the administration.
-    pub(super) fn with_token(self, token: Option<String>) -> Self {
-        Self { token, ..self }
+    /// Sends a GET for a path of the administration.
+    pub(super) async fn get(&self, path: &str) -> Result<Response<Bytes>, CliError> {
+        let problem = match timeout(TIMEOUT, self.ask(path)).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => innermost(&*error).to_string(),
+            Err(_) => format!("no response within {} seconds", TIMEOUT.as_secs()),
+        };
+        let place = self.place();
+        Err(CliError::new(format!(
+            "no mock answers at {place}: {problem}"
+        )))
+    }
+
+    async fn ask(&self, path: &str) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
+        let target = format!("{}{path}", self.origin.to_string().trim_end_matches('/'));
+        // The mock refuses a request that names another host, unless it has the token.
+        let mut request = Request::get(target).header(HOST, "localhost");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let response = self.client.request(request.body(Empty::new())?).await?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await?;
+        Ok(Response::from_parts(head, body.to_bytes()))
     }
 
     /// Returns the host and port.
     pub(super) fn place(&self) -> String {
-        let Address { host, port, .. } = &self.address;
-        format!("{host}:{port}")
-    }
-
-    /// Sends a GET.
-    pub(super) async fn get(&self, path: &str) -> Result<Response, String> {
-        match timeout(TIMEOUT, self.ask(path)).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no response within {} seconds", TIMEOUT.as_secs())),
-        }
-    }
-
-    async fn ask(&self, path: &str) -> Result<Response, BoxError> {
-        let Address { is_tls, host, port } = &self.address;
-        let mut request = Request::get(path).header(HOST, "localhost");
-        if let Some(token) = &self.token {
-            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-        }
-        let request = request.body(Empty::new())?;
-        let stream = TcpStream::connect((&**host, *port)).await?;
-        if *is_tls {
-            let stream = secure(stream, host, self.trusted.as_deref()).await?;
-            exchange(stream, request).await
-        } else {
-            exchange(stream, request).await
-        }
-    }
-}
-
-async fn exchange(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    request: Request<Empty<Bytes>>,
-) -> Result<Response, BoxError> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Its errors reach the request, too.
-    let connection = tokio::spawn(connection);
-    let (head, body) = sender.send_request(request).await?.into_parts();
-    let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await?;
-    connection.abort();
-    Ok(Response {
-        status: head.status.as_u16(),
-        body: body.to_bytes().into(),
-    })
-}
-
-/// The address to connect to.
-#[derive(Debug, PartialEq, Eq)]
-struct Address {
-    is_tls: bool,
-    host: String,
-    port: u16,
-}
-
-impl Address {
-    /// Returns the default: this machine, with the port of the variable of `serve`.
-    fn of_this_machine(io: &Io<'_>) -> Self {
-        let port = (io.variable)("PETSTORE_MOCK_PORT");
-        let port = port.and_then(|port| port.to_str()?.parse().ok());
-        Self {
-            is_tls: false,
-            host: "127.0.0.1".to_owned(),
-            port: port.unwrap_or(DEFAULT_PORT),
-        }
-    }
-
-    /// Parses a URL. Ignores its path, so that a base URL works.
-    fn parse(url: &str) -> Option<Self> {
-        let uri: Uri = if url.contains("://") {
-            url.parse()
-        } else {
-            format!("http://{url}").parse()
-        }
-        .ok()?;
-        let is_tls = match uri.scheme_str()? {
-            "http" => false,
-            "https" => true,
-            _ => return None,
+        let host = self.origin.host().unwrap_or_default();
+        let standard = match self.origin.scheme() == Some(&Scheme::HTTPS) {
+            true => 443,
+            false => 80,
         };
-        let host = uri
-            .host()?
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .to_owned();
-        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        Some(Self { is_tls, host, port })
+        format!("{host}:{}", self.origin.port_u16().unwrap_or(standard))
     }
 }
 
-#[cfg(feature = "tls")]
-async fn secure(
-    stream: TcpStream,
-    host: &str,
-    trusted: Option<&Path>,
-) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
-    let trusted = trusted.ok_or_else(|| {
-        io::Error::other("https needs --tls-ca-file FILE, the file that the mock wrote")
-    })?;
-    let authorities = fs::read(trusted)
-        .map_err(|error| io::Error::other(format!("{}: {error}", trusted.display())))?;
-    crate::server::connect_tls(stream, host, &authorities).await
+impl TargetArgs {
+    /// Returns the file with the certificate authority to trust.
+    fn authority(&self) -> Result<PathBuf, CliError> {
+        let given = self.tls_ca_file.clone();
+        given
+            .or_else(|| variable("SSL_CERT_FILE").map(PathBuf::from))
+            .ok_or_else(|| {
+                CliError::usage("https needs --tls-ca-file FILE, the file that the mock wrote")
+            })
+    }
 }
 
-#[cfg(not(feature = "tls"))]
-async fn secure(_: TcpStream, _: &str, _: Option<&Path>) -> io::Result<TcpStream> {
-    Err(io::Error::other("this petstore-mock was built without TLS"))
+/// Parses a URL. Ignores its path, so that a base URL works.
+fn origin(url: &str) -> Result<Uri, String> {
+    let with_scheme = match url.contains("://") {
+        true => url.to_owned(),
+        false => format!("http://{url}"),
+    };
+    let known = [Scheme::HTTP, Scheme::HTTPS];
+    let uri = with_scheme.parse::<Uri>().map(Uri::into_parts);
+    if let Ok(mut parts) = uri
+        && parts.scheme.as_ref().is_some_and(|it| known.contains(it))
+    {
+        parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
+        if let Ok(origin) = Uri::from_parts(parts) {
+            return Ok(origin);
+        }
+    }
+    Err("give a URL such as http://127.0.0.1:4010".to_owned())
+}
+
+/// Returns the default: this machine, with the port of the variable of `serve`.
+fn of_this_machine() -> Uri {
+    let port = variable("PETSTORE_MOCK_PORT").and_then(|port| port.to_str()?.parse().ok());
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port.unwrap_or(DEFAULT_PORT)));
+    origin(&address.to_string()).unwrap_or_default()
+}
+
+/// Returns the connector, which trusts the authorities in a file.
+fn connector(authorities: Option<&Path>) -> Result<HttpsConnector<HttpConnector>, CliError> {
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = authorities {
+        let text = fs::read(path)
+            .map_err(|error| CliError::file("read the certificate authority", path, &error))?;
+        let certificates = CertificateDer::pem_slice_iter(&text).flatten();
+        if roots.add_parsable_certificates(certificates).0 == 0 {
+            let message = format!("{} contains no PEM certificate", path.display());
+            return Err(CliError::new(message));
+        }
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| CliError::new(format!("cannot use TLS: {error}")))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_or_http()
+        .enable_http1()
+        .build())
+}
+
+/// Returns the cause that says most.
+fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    match error.source() {
+        Some(source) => innermost(source),
+        None => error,
+    }
 }
 
 /// Returns the token of the administration: from a file, or else from its variable.
-pub(super) fn admin_token(file: Option<&Path>, io: &Io<'_>) -> Result<Option<String>, CliError> {
+pub(super) fn admin_token(file: Option<&Path>) -> Result<Option<String>, CliError> {
     let Some(path) = file else {
-        let token = (io.variable)("PETSTORE_MOCK_ADMIN_TOKEN");
+        let token = variable("PETSTORE_MOCK_ADMIN_TOKEN");
         // A token that is not Unicode becomes invalid here. It is refused without being shown.
         return Ok(token.map(|token| token.to_string_lossy().into_owned()));
     };
@@ -213,25 +202,19 @@ mod tests {
 
     #[test]
     fn takes_any_url_of_the_mock() {
-        for (url, is_tls, host, port) in [
-            ("http://127.0.0.1:4010", false, "127.0.0.1", 4010),
-            ("http://[::1]:4010/v1", false, "::1", 4010),
-            ("http://localhost/_mock/health", false, "localhost", 80),
-            ("127.0.0.1:4010", false, "127.0.0.1", 4010),
-            ("[::1]:4010", false, "::1", 4010),
-            ("localhost/v1", false, "localhost", 80),
-            ("https://localhost:4010/v1", true, "localhost", 4010),
-            ("https://localhost", true, "localhost", 443),
+        for (url, expected) in [
+            ("http://127.0.0.1:4010", "http://127.0.0.1:4010/"),
+            ("http://[::1]:4010/v1", "http://[::1]:4010/"),
+            ("http://localhost/_mock/health?x", "http://localhost/"),
+            ("127.0.0.1:4010", "http://127.0.0.1:4010/"),
+            ("[::1]:4010", "http://[::1]:4010/"),
+            ("localhost/v1", "http://localhost/"),
+            ("https://localhost:4010/v1", "https://localhost:4010/"),
         ] {
-            let host = host.to_owned();
-            assert_eq!(
-                Address::parse(url),
-                Some(Address { is_tls, host, port }),
-                "{url}"
-            );
+            assert_eq!(origin(url).unwrap().to_string(), expected, "{url}");
         }
         for url in ["", "ftp://localhost:4010", "/v1", "http://"] {
-            assert_eq!(Address::parse(url), None, "{url}");
+            assert!(origin(url).is_err(), "{url}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The command line of the mock: the binary `petstore-mock`, and its arguments for other programs
-//! to embed.
+//! The command line of `petstore-mock`.
 //!
 //! Standard output carries the result: the line with the server's URL, or a document. Everything
 //! else goes to standard error.
@@ -9,18 +8,13 @@ mod client;
 mod exec;
 mod flags;
 mod gate;
-mod greeting;
-mod health;
+mod github;
 mod outcome;
-mod report;
 mod request_log;
 mod run;
+mod running;
 mod serve;
 mod signals;
 mod variables;
 
-pub use self::{
-    outcome::Io,
-    run::{MockArgs, run},
-    variables::warnings,
-};
+pub use self::run::main;

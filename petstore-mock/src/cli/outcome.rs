@@ -1,32 +1,13 @@
-//! The input and output of a command, its exit statuses and its error.
+//! The exit statuses and the error of the commands, and the process's streams and environment.
 
-use std::{ffi::OsString, fmt, io, path::Path};
+use std::{
+    ffi::OsString,
+    fmt,
+    io::{self, Write as _},
+    path::Path,
+};
 
 use crate::server::StartError;
-
-/// Streams and variables for a command.
-pub struct Io<'a> {
-    /// The stream for results.
-    pub out: &'a mut dyn io::Write,
-    /// The stream for messages.
-    pub err: &'a mut dyn io::Write,
-    /// Whether `out` is a terminal. `serve` writes more to a terminal than to a pipe.
-    pub is_terminal: bool,
-    /// Whether `serve` and `exec` log each request on `err`.
-    pub is_verbose: bool,
-    /// Looks up a variable of the environment: `PETSTORE_MOCK_ADMIN_TOKEN`, `PETSTORE_MOCK_PORT`,
-    /// `SSL_CERT_FILE`, `GITHUB_ACTIONS` and `GITHUB_STEP_SUMMARY`. The variables of flags are read by `clap`.
-    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-}
-
-impl fmt::Debug for Io<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Io")
-            .field("is_terminal", &self.is_terminal)
-            .field("is_verbose", &self.is_verbose)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Success.
 pub(super) const DONE: u8 = 0;
@@ -34,7 +15,7 @@ pub(super) const DONE: u8 = 0;
 pub(super) const FAILED: u8 = 1;
 /// The command line is wrong.
 pub(super) const USAGE: u8 = 2;
-/// The compliance report has findings that `--fail-on` names, or too few requests.
+/// The compliance report has findings that `--fail-on` names, or there was no request.
 pub(super) const FINDINGS: u8 = 3;
 /// The command of `exec` cannot be run; as in shells.
 pub(super) const NOT_EXECUTABLE: u8 = 126;
@@ -53,15 +34,6 @@ pub(super) struct CliError {
 }
 
 impl CliError {
-    /// Returns the error with another exit status.
-    pub(super) fn with_status(self, status: u8) -> Self {
-        Self { status, ..self }
-    }
-
-    pub(super) fn status(&self) -> u8 {
-        self.status
-    }
-
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -71,15 +43,21 @@ impl CliError {
 
     /// An error in the arguments.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            status: USAGE,
-        }
+        Self::new(message).with_status(USAGE)
     }
 
     /// A file that cannot be read or written.
     pub(super) fn file(action: &str, path: &Path, source: &io::Error) -> Self {
         Self::new(format!("cannot {action} {}: {source}", path.display()))
+    }
+
+    /// Returns the error with another exit status.
+    pub(super) fn with_status(self, status: u8) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(super) fn status(&self) -> u8 {
+        self.status
     }
 }
 
@@ -106,4 +84,29 @@ fn hint(kind: io::ErrorKind) -> &'static str {
         io::ErrorKind::PermissionDenied => "; choose a port from 1024 on with --port",
         _ => "",
     }
+}
+
+/// Writes a result to stdout. It is not an error if the reader has closed the stream.
+pub(super) fn print(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::new(format!("cannot print: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to stderr. If that fails, nobody can be told.
+pub(super) fn say(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Returns a variable of the environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line reads its environment here"
+)]
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }

@@ -1,15 +1,10 @@
 //! `-v`: one line for each request.
 
-use std::{
-    fmt::Write as _,
-    future::pending,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{future::pending, sync::Arc};
 
 use tokio::sync::watch;
 
-use super::outcome::Io;
+use super::outcome::say;
 use crate::{exchange::Exchange, journal::Journal, text::printable};
 
 /// The requests that were not logged yet.
@@ -22,8 +17,8 @@ pub(super) struct RequestLog {
 }
 
 impl RequestLog {
-    pub(super) fn new(journal: Arc<Journal>, io: &Io<'_>) -> Self {
-        let kept = io.is_verbose.then(|| journal.watch());
+    pub(super) fn new(journal: Arc<Journal>, is_verbose: bool) -> Self {
+        let kept = is_verbose.then(|| journal.watch());
         Self {
             journal,
             kept,
@@ -43,15 +38,14 @@ impl RequestLog {
     }
 
     /// Prints the requests that ended since the last call.
-    pub(super) fn print(&mut self, io: &mut Io<'_>) {
+    pub(super) fn print(&mut self) {
         if self.kept.is_none() {
             return;
         }
         let (exchanges, seen) = self.journal.since(self.seen);
         self.seen = seen;
         for exchange in &exchanges {
-            // It is not an error if the reader has closed the stream.
-            let _ = writeln!(io.err, "{}", line(exchange));
+            say(line(exchange));
         }
     }
 }
@@ -66,19 +60,16 @@ fn line(exchange: &Exchange) -> String {
         Some(status) => status.to_string(),
         None => "-".to_owned(),
     };
-    let milliseconds = length(exchange.arrived, exchange.ended).as_secs_f64() * 1_000.0;
+    let length = exchange.ended.duration_since(exchange.arrived);
     let mut line = format!(
-        "{} {} {key} {status} {milliseconds:.1}ms",
+        "{} {} {key} {status} {:.1}ms",
         printable(exchange.method.as_str()),
         printable(&exchange.target),
+        length.unwrap_or_default().as_secs_f64() * 1_000.0,
     );
     for fault in &exchange.faults {
-        // Writing to a string cannot fail.
-        let _ = write!(line, " fault={}", printable(fault));
+        line += " fault=";
+        line += &printable(fault);
     }
     line
-}
-
-fn length(from: SystemTime, to: SystemTime) -> Duration {
-    to.duration_since(from).unwrap_or_default()
 }

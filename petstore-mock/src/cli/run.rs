@@ -1,16 +1,17 @@
 //! Runs the commands.
 
-use std::{ffi::OsString, fmt};
+use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::FalseyValueParser};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use tokio::runtime::Runtime;
 
 use super::{
     exec::{self, ExecArgs},
     flags::ServeArgs,
-    health::{self, HealthArgs},
-    outcome::{DONE, FAILED, Io, USAGE},
-    report::{self, ReportArgs},
+    outcome::{CliError, DONE, print, say},
+    running::{self, HealthArgs, ReportArgs},
     serve,
+    variables::{warn_of_unknown, with_variables},
 };
 use crate::openapi::OpenApi;
 
@@ -29,37 +30,17 @@ const VARIABLES: &str = "Each flag has a variable, which the flag overrides: PET
     name = "petstore-mock",
     version,
     max_term_width = 100,
+    args_conflicts_with_subcommands = true,
     after_help = VARIABLES
 )]
-pub(super) struct Program {
-    /// Log each request on stderr: method, path, key, status, duration and faults.
-    #[arg(short, long, global = true)]
-    #[arg(env = "PETSTORE_MOCK_VERBOSE", hide_env = true, value_parser = FalseyValueParser::new())]
-    verbose: bool,
-    #[command(flatten)]
-    mock: MockArgs,
-}
-
-/// The arguments of the mock: a command, or the flags of `serve`.
-///
-/// Another program can embed them: see [`MockArgs::run`].
-#[derive(Args, Clone)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct MockArgs {
+struct Program {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     serve: ServeArgs,
 }
 
-impl fmt::Debug for MockArgs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The arguments contain keys, so they are not shown.
-        f.debug_struct("MockArgs").finish_non_exhaustive()
-    }
-}
-
-#[derive(Clone, Subcommand)]
+#[derive(Subcommand)]
 enum Command {
     /// Serve until SIGINT or SIGTERM (default command).
     Serve(Box<ServeArgs>),
@@ -84,68 +65,14 @@ enum Command {
     OpenApi(OpenApiArgs),
 }
 
-/// Runs the program with these arguments, of which `args[0]` is its name, and returns its exit
-/// status.
-///
-/// It creates a tokio runtime, so it must not be called within one.
-pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io<'_>) -> u8 {
-    let Program { verbose, mock } = match Program::try_parse_from(args) {
-        Ok(program) => program,
-        Err(error) => {
-            let to = if error.use_stderr() { io.err } else { io.out };
-            // If the stream is closed, nobody would read the message.
-            let _ = write!(to, "{}", error.render());
-            return u8::try_from(error.exit_code()).unwrap_or(USAGE);
-        }
-    };
-    io.is_verbose |= verbose;
-    match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime.block_on(mock.run(io)),
-        Err(error) => {
-            let _ = writeln!(io.err, "petstore-mock: cannot prepare to serve: {error}");
-            FAILED
-        }
-    }
-}
-
-impl MockArgs {
-    /// Runs the command on the current tokio runtime, and returns its exit status.
-    ///
-    /// `serve` and `exec` handle the process's signals, so a program that embeds them must not exit
-    /// on SIGINT itself.
-    pub async fn run(self, mut io: Io<'_>) -> u8 {
-        let done = match self.command {
-            None => serve::run(&self.serve, &mut io).await,
-            Some(Command::Serve(args)) => serve::run(&args, &mut io).await,
-            Some(Command::Exec(args)) => exec::run(&args, &mut io).await,
-            Some(Command::Health(args)) => health::run(&args, &mut io).await,
-            Some(Command::Report(args)) => report::run(&args, &mut io).await,
-            Some(Command::OpenApi(args)) => Ok(openapi(&args, &mut io)),
-        };
-        done.unwrap_or_else(|error| {
-            let _ = writeln!(io.err, "petstore-mock: {error}");
-            error.status()
-        })
-    }
-}
-
-#[derive(Args, Clone)]
+#[derive(Args)]
 struct OpenApiArgs {
     /// Output format.
-    #[arg(
-        long,
-        env = "PETSTORE_MOCK_FORMAT",
-        hide_env = true,
-        value_name = "FORMAT",
-        default_value = "yaml"
-    )]
+    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
     format: DocumentFormat,
 
     /// Print the document of the mock's administration instead.
-    #[arg(long, env = "PETSTORE_MOCK_ADMIN", hide_env = true, value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     admin: bool,
 }
 
@@ -155,62 +82,56 @@ enum DocumentFormat {
     Json,
 }
 
-fn openapi(args: &OpenApiArgs, io: &mut Io<'_>) -> u8 {
-    let document = if args.admin {
-        OpenApi::Administration
-    } else {
-        OpenApi::Service
+/// Runs `petstore-mock` with the arguments and the environment of the process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let command = with_variables(Program::command());
+    warn_of_unknown(&command);
+    let program = Program::from_arg_matches(&command.get_matches());
+    let program = program.unwrap_or_else(|error| error.exit());
+    let ended = match Runtime::new() {
+        Ok(runtime) => runtime.block_on(run(&program)),
+        Err(error) => Err(error.into()),
     };
-    match args.format {
-        DocumentFormat::Yaml => print(io, document.yaml().as_bytes()),
-        DocumentFormat::Json => print(io, format!("{}\n", document.json()).as_bytes()),
+    ExitCode::from(ended.unwrap_or_else(|error| {
+        say(format_args!("petstore-mock: {error}"));
+        error.status()
+    }))
+}
+
+async fn run(program: &Program) -> Result<u8, CliError> {
+    match &program.command {
+        None => serve::run(&program.serve).await,
+        Some(Command::Serve(args)) => serve::run(args).await,
+        Some(Command::Exec(args)) => exec::run(args).await,
+        Some(Command::Health(args)) => running::health(args).await,
+        Some(Command::Report(args)) => running::report(args).await,
+        Some(Command::OpenApi(args)) => openapi(args),
     }
 }
 
-/// Prints a result. It is not an error if the reader has closed the stream.
-fn print(io: &mut Io<'_>, text: &[u8]) -> u8 {
-    match io.out.write_all(text).and_then(|()| io.out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(io.err, "petstore-mock: cannot print: {error}");
-            FAILED
-        }
-        _ => DONE,
+fn openapi(args: &OpenApiArgs) -> Result<u8, CliError> {
+    let document = match args.admin {
+        true => OpenApi::Administration,
+        false => OpenApi::Service,
+    };
+    match args.format {
+        DocumentFormat::Yaml => print(document.yaml())?,
+        DocumentFormat::Json => print(&format!("{}\n", document.json()))?,
     }
+    Ok(DONE)
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, CommandFactory as _};
-
     use super::*;
-
-    /// Finds the flags of a command and its subcommands that no variable of that name can set.
-    fn without_variable(command: &Command, found: &mut Vec<String>) {
-        for flag in command.get_arguments() {
-            let Some(name) = flag
-                .get_long()
-                .filter(|name| !matches!(*name, "help" | "version"))
-            else {
-                continue;
-            };
-            let expected = format!("PETSTORE_MOCK_{}", name.replace('-', "_").to_uppercase());
-            if flag.get_env().is_none_or(|variable| *variable != *expected) {
-                found.push(format!("{} --{name}", command.get_name()));
-            }
-        }
-        for subcommand in command.get_subcommands() {
-            without_variable(subcommand, found);
-        }
-    }
 
     #[test]
     fn the_readme_names_each_flag_and_command() {
-        fn check(command: &Command) {
+        fn check(command: &clap::Command) {
             let readme = include_str!("../../README.md");
             for name in command.get_arguments().filter_map(|flag| flag.get_long()) {
-                let is_named = readme.contains(&format!("`--{name}"));
-                let is_usual = matches!(name, "help" | "version");
-                assert!(is_named || is_usual, "--{name}");
+                assert!(readme.contains(&format!("`--{name}")), "--{name}");
             }
             for subcommand in command.get_subcommands() {
                 let name = subcommand.get_name();
@@ -219,12 +140,5 @@ mod tests {
             }
         }
         check(&Program::command());
-    }
-
-    #[test]
-    fn each_flag_has_a_variable_of_its_name() {
-        let mut found = Vec::new();
-        without_variable(&Program::command(), &mut found);
-        assert_eq!(found, [""; 0]);
     }
 }

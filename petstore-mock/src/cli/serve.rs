@@ -1,146 +1,73 @@
 //! `serve`: binds, prints the URL, serves, and stops on a signal.
 
-use std::{ffi::OsString, fs, io, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, IsTerminal as _},
+    path::Path,
+};
 
 use super::{
     client::{DEFAULT_PORT, admin_token},
     flags::ServeArgs,
-    gate::{Origin, Written},
-    greeting::{greeting, ready_line},
-    outcome::{CliError, Io},
+    outcome::{CliError, print},
     request_log::RequestLog,
     signals::Signals,
 };
 use crate::{
-    fault::Fault,
-    routes::Route,
+    handle::Key,
     server::{Builder, MockServer},
-    state::Seed,
-    text::read_json,
+    state::DEFAULT_KEYS,
 };
 
+/// The maximum number of keys in the greeting.
+const MAX_KEYS: usize = 6;
+
 /// Serves until a signal. A second signal ends the wait for requests in flight.
-pub(super) async fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<u8, CliError> {
+pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
     // Signals are handled before the ready line is printed. After that line, a signal must stop the
     // server gracefully.
     let mut signals = Signals::listen()?;
-    args.gate.check()?;
-    let builder = args
-        .builder()?
-        .port(args.server.port().unwrap_or(DEFAULT_PORT));
-    let server = start(args, builder, io).await?;
+    let server = start(args, args.builder(DEFAULT_PORT)?).await?;
     let journal = server.journal();
-    serve(args, server, &mut signals, io).await;
-    args.gate
-        .finish(&Written::from(&journal.report()), Origin::Serve, io)
-}
-
-/// Says that the server is ready, logs requests, and stops it gracefully after a signal.
-pub(super) async fn serve(
-    args: &ServeArgs,
-    server: MockServer,
-    signals: &mut Signals,
-    io: &mut Io<'_>,
-) {
-    let text = match io.is_terminal {
-        true => greeting(&server, args.server.ca_file()),
+    let text = match io::stdout().is_terminal() {
+        true => greeting(&server, args.tls_ca_file.as_deref()),
         false => ready_line(&server),
     };
-    // The server works even if the stream is closed.
-    let _ = io
-        .out
-        .write_all(text.as_bytes())
-        .and_then(|()| io.out.flush());
-    let mut log = RequestLog::new(server.journal(), io);
+    // The server works even if the line cannot be printed.
+    let _ = print(&text);
+    let mut log = RequestLog::new(server.journal(), args.verbose);
     loop {
         tokio::select! {
             _ = signals.next() => break,
-            () = log.changed() => log.print(io),
+            () = log.changed() => log.print(),
         }
     }
     tokio::select! {
         () = server.stop() => {}
         _ = signals.next() => {}
     }
-    log.print(io);
+    log.print();
+    let report = journal.report();
+    args.gate.print(&report);
+    args.gate.judge(&report, "check the base URL of the client")
 }
 
-/// Starts a server with the files that the flags name, and writes the port and certificate files.
-pub(super) async fn start(
-    args: &ServeArgs,
-    mut builder: Builder,
-    io: &Io<'_>,
-) -> Result<MockServer, CliError> {
-    let ServeArgs {
-        server: flags,
-        service,
-        ..
-    } = args;
-    let token = admin_token(flags.admin_token_file.as_deref(), io)?;
-    if let Some(token) = token {
+/// Starts a server, and writes the port and certificate files.
+pub(super) async fn start(args: &ServeArgs, mut builder: Builder) -> Result<MockServer, CliError> {
+    if let Some(token) = admin_token(args.admin_token_file.as_deref())? {
         builder = builder.admin_token(token);
     }
-    if let Some(given) = &service.faults {
-        for fault in read_faults(given)? {
-            builder = builder.fault(fault);
-        }
-    }
-    if let Some(path) = &service.routes {
-        builder = builder.routes(read_routes(path)?);
-    }
-    if let Some(path) = &service.seed {
-        builder = builder.seed(read_seed(path)?);
-    }
     let server = builder.start().await?;
-    if let Some(path) = &flags.port_file {
+    if let Some(path) = &args.port_file {
         write_whole(path, &format!("{}\n", server.addr().port()))
             .map_err(|error| CliError::file("write the port file", path, &error))?;
     }
-    #[cfg(feature = "tls")]
-    if let (Some(path), Some(authority)) = (&flags.tls_ca_file, server.ca_certificate()) {
+    if let (Some(path), Some(authority)) = (&args.tls_ca_file, server.ca_certificate()) {
         write_whole(path, authority)
             .map_err(|error| CliError::file("write the CA certificate", path, &error))?;
     }
     Ok(server)
-}
-
-fn read_seed(path: &Path) -> Result<Seed, CliError> {
-    if path.as_os_str() == "none" {
-        return Ok(Seed::none());
-    }
-    let text = fs::read(path).map_err(|error| CliError::file("read the seed", path, &error))?;
-    Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
-}
-
-fn read_routes(path: &Path) -> Result<Vec<Route>, CliError> {
-    let text = fs::read(path).map_err(|error| CliError::file("read the routes", path, &error))?;
-    Route::all_from_json(&text).map_err(|error| {
-        let example = r#"[{"method": "PUT", "path": "/pets/{petId}", "json": {}}]"#;
-        let path = path.display();
-        CliError::new(format!(
-            "{path}: {error}; give an array of routes, such as {example}"
-        ))
-    })
-}
-
-/// Reads faults: JSON, or a file with it.
-fn read_faults(given: &str) -> Result<Vec<Fault>, CliError> {
-    let (place, text) = if given.trim_ascii_start().starts_with(['[', '{']) {
-        ("--faults", given.to_owned())
-    } else {
-        let text = fs::read_to_string(given);
-        let path = Path::new(given);
-        (
-            given,
-            text.map_err(|error| CliError::file("read the faults", path, &error))?,
-        )
-    };
-    read_json(text.as_bytes()).map_err(|error| {
-        let example = r#"[{"effect": {"status": 503}}]"#;
-        CliError::new(format!(
-            "{place}: {error}; give an array of faults, such as {example}"
-        ))
-    })
 }
 
 /// Writes a file atomically, so that a process that waits for it can read it immediately.
@@ -154,4 +81,49 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// Returns the only line that is written to a pipe. It has the address that the server listens on.
+fn ready_line(server: &MockServer) -> String {
+    let scheme = server.origin().split(':').next().unwrap_or_default();
+    format!("listening on {scheme}://{}/v1\n", server.addr())
+}
+
+/// Returns at most six lines for a person: where the mock serves, its keys, and what to try.
+fn greeting(server: &MockServer, authority: Option<&Path>) -> String {
+    let (url, origin) = (server.url(), server.origin());
+    let keys = server.keys().all();
+    let trust = match authority {
+        Some(path) => format!("--cacert '{}' ", path.display()),
+        None if origin.starts_with("https:") => "--insecure ".to_owned(),
+        None => String::new(),
+    };
+    let is_default = |key: &&Key| DEFAULT_KEYS.iter().any(|(known, _)| **known == ***key);
+    let key = match keys.iter().find(is_default) {
+        Some(key) => key.as_str(),
+        None => "$PETSTORE_API_KEY",
+    };
+    format!(
+        "{ready}{keys}  inspector: {origin}/_mock\n  \
+         try: curl {trust}-H \"Authorization: Bearer {key}\" \"{url}/pets?limit=2\"\n  \
+         -v logs each request; Ctrl-C stops the mock and prints what its report found\n",
+        ready = ready_line(server),
+        keys = listed(&keys),
+    )
+}
+
+/// Returns a line with the keys.
+fn listed(keys: &[Key]) -> String {
+    let shown: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(described).collect();
+    let shown = shown.join(", ");
+    match keys.len().saturating_sub(MAX_KEYS) {
+        0 => format!("  keys: {shown}\n"),
+        more => format!("  keys: {shown} and {more} more\n"),
+    }
+}
+
+/// Returns the name and the plan of a key. Only a public key is shown as its own name.
+fn described(key: &Key) -> Option<String> {
+    let label = key.usage()?.label;
+    Some(format!("{} ({})", label.name(), label.plan()))
 }

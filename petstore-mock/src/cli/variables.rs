@@ -1,10 +1,10 @@
-//! The variables of the environment: which ones set flags, and which ones look misspelt.
+//! The variables of the environment: each flag has one, and a misspelt one is told.
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{Command, CommandFactory as _};
+use clap::{ArgAction, Command, builder::FalseyValueParser};
 
-use super::run::Program;
+use super::outcome::say;
 use crate::text::nearest;
 
 const PREFIX: &str = "PETSTORE_MOCK_";
@@ -12,21 +12,40 @@ const PREFIX: &str = "PETSTORE_MOCK_";
 /// If a name has more typing errors than this, no other name is suggested.
 const MAX_TYPOS: usize = 3;
 
-/// Returns a warning for each variable that begins with `PETSTORE_MOCK_`, but sets nothing. Those
-/// that Kubernetes sets for a service named `petstore-mock` are left out.
-pub fn warnings(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
-    let names = names.into_iter().filter_map(|name| name.into_string().ok());
-    let ours: Vec<String> = names
-        .filter(|name| name.starts_with(PREFIX) && !is_of_kubernetes(name))
-        .collect();
-    let mut warnings = Vec::new();
-    if ours.is_empty() {
-        return warnings;
+/// Gives each flag its variable: the prefix and the flag's name.
+pub(super) fn with_variables(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let Some(flag) = arg.get_long() else {
+            return arg;
+        };
+        let name = format!("{PREFIX}{}", flag.replace('-', "_").to_uppercase());
+        let arg = arg.env(name).hide_env(true);
+        match arg.get_action() {
+            // `0` and `false` do not set a flag.
+            ArgAction::SetTrue => arg.value_parser(FalseyValueParser::new()),
+            _ => arg,
+        }
+    });
+    command.mut_subcommands(with_variables)
+}
+
+/// Warns of each variable of the environment that has the prefix, but sets nothing.
+pub(super) fn warn_of_unknown(command: &Command) {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for warning in warnings(command, names) {
+        say(format_args!("petstore-mock: {warning}"));
     }
+}
+
+fn warnings(command: &Command, names: impl Iterator<Item = OsString>) -> Vec<String> {
     let mut known = vec!["PETSTORE_MOCK_ADMIN_TOKEN".to_owned()];
-    collect(&Program::command(), &mut known);
-    for name in ours.iter().filter(|name| !known.contains(name)) {
-        let nearest = nearest(name, MAX_TYPOS, known.iter(), |one| (*one).clone());
+    collect(command, &mut known);
+    let mut warnings = Vec::new();
+    for name in names.filter_map(|name| name.into_string().ok()) {
+        if !name.starts_with(PREFIX) || is_of_kubernetes(&name) || known.contains(&name) {
+            continue;
+        }
+        let nearest = nearest(&name, MAX_TYPOS, known.iter(), |one| (*one).clone());
         let hint = nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"));
         warnings.push(format!("the variable {name} sets nothing{hint}"));
     }
@@ -61,15 +80,20 @@ mod tests {
             "PETSTORE_MOCK_PORT",
             "PETSTORE_MOCK_PORT_FILE",
             "PETSTORE_MOCK_ADMIN_TOKEN",
-            "PETSTORE_MOCK_URL",
             "PETSTORE_MOCK_PORT_4010_TCP",
             "PETSTORE_MOCK_PORT_4010_TCP_ADDR",
             "PETSTORE_MOCK_SERVICE_HOST",
             "PETSTORE_MOCK_PROT",
             "PETSTORE_MOCK_NOTHING_LIKE_THIS",
         ];
+        let flag = |name| clap::Arg::new(name).long(name);
+        let command = Command::new("x").arg(flag("port"));
+        let command = command.subcommand(Command::new("y").arg(flag("port-file")));
         assert_eq!(
-            warnings(all.map(OsString::from)),
+            warnings(
+                &with_variables(command),
+                all.map(OsString::from).into_iter()
+            ),
             [
                 "the variable PETSTORE_MOCK_PROT sets nothing; did you mean PETSTORE_MOCK_PORT?",
                 "the variable PETSTORE_MOCK_NOTHING_LIKE_THIS sets nothing",

@@ -1,7 +1,7 @@
 //! Judges each exchange at its end, and keeps the findings until they are cleared.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
@@ -11,16 +11,15 @@ use super::{
     found::{Found, KeyName, What},
     rule::{Rule, Severities},
     rules::{Finder, History},
-    verdict::{Answers, Report},
+    verdict::{Answers, JudgedKey, Report},
 };
 use crate::{
     exchange::{KeyFlaw, Moment, Record},
     operation::Operation,
 };
 
-/// The maximum number of keys and unknown credentials, and of connections of each.
+/// The maximum number of keys and unknown credentials.
 const MAX_KEYS: usize = 1_024;
-const MAX_CONNECTIONS: usize = 256;
 /// The maximum number of early requests that a ban names.
 const MAX_STRIKES: usize = 12;
 /// The maximum number of query parameters that are reported.
@@ -30,8 +29,8 @@ const MAX_SINGLE: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     keys: BTreeMap<KeyId, KeyAudit>,
-    /// The open connections.
-    connections: BTreeSet<u64>,
+    /// The open connections, with the key of the last request of each.
+    connections: BTreeMap<u64, Option<KeyId>>,
     answers: Answers,
     findings: Findings,
 }
@@ -59,8 +58,6 @@ struct KeyAudit {
     requests: u64,
     /// The `order` of its last exchange.
     last: u64,
-    /// Its connections. Some may be closed.
-    connections: BTreeSet<u64>,
     /// The number of boundaries before the exchanges in the history.
     boundary: u64,
     history: History,
@@ -80,7 +77,7 @@ impl Audit {
 
     /// Records that a connection was opened.
     pub(crate) fn connected(&mut self, connection: u64) {
-        self.connections.insert(connection);
+        self.connections.insert(connection, None);
     }
 
     /// Records that a connection was closed.
@@ -96,8 +93,11 @@ impl Audit {
         if !self.keys.contains_key(&id) {
             self.make_room();
         }
+        if let Some(last) = self.connections.get_mut(&record.caller.connection) {
+            *last = Some(id);
+        }
         let key = self.keys.entry(id).or_insert_with(|| KeyAudit::new(record));
-        key.count(record, &ended, &self.connections);
+        key.count(record, &ended);
         if record.boundary > key.boundary {
             key.boundary = record.boundary;
             key.history = History::default();
@@ -106,7 +106,8 @@ impl Audit {
         key.judge_ban(record, &facts, &mut self.findings);
         // A request before the last boundary has nothing to do with those after it.
         if record.boundary == key.boundary {
-            let connections = || key.connections.intersection(&self.connections).count();
+            let open = &self.connections;
+            let connections = || open.values().filter(|last| **last == Some(id)).count();
             let mut finder = Finder::new(&mut self.findings, &key.name, &connections);
             key.history.judge(record, &facts, &mut finder);
         }
@@ -125,17 +126,24 @@ impl Audit {
 
     /// Returns the report. `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let mut keys: Vec<(String, u64)> = Vec::new();
+        let mut requests: Vec<(String, u64)> = Vec::new();
         for key in self.keys.values() {
             let name = key.name.as_str();
-            match keys.iter_mut().find(|(known, _)| *known == name) {
+            match requests.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, requests)) => *requests += key.requests,
-                None => keys.push((name.to_owned(), key.requests)),
+                None => requests.push((name.to_owned(), key.requests)),
             }
         }
-        let severities = self.findings.severities().clone();
-        Report::new(self.answers, keys, severities)
-            .with(self.findings.list(&mask), self.findings.dropped())
+        let keys = requests
+            .into_iter()
+            .map(|(name, requests)| JudgedKey::new(name, requests));
+        Report::new(
+            self.answers,
+            keys.collect(),
+            self.findings.severities(),
+            self.findings.list(&mask),
+            self.findings.dropped(),
+        )
     }
 
     /// Clears all findings and what is known of the keys.
@@ -152,7 +160,6 @@ impl KeyAudit {
             name: Arc::new(KeyName::of(record)),
             requests: 0,
             last: 0,
-            connections: BTreeSet::new(),
             boundary: record.boundary,
             history: History::default(),
             strikes: VecDeque::new(),
@@ -160,8 +167,8 @@ impl KeyAudit {
         }
     }
 
-    /// Counts a request, and sees how many connections are open.
-    fn count(&mut self, record: &Record, ended: &Moment, open: &BTreeSet<u64>) {
+    /// Counts a request.
+    fn count(&mut self, record: &Record, ended: &Moment) {
         self.requests += 1;
         self.last = ended.order();
         if let Some(label) = &record.arrival.key
@@ -170,14 +177,6 @@ impl KeyAudit {
             // What was judged by another number of senders ends.
             self.history = History::default();
             self.name = Arc::new(KeyName::of(record));
-        }
-        let connection = record.caller.connection;
-        if self.connections.insert(connection) {
-            self.connections
-                .retain(|one| *one == connection || open.contains(one));
-        }
-        if self.connections.len() > MAX_CONNECTIONS {
-            self.connections.pop_first();
         }
     }
 

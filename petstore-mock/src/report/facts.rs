@@ -1,7 +1,6 @@
 //! The facts of one exchange that the rules judge.
 
 use std::{
-    borrow::Cow,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -10,7 +9,9 @@ use std::{
 use http::Method;
 use serde_json::Value;
 
+use super::finding::{JudgedRequest, Role};
 use crate::{
+    clock::instant,
     exchange::{Admission, Captured, Moment, Record},
     operation::Operation,
     text::unify_integers,
@@ -27,20 +28,13 @@ const DATE_DIFFERENCE: Duration = Duration::from_secs(2);
 /// The facts of one exchange.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    number: u64,
-    method: Method,
-    target: Arc<str>,
+    /// The request as the cause of a finding. Its path is not masked.
+    request: JudgedRequest,
     operation: Option<Operation>,
-    connection: u64,
     arrived: Moment,
     /// When its response was read or lost.
     ended: Moment,
-    /// `None` if the client did not receive the whole response.
-    status: Option<u16>,
-    /// Why the client did not receive it.
-    lost: Option<Cow<'static, str>>,
     told: Option<Told>,
-    added: Option<i64>,
     is_banned: bool,
 }
 
@@ -58,61 +52,49 @@ impl Facts {
     /// Reads the facts of a record. `ended` is when its response was read or lost.
     pub(super) fn new(record: &Record, ended: Moment) -> Self {
         let status = record.status.filter(|_| !record.is_lost());
-        let lost = match status {
-            Some(_) => None,
-            None => Some(
-                record
-                    .faults
-                    .last()
-                    .cloned()
-                    .unwrap_or("the client left".into()),
-            ),
-        };
-        let told = match status {
-            Some(429 | 503) => Told::by(record),
-            _ => None,
+        let lost = match (status, record.faults.last()) {
+            (Some(_), _) => None,
+            (None, Some(fault)) => Some(fault.clone()),
+            (None, None) => Some("the client left".into()),
         };
         Self {
-            number: record.number,
-            method: record.method.clone(),
-            target: Arc::clone(&record.arrival.target),
+            request: JudgedRequest {
+                number: record.number,
+                role: Role::Cause,
+                at: instant(record.arrived.at()),
+                ended_at: instant(ended.at()),
+                method: record.method.clone(),
+                path: Arc::clone(&record.arrival.target),
+                connection: record.caller.connection,
+                status,
+                lost,
+                added: record.added,
+                early: None,
+            },
             operation: record.arrival.operation,
-            connection: record.caller.connection,
             arrived: record.arrived,
             ended,
-            status,
-            lost,
-            told,
-            added: record.added,
+            told: match status {
+                Some(429 | 503) => Told::by(record),
+                _ => None,
+            },
             is_banned: record.arrival.admission == Admission::Banned,
         }
     }
 
-    /// Returns the number of the request in the journal, from 1.
-    pub(super) const fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(super) const fn method(&self) -> &Method {
-        &self.method
-    }
-
-    pub(super) const fn target(&self) -> &Arc<str> {
-        &self.target
-    }
-
-    pub(super) const fn operation(&self) -> Option<Operation> {
-        self.operation
+    /// Returns the request as the cause of a finding. Its path is not masked.
+    pub(super) const fn request(&self) -> &JudgedRequest {
+        &self.request
     }
 
     /// Returns the method and path, without the query, which may contain credentials.
     pub(super) fn name(&self) -> String {
-        let path = self.target.split('?').next().unwrap_or_default();
-        format!("{} {path}", self.method)
+        let path = self.request.path.split('?').next().unwrap_or_default();
+        format!("{} {path}", self.request.method)
     }
 
-    pub(super) const fn connection(&self) -> u64 {
-        self.connection
+    pub(super) const fn operation(&self) -> Option<Operation> {
+        self.operation
     }
 
     pub(super) const fn arrived(&self) -> &Moment {
@@ -123,21 +105,13 @@ impl Facts {
         &self.ended
     }
 
-    pub(super) const fn status(&self) -> Option<u16> {
-        self.status
-    }
-
-    pub(super) const fn lost(&self) -> Option<&Cow<'static, str>> {
-        self.lost.as_ref()
-    }
-
     pub(super) const fn told(&self) -> Option<&Told> {
         self.told.as_ref()
     }
 
-    /// Returns the id of the pet that it created, whatever the response was.
-    pub(super) const fn added(&self) -> Option<i64> {
-        self.added
+    /// Returns the status; `None` if the client did not receive the whole response.
+    pub(super) const fn status(&self) -> Option<u16> {
+        self.request.status
     }
 
     /// Whether the request was refused because its key was banned.
@@ -147,17 +121,24 @@ impl Facts {
 
     /// Whether the client got no response, or a 5xx.
     pub(super) fn has_failed(&self) -> bool {
-        self.status.is_none_or(|status| status >= 500)
+        self.status().is_none_or(|status| status >= 500)
     }
 
     /// Whether a pet was created, and the client knows it.
     pub(super) fn has_created(&self) -> bool {
-        self.status == Some(201)
+        self.status() == Some(201)
     }
 
-    /// Whether the client cannot know whether the request was processed.
-    pub(super) const fn is_unknown(&self) -> bool {
-        matches!(self.status, None | Some(500 | 502 | 504))
+    /// Whether the client listed the pets.
+    pub(super) fn has_listed(&self) -> bool {
+        self.operation == Some(Operation::ListPets)
+            && self.request.method == Method::GET
+            && self.status() == Some(200)
+    }
+
+    /// Whether this is a `POST` of which the client cannot know whether it was processed.
+    pub(super) fn is_unknown_post(&self) -> bool {
+        self.request.method == Method::POST && matches!(self.status(), None | Some(500 | 502 | 504))
     }
 
     /// Returns the pause of the client between this failure and `next`. It is measured from the start of

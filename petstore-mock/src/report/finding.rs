@@ -8,17 +8,13 @@ use std::{
 };
 
 use http::Method;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    facts::Facts,
     rule::{Rule, Severity},
     text::{clock_time, count, seconds},
 };
-use crate::{
-    clock::{instant, seconds as as_seconds},
-    plan::Plan,
-};
+use crate::plan::Plan;
 
 /// The maximum number of requests of a finding in the text.
 const MAX_LINES: usize = 5;
@@ -26,7 +22,7 @@ const MAX_LINES: usize = 5;
 /// A rule that the requests of a key broke, or that they may have broken.
 ///
 /// All early requests in one wait are one finding, and so are all repeats of one failed request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Finding {
@@ -52,7 +48,7 @@ pub struct Finding {
 }
 
 /// The role of a request in a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Role {
@@ -63,7 +59,7 @@ pub enum Role {
 }
 
 /// A request in a finding, without bodies, and with every key masked.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct JudgedRequest {
@@ -72,13 +68,13 @@ pub struct JudgedRequest {
     /// The role of the request in the finding.
     pub role: Role,
     /// When the request arrived, on the mock's clock.
-    #[serde(serialize_with = "as_instant")]
+    #[serde(with = "date")]
     pub at: SystemTime,
     /// When its response was read or lost.
-    #[serde(serialize_with = "as_instant")]
+    #[serde(with = "date")]
     pub ended_at: SystemTime,
     /// The method.
-    #[serde(serialize_with = "as_text")]
+    #[serde(with = "method")]
     pub method: Method,
     /// The path and query.
     pub path: Arc<str>,
@@ -91,26 +87,8 @@ pub struct JudgedRequest {
     /// The id of the pet that it created, whatever the response was.
     pub added: Option<i64>,
     /// How much too early it arrived. In JSON, it is in seconds.
-    #[serde(rename = "earlySeconds", serialize_with = "as_seconds::serialize")]
+    #[serde(rename = "earlySeconds", with = "early")]
     pub early: Option<Duration>,
-}
-
-impl JudgedRequest {
-    pub(super) fn new(facts: &Facts, role: Role, path: String, early: Option<Duration>) -> Self {
-        Self {
-            number: facts.number(),
-            role,
-            at: instant(facts.arrived().at()),
-            ended_at: instant(facts.ended().at()),
-            method: facts.method().clone(),
-            path: path.into(),
-            connection: facts.connection(),
-            status: facts.status(),
-            lost: facts.lost().cloned(),
-            added: facts.added(),
-            early,
-        }
-    }
 }
 
 impl fmt::Display for JudgedRequest {
@@ -147,32 +125,23 @@ impl Finding {
     pub(super) fn first_request(&self) -> Option<u64> {
         self.requests.first().map(|request| request.number)
     }
-
-    /// Returns the key with its plan.
-    pub(super) fn key_name(&self) -> String {
-        match self.plan {
-            Some(plan) => format!("key {} ({plan})", self.key),
-            None => self.key.clone(),
-        }
-    }
-
-    /// Returns what happened, in one line.
-    pub(super) fn line(&self) -> String {
-        let Self {
-            severity,
-            rule,
-            text,
-            ..
-        } = self;
-        format!("{severity} [{rule}]  {}: {text}", self.key_name())
-    }
 }
 
 impl fmt::Display for Finding {
     /// Writes what happened. Unless it is a notice, then come the requests, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.line())?;
-        if self.severity == Severity::Notice {
+        let Self {
+            severity,
+            rule,
+            key,
+            text,
+            ..
+        } = self;
+        match self.plan {
+            Some(plan) => writeln!(f, "{severity} [{rule}]  key {key} ({plan}): {text}")?,
+            None => writeln!(f, "{severity} [{rule}]  {key}: {text}")?,
+        }
+        if *severity == Severity::Notice {
             return Ok(());
         }
         let is_cause = |request: &&JudgedRequest| request.role == Role::Cause;
@@ -185,7 +154,7 @@ impl fmt::Display for Finding {
         if more > 0 {
             writeln!(f, "  ! and {}", count(more, "more request"))?;
         }
-        let about = self.rule.about();
+        let about = rule.about();
         writeln!(f, "  do: {} ({})", about.advice, about.source)?;
         match &self.remedy {
             Some(remedy) => writeln!(f, "  {remedy}"),
@@ -194,17 +163,59 @@ impl fmt::Display for Finding {
     }
 }
 
-#[cfg_attr(
-    windows,
-    expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )
-)]
-fn as_instant<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&humantime::format_rfc3339_millis(*at))
+/// A date in JSON.
+mod date {
+    use super::SystemTime;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[cfg_attr(
+        windows,
+        expect(
+            clippy::trivially_copy_pass_by_ref,
+            reason = "serde passes a reference"
+        )
+    )]
+    pub(super) fn serialize<S: Serializer>(at: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&humantime::format_rfc3339_millis(*at))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        humantime::parse_rfc3339(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
-fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(method)
+/// A method in JSON.
+mod method {
+    use super::Method;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(method: &Method, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(method)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Method, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A time in JSON: seconds with fractions.
+mod early {
+    use super::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
+    pub(super) fn serialize<S: Serializer>(
+        early: &Option<Duration>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        early.map(|early| early.as_secs_f64()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let seconds: Option<f64> = Option::deserialize(from)?;
+        let early = seconds.map(Duration::try_from_secs_f64);
+        early.transpose().map_err(D::Error::custom)
+    }
 }

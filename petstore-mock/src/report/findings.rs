@@ -1,6 +1,6 @@
 //! All findings of a server, in bounded memory.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use super::{
     finding::Finding,
@@ -77,13 +77,10 @@ impl Findings {
         self.all.get_mut(&number)
     }
 
-    /// Returns the findings, the most severe first. `mask` masks the keys in a text.
+    /// Returns the findings, the oldest first. `mask` masks the keys in a text.
     pub(super) fn list(&self, mask: &impl Fn(&str) -> String) -> Vec<Finding> {
         let all = self.all.values();
-        let mut findings: Vec<_> = all
-            .filter_map(|found| found.finding(&self.severities, mask))
-            .collect();
-        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request()));
-        findings
+        all.filter_map(|found| found.finding(&self.severities, mask))
+            .collect()
     }
 }

@@ -26,21 +26,17 @@ pub(super) struct KeyName {
 
 impl KeyName {
     pub(super) fn of(record: &Record) -> Self {
-        let Some(key) = &record.arrival.key else {
-            let name = match record.fields.get("authorization") {
-                Some(_) => "an unknown key",
-                None => "no key",
-            };
-            return Self {
-                name: name.to_owned(),
-                plan: None,
-                senders: 1,
-            };
+        let (name, plan, senders) = match &record.arrival.key {
+            Some(key) => (key.name(), Some(key.plan()), key.senders()),
+            None if record.fields.get("authorization").is_some() => {
+                ("an unknown key".to_owned(), None, 1)
+            }
+            None => ("no key".to_owned(), None, 1),
         };
         Self {
-            name: key.name(),
-            plan: Some(key.plan()),
-            senders: key.senders(),
+            name,
+            plan,
+            senders,
         }
     }
 
@@ -122,6 +118,11 @@ impl Repeats {
     pub(super) fn add_slow(&mut self) {
         self.all += 1;
         self.run = 0;
+    }
+
+    /// Returns the mean of the pauses before the quick repeats.
+    fn mean_pause(&self) -> Duration {
+        self.pauses / u32::try_from(self.quick).unwrap_or(u32::MAX).max(1)
     }
 
     /// Returns the number of quick repeats at the end.
@@ -228,69 +229,61 @@ impl Found {
     }
 
     fn request(&self, facts: &Facts, role: Role, mask: &impl Fn(&str) -> String) -> JudgedRequest {
-        let told = self.cause.as_ref().and_then(|cause| cause.told());
-        let is_early = self.what == What::Early && role == Role::Offence;
-        let early = told.map(|told| told.until().saturating_sub(facts.arrived().at()));
-        JudgedRequest::new(
-            facts,
+        let told = match (&self.what, role) {
+            (What::Early, Role::Offence) => self.cause.as_ref().and_then(|cause| cause.told()),
+            _ => None,
+        };
+        let request = facts.request();
+        JudgedRequest {
             role,
-            mask(facts.target()),
-            early.filter(|_| is_early),
-        )
+            path: mask(&request.path).into(),
+            early: told.map(|told| told.until().saturating_sub(facts.arrived().at())),
+            ..request.clone()
+        }
     }
 
     /// Says what happened.
     fn sentence(&self) -> String {
         let first = self.cause.as_ref().or(self.shown.first());
         let name = first.map(|facts| facts.name()).unwrap_or_default();
+        let requests = count(self.offences, "request");
+        let numbers = self.numbers();
         match &self.what {
+            What::Early if self.rule == Rule::RetryAfter => {
+                let (again, told) = (times(self.offences), self.told());
+                format!("{name} came again {again} while it was told to wait {told}")
+            }
             What::Early => {
                 let told = self.told();
-                match self.rule {
-                    Rule::RetryAfter => {
-                        let again = times(self.offences);
-                        format!("{name} came again {again} while it was told to wait {told}")
-                    }
-                    _ => {
-                        let requests = count(self.offences, "request");
-                        format!("{requests} arrived while the key was told to wait {told}")
-                    }
-                }
+                format!("{requests} arrived while the key was told to wait {told}")
             }
             What::Ban => {
-                let requests = count(self.offences, "request");
-                let until = self.shown.last().and_then(|last| last.told());
-                let until = until.map(|told| format!(" until {}", time_of_day(told.until())));
+                let until = match self.shown.last().and_then(|last| last.told()) {
+                    Some(told) => format!(" until {}", time_of_day(told.until())),
+                    None => String::new(),
+                };
                 format!(
-                    "the key was banned{}, because {requests} arrived before Retry-After had \
-                     elapsed ({})",
-                    until.unwrap_or_default(),
-                    self.numbers(),
+                    "the key was banned{until}, because {requests} arrived before Retry-After had \
+                     elapsed ({numbers})"
                 )
             }
             What::Repeats(repeats) => {
-                let quick = u32::try_from(repeats.quick).unwrap_or(u32::MAX).max(1);
-                let mean = pause(repeats.pauses / quick);
-                let again = times(self.offences);
+                let (again, mean) = (times(self.offences), pause(repeats.mean_pause()));
                 format!(
                     "{name} failed and was sent again {again}, {mean} after each failure on average"
                 )
             }
             What::Post => self.sentence_of_post(&name),
             What::KeyInUrl(parameter) if parameter.is_empty() => {
-                let numbers = self.numbers();
                 format!("a segment of the path is a key of this server ({numbers})")
             }
             What::KeyInUrl(parameter) => {
-                let numbers = self.numbers();
                 format!("the query parameter `{parameter}` is a key of this server ({numbers})")
             }
             What::OtherScheme => {
-                let numbers = self.numbers();
                 format!("a key of this server was not sent after `Bearer ` ({numbers})")
             }
             What::Deprecated => {
-                let numbers = self.numbers();
                 format!("GET /pets/{{petId}} will be removed on 5 December 2030 ({numbers})")
             }
         }
@@ -310,7 +303,9 @@ impl Found {
         };
         let after = pause(next.arrived().gap_since(first.ended()));
         let exchanges = self.cause.iter().chain(&self.shown);
-        let added: Vec<_> = exchanges.filter_map(|facts| facts.added()).collect();
+        let added: Vec<_> = exchanges
+            .filter_map(|facts| facts.request().added)
+            .collect();
         let outcome = match &*added {
             [] => "no pet was created".to_owned(),
             [id] => format!("pet {id} was created once"),
@@ -319,7 +314,7 @@ impl Found {
         format!(
             "the same {name} came again {again}{after} after {answer} (#{}), without a look at \
              GET /pets; {outcome}",
-            first.number()
+            first.request().number
         )
     }
 
@@ -347,7 +342,7 @@ impl Found {
         let numbers = self
             .shown
             .iter()
-            .map(|facts| format!("#{}", facts.number()));
+            .map(|facts| format!("#{}", facts.request().number));
         let numbers: Vec<_> = numbers.collect();
         match self.offences - numbers.len() as u64 {
             0 => list(&numbers),

@@ -2,18 +2,13 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use http::Method;
-
 use super::{
     facts::{Facts, identity},
     findings::Findings,
     found::{Found, KeyName, Repeats, What},
     rule::Rule,
 };
-use crate::{
-    exchange::{Moment, Record},
-    operation::Operation,
-};
+use crate::exchange::{Moment, Record};
 
 /// A shorter pause is none. A loop of curl pauses for 7 ms and more, the fastest usual back-off for 10.
 const QUICK: Duration = Duration::from_millis(8);
@@ -71,8 +66,7 @@ impl History {
         let is_refused = facts.status() == Some(429);
         Wait::judge(&mut self.wait, Rule::ToldToWait, facts, is_refused, finder);
         self.judge_row(record, facts, finder);
-        let is_list = facts.operation() == Some(Operation::ListPets);
-        if is_list && facts.method() == Method::GET && facts.status() == Some(200) {
+        if facts.has_listed() {
             for row in &mut self.rows {
                 row.look(facts);
             }
@@ -275,8 +269,7 @@ impl Post {
                 ..Self::default()
             };
         }
-        let may_begin = facts.method() == Method::POST && facts.is_unknown() && !self.is_served;
-        if may_begin && self.unknown.is_none() {
+        if facts.is_unknown_post() && !self.is_served && self.unknown.is_none() {
             self.unknown = Some(Arc::clone(facts));
         }
     }

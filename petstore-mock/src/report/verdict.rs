@@ -1,13 +1,12 @@
 //! The report, as a program reads it, and as text and JSON.
 
-use std::fmt;
+use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     finding::Finding,
-    rule::{Rule, Severities, Severity},
+    rule::{About, Rule, Severities, Severity},
     text::count,
 };
 
@@ -30,21 +29,36 @@ use super::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[must_use]
 pub struct Report {
+    compliant: bool,
+    summary: String,
+    /// The numbers of findings, of which not all may be listed.
+    violations: u64,
+    warnings: u64,
+    notices: u64,
+    #[serde(flatten)]
     answers: Answers,
-    /// The keys with their numbers of requests, in order of their numbers.
-    keys: Vec<(String, u64)>,
-    severities: Severities,
+    /// In order of their numbers.
+    keys: Vec<JudgedKey>,
     /// The most severe first.
     findings: Vec<Finding>,
-    /// The number of findings that are not listed, by severity.
-    unlisted: [u64; 3],
+    /// The rules that are not off.
+    #[serde(serialize_with = "write_rules", deserialize_with = "read_rules")]
+    rules: BTreeMap<Rule, Severity>,
+}
+
+/// A key with its number of requests.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct JudgedKey {
+    name: String,
+    requests: u64,
 }
 
 /// How the requests were answered.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Answers {
     requests: u64,
     /// Those that were answered 429.
@@ -70,24 +84,42 @@ impl Answers {
     }
 }
 
+impl JudgedKey {
+    pub(super) const fn new(name: String, requests: u64) -> Self {
+        Self { name, requests }
+    }
+}
+
 impl Report {
-    pub(super) fn new(answers: Answers, keys: Vec<(String, u64)>, severities: Severities) -> Self {
-        Self {
+    /// Creates a report of findings, of which `unlisted` are left out, by severity.
+    pub(super) fn new(
+        answers: Answers,
+        keys: Vec<JudgedKey>,
+        severities: &Severities,
+        mut findings: Vec<Finding>,
+        unlisted: [u64; 3],
+    ) -> Self {
+        findings.sort_by_key(|it| (Reverse(it.severity), it.rule, it.first_request()));
+        let [notices, warnings, violations] = [0, 1, 2].map(|severity| {
+            let is_meant = |finding: &&Finding| finding.severity as usize == severity;
+            findings.iter().filter(is_meant).count() as u64 + unlisted[severity]
+        });
+        let rules = Rule::ALL
+            .iter()
+            .filter_map(|rule| Some((*rule, rule.severity(severities)?)));
+        let mut report = Self {
+            compliant: violations == 0 && warnings == 0,
+            summary: String::new(),
+            violations,
+            warnings,
+            notices,
             answers,
             keys,
-            severities,
-            findings: Vec::new(),
-            unlisted: [0; 3],
-        }
-    }
-
-    /// Returns the report with findings, the most severe first, and the number of others by severity.
-    pub(super) fn with(self, findings: Vec<Finding>, unlisted: [u64; 3]) -> Self {
-        Self {
             findings,
-            unlisted,
-            ..self
-        }
+            rules: rules.collect(),
+        };
+        report.summary = report.summarized();
+        report
     }
 
     /// Returns the number of judged requests.
@@ -119,7 +151,7 @@ impl Report {
     /// Returns whether there are neither violations nor warnings. Notices don't count.
     #[must_use]
     pub fn is_compliant(&self) -> bool {
-        self.is_free_of(Severity::Warning)
+        self.compliant
     }
 
     /// Panics unless the clients are compliant.
@@ -138,6 +170,10 @@ impl Report {
     /// Returns the last line of the report, which counts the findings and the answers 429 and 5xx.
     #[must_use]
     pub fn summary_line(&self) -> String {
+        self.summary.clone()
+    }
+
+    fn summarized(&self) -> String {
         let severities = Severity::ALL.iter().rev();
         let found: Vec<_> = severities
             .filter(|severity| self.count(**severity) > 0)
@@ -157,67 +193,81 @@ impl Report {
         self.to_string()
     }
 
+    /// Returns the report as a JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // This cannot fail, because all keys of maps are text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// Returns the number of findings with this severity.
-    pub(super) fn count(&self, severity: Severity) -> u64 {
-        self.of(severity).count() as u64 + self.unlisted[severity as usize]
+    const fn count(&self, severity: Severity) -> u64 {
+        match severity {
+            Severity::Violation => self.violations,
+            Severity::Warning => self.warnings,
+            Severity::Notice => self.notices,
+        }
     }
 
     /// Returns the names of the keys.
     #[cfg(feature = "junit")]
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.keys.iter().map(|(name, _)| &**name)
+        self.keys.iter().map(|key| &*key.name)
     }
 
     /// Returns the rules that are not off.
+    #[cfg(feature = "junit")]
     pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
-        Rule::ALL
-            .iter()
-            .copied()
-            .filter(|rule| rule.severity(&self.severities).is_some())
+        self.rules.keys().copied()
     }
+}
 
-    /// Returns the report as a JSON object.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let key = |(name, requests): &(String, u64)| json!({"name": name, "requests": requests});
-        let about = |rule: Rule| {
-            let mut about = json!(rule.about());
-            about["severity"] = json!(rule.severity(&self.severities));
-            (rule.to_string(), about)
-        };
-        let mut report = json!({
-            "compliant": self.is_compliant(),
-            "summary": self.summary_line(),
-            "violations": self.count(Severity::Violation),
-            "warnings": self.count(Severity::Warning),
-            "notices": self.count(Severity::Notice),
-            "keys": self.keys.iter().map(key).collect::<Vec<_>>(),
-            "findings": self.findings,
-            "rules": self.rules().map(about).collect::<Map<_, _>>(),
-        });
-        if let (Value::Object(report), Value::Object(mut answers)) =
-            (&mut report, json!(self.answers))
-        {
-            report.append(&mut answers);
-        }
-        report.to_string()
+/// Writes the rules with their texts.
+fn write_rules<S: Serializer>(rules: &BTreeMap<Rule, Severity>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(rules.iter().map(|(rule, severity)| {
+        let severity = *severity;
+        (
+            rule,
+            About {
+                severity,
+                ..*rule.about()
+            },
+        )
+    }))
+}
+
+/// Reads the severities of the rules. Their texts are known.
+fn read_rules<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<Rule, Severity>, D::Error> {
+    #[derive(Deserialize)]
+    struct Texts {
+        severity: Severity,
     }
+    let rules: BTreeMap<Rule, Texts> = BTreeMap::deserialize(from)?;
+    let severities = rules
+        .into_iter()
+        .map(|(rule, texts)| (rule, texts.severity));
+    Ok(severities.collect())
 }
 
 impl fmt::Display for Answers {
     /// Writes the numbers of answers that a summary must not hide.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let refused = match self.refused {
-            1 => Some("1 was answered 429".to_owned()),
-            refused => Some(format!("{refused} were answered 429")).filter(|_| refused > 0),
-        };
-        let failed = (self.failed > 0).then(|| format!("{} 5xx", self.failed));
-        let lost = (self.lost > 0).then(|| format!("{} without a response", self.lost));
-        let answers: Vec<_> = [refused, failed, lost].into_iter().flatten().collect();
-        if answers.is_empty() {
-            return Ok(());
+        let mut answers = Vec::new();
+        for (number, status) in [(self.refused, "429"), (self.failed, "5xx")] {
+            match number {
+                0 => {}
+                number if !answers.is_empty() => answers.push(format!("{number} {status}")),
+                1 => answers.push(format!("1 was answered {status}")),
+                number => answers.push(format!("{number} were answered {status}")),
+            }
         }
-        write!(f, "; {}", answers.join(", "))
+        if self.lost > 0 {
+            answers.push(format!("{} without a response", self.lost));
+        }
+        match &*answers {
+            [] => Ok(()),
+            answers => write!(f, "; {}", answers.join(", ")),
+        }
     }
 }
 
@@ -228,24 +278,23 @@ impl fmt::Display for Report {
             writeln!(f, "{finding}")?;
         }
         for severity in Severity::ALL.iter().rev() {
-            if let more @ 1.. = self.unlisted[*severity as usize] {
-                writeln!(
-                    f,
-                    "{}, not listed\n",
-                    count(more, &format!("more {severity}"))
-                )?;
+            let listed = self.of(*severity).count() as u64;
+            if let more @ 1.. = self.count(*severity).saturating_sub(listed) {
+                let more = count(more, &format!("more {severity}"));
+                writeln!(f, "{more}, not listed\n")?;
             }
         }
-        let set = self.severities.iter();
-        let set = set.filter(|(rule, severity)| **severity != Some(rule.about().severity));
-        let set = set.map(|(rule, severity)| match severity {
-            Some(severity) => format!("{rule} {severity}"),
-            None => format!("{rule} off"),
-        });
-        let set: Vec<_> = set.collect();
+        let mut set = Vec::new();
+        for rule in Rule::ALL {
+            match self.rules.get(rule) {
+                None => set.push(format!("{rule} off")),
+                Some(severity) if *severity == rule.about().severity => {}
+                Some(severity) => set.push(format!("{rule} {severity}")),
+            }
+        }
         if !set.is_empty() {
             writeln!(f, "severities set: {}", set.join(", "))?;
         }
-        writeln!(f, "{}", self.summary_line())
+        writeln!(f, "{}", self.summary)
     }
 }

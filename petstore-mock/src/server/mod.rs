@@ -10,8 +10,6 @@ mod state;
 #[cfg(feature = "tls")]
 mod tls;
 
-#[cfg(all(feature = "tls", feature = "cli"))]
-pub(crate) use self::tls::connect_tls;
 pub use self::{
     builder::{Builder, StartError},
     mock_server::MockServer,

@@ -17,14 +17,6 @@ use tokio_rustls::{
     },
     server::TlsStream,
 };
-#[cfg(feature = "cli")]
-use tokio_rustls::{
-    TlsConnector, client,
-    rustls::{
-        ClientConfig, RootCertStore,
-        pki_types::{ServerName, pem::PemObject as _},
-    },
-};
 
 use super::state::Transport;
 use crate::clock::Clock;
@@ -126,28 +118,4 @@ fn config(
         .with_single_cert(vec![certificate], key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// Connects to a server with a certificate of an authority in a PEM file.
-#[cfg(feature = "cli")]
-pub(crate) async fn connect_tls(
-    stream: TcpStream,
-    host: &str,
-    authorities: &[u8],
-) -> io::Result<client::TlsStream<TcpStream>> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(authorities) {
-        roots
-            .add(certificate.map_err(io::Error::other)?)
-            .map_err(io::Error::other)?;
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-    TlsConnector::from(Arc::new(config))
-        .connect(host, stream)
-        .await
 }

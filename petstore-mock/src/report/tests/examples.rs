@@ -127,6 +127,19 @@ fn the_wait_after_a_503_is_about_the_same_request() {
     assert_eq!(found(1, &obeyed), NOTHING);
 }
 
+#[test]
+fn a_report_is_the_same_after_its_json_was_read() {
+    let recording = "1+0.001 1 GET /v1/pets 429 wait=50\n2+0.001 2 GET /v1/pets -\n\
+                     3+0.001 1 GET /v1/pets/7 200 key-in=token";
+    let report = report(1, recording);
+    let read: Report = serde_json::from_str(&report.to_json()).unwrap();
+    assert_eq!(read.findings().count(), 3);
+    assert_eq!(read.to_text(), report.to_text());
+    assert_eq!(read.to_json(), report.to_json());
+    #[cfg(feature = "junit")]
+    assert_eq!(read.to_junit(), report.to_junit());
+}
+
 /// Returns failures of the same request, with these pauses in milliseconds.
 fn failures(pauses: &[f64]) -> String {
     let mut at = 1.0;
@@ -390,6 +403,10 @@ fn the_last_line_counts_what_went_wrong() {
         (
             "1+1 1 GET /v1/pets 429\n3+1 1 GET /v1/pets 500\n5+1 1 GET /v1/pets?limit=1 -",
             "nothing found in 3 requests; 1 was answered 429, 1 5xx, 1 without a response",
+        ),
+        (
+            "1+1 1 GET /v1/pets 500\n3+1 1 GET /v1/pets 503",
+            "nothing found in 2 requests; 2 were answered 5xx",
         ),
         (
             "1+1 1 GET /v1/pets 429 wait=9\n3+1 1 GET /v1/pets 429",

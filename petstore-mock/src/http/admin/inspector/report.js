@@ -1,7 +1,7 @@
 // What the client under test did wrong, as the mock's report has it.
 
 import { get } from "./api.js";
-import { find, make } from "./dom.js";
+import { find, make, swap } from "./dom.js";
 
 const LOOK = { violation: "bad", warning: "wrong", notice: "" };
 
@@ -11,7 +11,9 @@ export async function refresh() {
   verdict.textContent = report.summary.replace("compliance: ", "");
   verdict.className = `tag ${look(report)}`;
   find("#no-finding").hidden = report.findings.length > 0;
-  find("#findings").replaceChildren(...report.findings.map((finding) => card(finding, report.rules[finding.rule])));
+  // What the reader has opened stays open.
+  const opened = [...document.querySelectorAll("#findings details[open] summary")].map(({ dataset }) => dataset.focus);
+  swap(find("#findings"), ...report.findings.map((finding) => card(finding, report.rules[finding.rule], opened)));
 }
 
 /** The look of the most severe finding. Without one, it is only good if every request was answered well. */
@@ -21,16 +23,19 @@ function look({ violations, warnings, answered429, answered5xx, withoutResponse 
   return answered429 + answered5xx + withoutResponse > 0 ? "" : "ok";
 }
 
-function card(finding, about) {
-  const { key, plan, severity, text, requests, remedy } = finding;
+function card(finding, about, opened) {
+  const { rule, key, plan, severity, text, requests, remedy } = finding;
+  const id = `${rule} ${key} ${requests[0]?.number}`;
   const links = requests.flatMap(({ number }) => [
-    make("button", { type: "button", title: "Show the request", click: () => open(number) }, `#${number}`), " "]);
+    make("button", {
+      type: "button", title: "Show the request", "data-focus": `${id} ${number}`, click: () => open(number),
+    }, `#${number}`), " "]);
   return make("li", {},
     make("div", { class: "top" },
       make("strong", {}, about.title),
       make("span", { class: `tag ${LOOK[severity] ?? ""}` }, severity)),
-    make("details", {},
-      make("summary", { class: "quiet" }, plan === null ? key : `key ${key} (${plan})`),
+    make("details", { open: opened.includes(id) },
+      make("summary", { class: "quiet", "data-focus": id }, plan === null ? key : `key ${key} (${plan})`),
       make("p", {}, text),
       make("p", { class: "quiet" }, `${about.reason} (${about.source}) ${about.advice}`),
       make("p", { class: "quiet" }, remedy ?? ""),

@@ -2,12 +2,8 @@
 
 use std::{fs::OpenOptions, io::Write as _, path::Path};
 
-use serde::{Deserialize, Deserializer, de::Error as _};
-
-use crate::{
-    cli::outcome::{CliError, Io},
-    report::Severity,
-};
+use super::outcome::{CliError, say, variable};
+use crate::report::{Finding, Report, Severity};
 
 /// GitHub shows at most this many annotations for each step and level.
 const MAX_ANNOTATIONS: usize = 10;
@@ -15,63 +11,45 @@ const MAX_ANNOTATIONS: usize = 10;
 /// GitHub refuses summaries of more than 1 MiB.
 const MAX_SUMMARY_BYTES: usize = 1_000_000;
 
-/// The fields of a finding in a JSON report that an annotation shows.
-#[derive(Debug, Deserialize)]
-pub(super) struct FoundRule {
-    rule: String,
-    #[serde(deserialize_with = "severity")]
-    severity: Severity,
-    key: String,
-    text: String,
-    #[serde(default)]
-    remedy: Option<String>,
-}
-
-fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
-    let text = String::deserialize(from)?;
-    text.parse()
-        .map_err(|_| D::Error::custom("unknown severity"))
-}
-
 /// If a workflow runs this, writes annotations on stderr, and the report into the job's summary.
-pub(super) fn write(findings: &[FoundRule], text: &str, io: &mut Io<'_>) -> Result<(), CliError> {
-    if (io.variable)("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+pub(super) fn write(report: &Report) -> Result<(), CliError> {
+    if variable("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
-    for finding in findings.iter().take(MAX_ANNOTATIONS) {
-        if let Some(line) = annotation(finding) {
-            let _ = writeln!(io.err, "{line}");
-        }
+    for line in report
+        .findings()
+        .filter_map(annotation)
+        .take(MAX_ANNOTATIONS)
+    {
+        say(line);
     }
-    let Some(path) = (io.variable)("GITHUB_STEP_SUMMARY") else {
+    let Some(path) = variable("GITHUB_STEP_SUMMARY") else {
         return Ok(());
     };
     let path = Path::new(&path);
-    let written = OpenOptions::new()
+    OpenOptions::new()
         .append(true)
         .create(true)
         .open(path)
-        .and_then(|mut file| file.write_all(summary(text).as_bytes()));
-    written.map_err(|error| CliError::file("write the summary", path, &error))
+        .and_then(|mut file| file.write_all(summary(&report.to_text()).as_bytes()))
+        .map_err(|error| CliError::file("write the summary", path, &error))
 }
 
 /// Returns the annotation of a finding, which is a workflow command. A notice has none.
-fn annotation(finding: &FoundRule) -> Option<String> {
+fn annotation(finding: &Finding) -> Option<String> {
     let level = match finding.severity {
         Severity::Violation => "error",
         Severity::Warning => "warning",
         Severity::Notice => return None,
     };
-    let FoundRule {
-        rule, key, text, ..
-    } = finding;
-    let remedy = match &finding.remedy {
-        Some(remedy) => format!("\n{remedy}"),
-        None => String::new(),
-    };
-    let title = escaped_property(&format!("petstore-mock: {rule}"));
-    let message = escaped(&format!("{key}: {text}{remedy}"));
-    Some(format!("::{level} title={title}::{message}"))
+    let mut message = format!("{}: {}", finding.key, finding.text);
+    if let Some(remedy) = &finding.remedy {
+        message = format!("{message}\n{remedy}");
+    }
+    let title = escaped(&format!("petstore-mock: {}", finding.rule));
+    // Colons and commas have a meaning in a property.
+    let title = title.replace(':', "%3A").replace(',', "%2C");
+    Some(format!("::{level} title={title}::{}", escaped(&message)))
 }
 
 /// Escapes the message of a workflow command.
@@ -79,11 +57,6 @@ fn escaped(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
-}
-
-/// Escapes a property of a workflow command. Colons and commas have a meaning there too.
-fn escaped_property(text: &str) -> String {
-    escaped(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 /// Returns the report as the summary shows it: in a code block, where text from clients cannot act as
@@ -104,10 +77,11 @@ fn summary(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn finding(severity: Severity) -> FoundRule {
+    fn finding(severity: Severity) -> Finding {
         serde_json::from_value(serde_json::json!({
-            "rule": "back-off", "severity": severity, "key": "a, b: 100 %",
-            "text": "sent\r\n::error::again", "remedy": "say so",
+            "rule": "back-off", "severity": severity, "key": "a, b: 100 %", "plan": null,
+            "senders": 1, "text": "sent\r\n::error::again", "offences": 3, "requests": [],
+            "remedy": "say so",
         }))
         .unwrap()
     }
