@@ -200,12 +200,6 @@ impl System {
         (!value.is_empty()).then_some(value)
     }
 
-    /// Returns a variable unchanged, if it is set.
-    #[cfg(feature = "mock")]
-    pub(crate) fn raw_var(&self, name: &str) -> Option<&OsString> {
-        self.vars.get(name)
-    }
-
     /// Returns a variable. Fails if it is not Unicode, instead of ignoring it.
     pub(crate) fn unicode(&self, name: &str) -> Result<Option<&str>> {
         match self.vars.get(name) {

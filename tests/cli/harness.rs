@@ -16,7 +16,7 @@ pub(super) fn noon() -> SystemTime {
 }
 
 /// A command to run.
-pub(super) struct Petstore {
+pub(crate) struct Petstore {
     vars: Vec<(String, OsString)>,
     width: Option<u16>,
     stdin: Vec<u8>,
@@ -29,10 +29,10 @@ pub(super) struct Petstore {
 }
 
 /// The result of a command.
-pub(super) struct Ran {
-    pub(super) stdout: String,
-    pub(super) stderr: String,
-    pub(super) code: u8,
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: u8,
 }
 
 impl Petstore {
@@ -54,12 +54,12 @@ impl Petstore {
     }
 
     /// A command for a server, with a key.
-    pub(super) fn at(server: &MockServer, key: &str) -> Self {
+    pub(crate) fn at(server: &MockServer, key: &str) -> Self {
         Self::with(server.url(), key)
     }
 
     /// A command with a base URL and a key.
-    pub(super) fn with(base_url: &str, key: &str) -> Self {
+    pub(crate) fn with(base_url: &str, key: &str) -> Self {
         Self::bare()
             .var("PETSTORE_BASE_URL", base_url)
             .var("PETSTORE_API_KEY", key)
@@ -103,7 +103,7 @@ impl Petstore {
         self
     }
 
-    pub(super) fn stdin(mut self, text: &str) -> Self {
+    pub(crate) fn stdin(mut self, text: &str) -> Self {
         self.stdin = text.into();
         self
     }
@@ -136,7 +136,7 @@ impl Petstore {
     }
 
     /// Runs a command line; words are separated by spaces.
-    pub(super) async fn run(self, line: &str) -> Ran {
+    pub(crate) async fn run(self, line: &str) -> Ran {
         self.run_words(&line.split_whitespace().collect::<Vec<_>>())
             .await
     }

@@ -12,13 +12,13 @@ pub(super) async fn printed(line: &str) -> String {
     ran.stdout
 }
 
-/// Returns all commands, as completions and the help of groups name them, without the mock's.
+/// Returns all commands, as completions and the help of groups name them.
 async fn commands() -> Vec<String> {
     let mut commands = Vec::new();
     for name in follow(Petstore::bare(), &[""]).await {
         let help = printed(&format!("{name} --help")).await;
         match help.split_once("\n\nCommands:\n") {
-            _ if name == "mock" || name.starts_with('-') => {}
+            _ if name.starts_with('-') => {}
             None => commands.push(name),
             Some((_, list)) => {
                 let lines = list.lines().take_while(|line| !line.is_empty());
@@ -195,29 +195,6 @@ async fn other_names_of_commands_work() {
 }
 
 #[tokio::test]
-async fn the_mock_and_its_commands_have_help() {
-    let mock = printed("mock --help").await;
-    assert!(mock.lines().count() <= 40);
-    assert!(
-        mock.starts_with("Run a mock server, like `petstore-mock`\n\nUsage: "),
-        "{mock}"
-    );
-    assert_eq!(printed("mock -h").await, printed("mock --help").await);
-    for line in [
-        "mock serve --help",
-        "mock exec -h",
-        "mock health -h",
-        "version --help",
-    ] {
-        let text = printed(line).await;
-        assert!(
-            text.contains("Usage: petstore ") && !text.contains("Commands:"),
-            "{text}"
-        );
-    }
-}
-
-#[tokio::test]
 async fn there_is_a_manual_page_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let ran = Petstore::bare()
@@ -229,12 +206,11 @@ async fn there_is_a_manual_page_for_every_command() {
         std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()
     };
     let source = concat!("\"petstore ", env!("CARGO_PKG_VERSION"), "\"");
-    for name in
-        commands()
-            .await
-            .iter()
-            .map(String::as_str)
-            .chain(["", "mock", "mock serve", "help output"])
+    for name in commands()
+        .await
+        .iter()
+        .map(String::as_str)
+        .chain(["", "help output"])
     {
         let page = page(name);
         assert!(
@@ -285,10 +261,7 @@ async fn help_fits_a_narrow_terminal() {
     ];
     let topics = topics.map(|topic| format!("help {topic}"));
     let commands = commands().await;
-    let helps = commands
-        .iter()
-        .map(String::as_str)
-        .chain(["", "pets", "mock"]);
+    let helps = commands.iter().map(String::as_str).chain(["", "pets"]);
     for line in helps.map(|line| format!("{line} --help")).chain(topics) {
         for width in [40, 60] {
             let narrow = Petstore::bare().terminal().width(width);
@@ -302,12 +275,7 @@ async fn help_fits_a_narrow_terminal() {
 
 #[tokio::test]
 async fn headings_and_options_stand_out_in_every_help() {
-    for line in [
-        "--help",
-        "pets list --help",
-        "mock serve --help",
-        "help options",
-    ] {
+    for line in ["--help", "pets list --help", "help options"] {
         let ran = Petstore::bare().terminal().width(80);
         let text = ran.run(&format!("--color always {line}")).await.stdout;
         let headings = text.lines().filter(|line| line.starts_with("\u{1b}[1m"));
@@ -318,12 +286,7 @@ async fn headings_and_options_stand_out_in_every_help() {
 
 #[tokio::test]
 async fn a_wide_terminal_gets_lines_of_at_most_80_columns() {
-    for line in [
-        "pets list --help",
-        "mock serve --help",
-        "help options",
-        "help output",
-    ] {
+    for line in ["pets list --help", "help options", "help output"] {
         let wide = Petstore::bare().terminal().width(160);
         assert_eq!(
             wide.run(&format!("--color never {line}")).await.stdout,

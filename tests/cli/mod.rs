@@ -1,7 +1,7 @@
 //! The command line, in process: a snapshot pins standard output, standard error and the exit
 //! code of a command together.
 
-mod harness;
+pub(crate) mod harness;
 
 mod api;
 mod completions;

@@ -1,6 +1,7 @@
 //! Tests of client and mock together: every operation, status and header of the specification, over
 //! real sockets. Client and mock share no types, so that neither can hide a mistake of the other.
 
+mod both_ways;
 mod compliance;
 mod limits;
 mod operations;

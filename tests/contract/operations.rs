@@ -1,15 +1,13 @@
 //! Each operation with each of its statuses, pages, and the removal of `getPet` (specification,
 //! sections 4 and 9).
 
-use std::path::Path;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use petstore_client::http::Method;
 use petstore_client::limits::QuotaWindow;
-use petstore_client::{Client, Error, ErrorKind, NewPet, Pet, PetStatus};
+use petstore_client::{Client, Error, ErrorKind, NewPet, PetStatus};
 use petstore_mock::{Plan, Seed, SeedPet};
-use yaml_rust2::YamlLoader;
 
 use super::{START, at, client, frozen, watched};
 use crate::client::list_meta;
@@ -110,18 +108,6 @@ async fn create_pet_returns_201_with_the_assigned_id() {
         all.iter().map(|pet| pet.id).collect::<Vec<_>>(),
         [1, 2, 3, 4]
     );
-}
-
-#[tokio::test]
-async fn a_created_pet_has_each_field_that_was_sent() {
-    let server = server().await;
-    let new = NewPet::new("Rex", 7).with_status(PetStatus::Pending);
-    let sent = serde_json::to_value(&new).unwrap();
-    for field in &Pet::FIELDS[1..] {
-        assert!(sent.get(field).is_some(), "{field} is not sent");
-    }
-    let created = client(&server).pets().create(&new).await.unwrap();
-    assert_eq!(created, new.into_pet(3));
 }
 
 #[tokio::test]
@@ -308,37 +294,4 @@ async fn from_the_removal_date_on_it_is_gone() {
     assert_eq!(error.kind(), ErrorKind::Gone, "{error}");
     assert_eq!(error.code(), Some("operation_removed"));
     assert!(client.pets().list().await.is_ok());
-}
-
-/// Returns the names of a schema's fields in one of the mock's documents.
-fn fields_of_schema(document: &str, schema: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("petstore-mock")
-        .join(document);
-    let text = std::fs::read_to_string(path).unwrap();
-    let document = YamlLoader::load_from_str(&text).unwrap().remove(0);
-    let properties = &document["components"]["schemas"][schema]["properties"];
-    let names = properties.as_hash().unwrap().keys();
-    names
-        .map(|name| name.as_str().unwrap().to_owned())
-        .collect()
-}
-
-#[test]
-fn the_documents_have_the_fields_of_the_clients_pet() {
-    let all = Pet::FIELDS;
-    let guide = include_str!("../../petstore-mock/guide/specification.md");
-    for field in all {
-        let row = format!("\n| `{field}` | ");
-        assert!(guide.contains(&row), "{field} in specification.md");
-    }
-    for (document, schema, fields) in [
-        ("openapi.yaml", "Pet", all),
-        ("openapi.yaml", "NewPet", &all[1..]),
-        ("admin.yaml", "Pet", all),
-        ("admin.yaml", "SeedPet", all),
-    ] {
-        let found = fields_of_schema(document, schema);
-        assert_eq!(found, fields, "{schema} in petstore-mock/{document}");
-    }
 }

@@ -2,8 +2,6 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-#[cfg(feature = "mock")]
-use super::mock::Mock;
 use super::pets::Pets;
 use super::store::Store;
 use super::{api, auth, completions, config, doctor, help, limits, man};
@@ -42,8 +40,6 @@ pub(crate) enum Cmd {
     Config(config::Config),
     /// Check configuration, key, service, clock and rate limits.
     Doctor,
-    #[cfg(feature = "mock")]
-    Mock(Box<Mock>),
     #[command(alias = "completion")]
     Completions(completions::Completions),
     Man(man::Man),
@@ -74,7 +70,7 @@ fn lay_out(command: Command) -> Command {
     let path = command.get_bin_name().unwrap_or_default().to_owned();
     let help = Arg::new("help").short('h').long("help");
     let help = help.action(ArgAction::HelpShort).help("print this help");
-    let command = with_options(command, &path)
+    let command = command
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .arg(help);
@@ -94,15 +90,6 @@ fn lay_out(command: Command) -> Command {
         let path = format!("{path} {}", inner.get_name());
         inner.bin_name(path).defer(lay_out)
     })
-}
-
-/// Adds the options of `petstore mock`, which are added only when it is used, because they are many.
-fn with_options(command: Command, path: &str) -> Command {
-    match path {
-        #[cfg(feature = "mock")]
-        "petstore mock" => Mock::with_options(command),
-        _ => command,
-    }
 }
 
 fn usage(command: &Command, path: &str) -> String {
@@ -146,11 +133,6 @@ impl Cmd {
                 let problem = context.take_problem();
                 doctor::run(problem, &connector, &system, &printer).await
             }
-            #[cfg(feature = "mock")]
-            Self::Mock(mock) => {
-                let signals = context.take_signals();
-                mock.run(&system, signals, &printer, &ui).await
-            }
             Self::Completions(completions) => completions.run(&printer, &ui),
             Self::Man(man) => man.run(&printer, tree()),
             Self::Help(help) => help.run(&printer, tree()),
@@ -169,10 +151,6 @@ impl Cmd {
 
     /// Returns whether the command handles signals itself.
     pub(crate) fn handles_signals(&self) -> bool {
-        #[cfg(feature = "mock")]
-        if matches!(self, Self::Mock(_)) {
-            return true;
-        }
         matches!(self, Self::Pets(Pets::Import(_) | Pets::Export(_)))
     }
 }

@@ -11,7 +11,5 @@ pub(crate) mod help;
 mod import;
 pub(crate) mod limits;
 pub(crate) mod man;
-#[cfg(feature = "mock")]
-pub(crate) mod mock;
 pub(crate) mod pets;
 pub(crate) mod store;

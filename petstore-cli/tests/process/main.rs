@@ -11,7 +11,6 @@ mod limits;
 mod manual;
 #[cfg(feature = "mock")]
 mod mock;
-#[cfg(feature = "mock")]
 mod restarts;
 mod support;
 #[cfg(feature = "mock")]

@@ -3,8 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Output, Stdio};
 
-use petstore_mock::MockServer;
-
 use super::support::{PETSTORE, Signal, petstore, signal};
 
 fn shell(script: &str) -> Output {
@@ -100,30 +98,4 @@ fn ctrl_c_stops_a_command_that_reads_its_input() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{command:?}");
     }
-}
-
-#[test]
-fn a_command_under_a_mock_with_tls_trusts_it_automatically() {
-    let script = "\"$PETSTORE\" pets list --limit 1 -o id && echo \"$PETSTORE_BASE_URL\" && \
-                  grep -c BEGIN \"$SSL_CERT_FILE\"";
-    let folder = tempfile::tempdir().unwrap();
-    let theirs = folder.path().join("theirs.pem");
-    let other = MockServer::builder().tls().start_blocking().unwrap();
-    std::fs::write(&theirs, other.ca_certificate().unwrap()).unwrap();
-    let output = petstore()
-        .args(["mock", "exec", "--tls", "--", "/bin/sh", "-c", script])
-        .current_dir(folder.path())
-        .env("PETSTORE", PETSTORE)
-        .env("PATH", "/usr/bin:/bin")
-        .env("SSL_CERT_FILE", &theirs)
-        .output()
-        .unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<_> = stdout.lines().collect();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        lines.len() == 3 && lines[0] == "1" && lines[1].starts_with("https://"),
-        "{stdout}{stderr}"
-    );
-    assert_eq!(lines[2], "2", "theirs and the mock's");
 }

@@ -2,9 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use petstore_mock::{Effect, FaultGuard, MockServer, Operation, Plan, Seed};
@@ -12,63 +10,16 @@ use serde_json::Value;
 
 use super::support::{KEY, PETSTORE, pause, petstore, rows};
 
-/// A mock server as a process, which keeps its pets in a file.
-struct Server {
-    child: Child,
-    /// The number of requests that it has logged.
-    logged: Arc<AtomicUsize>,
-}
-
-impl Server {
-    /// Starts the server at a port; 0 for any. Returns when it answers.
-    fn start(folder: &Path, port: u16) -> (Self, u16) {
-        let file = folder.join("port");
-        let _ = std::fs::remove_file(&file);
-        let mut command = Command::new(PETSTORE);
-        command
-            .env_clear()
-            .args([
-                "mock",
-                "serve",
-                "-v",
-                "--seed",
-                "none",
-                "--data",
-                "pets.data",
-            ])
-            .args(["--key", &format!("{KEY}=enterprise:1000000/100000000")])
-            .args(["--port", &port.to_string(), "--port-file", "port"])
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let logged = Arc::new(AtomicUsize::new(0));
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let counter = Arc::clone(&logged);
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                if line.contains("POST") {
-                    counter.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        });
-        let port = loop {
-            let ended = child.try_wait().unwrap();
-            assert!(ended.is_none(), "the server ended: {ended:?}");
-            let written = std::fs::read_to_string(&file).unwrap_or_default();
-            if let Ok(port) = written.trim().parse() {
-                break port;
-            }
-            pause();
-        };
-        (Self { child, logged }, port)
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+/// Starts a mock server at a port, or at any port for 0. It keeps its pets in a file. Dropping it ends
+/// it like a kill: requests in flight get no response.
+fn serve(folder: &Path, port: u16) -> MockServer {
+    MockServer::builder()
+        .key(KEY, Plan::enterprise(1_000_000, 100_000_000))
+        .seed(Seed::none())
+        .data(folder.join("pets.data"))
+        .port(port)
+        .start_blocking()
+        .unwrap()
 }
 
 /// An import of a file against a server.
@@ -128,27 +79,28 @@ fn an_import_goes_on_while_its_server_restarts() {
 
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pets.ndjson"), rows(ROWS)).unwrap();
-    let (mut server, port) = Server::start(folder.path(), 0);
+    let mut server = serve(folder.path(), 0);
+    let port = server.addr().port();
     let import = Import {
         folder: folder.path().to_owned(),
-        url: format!("http://127.0.0.1:{port}/v1"),
+        url: server.url().to_owned(),
     };
     let mut running = import.command(&["--concurrency", "4"]).spawn().unwrap();
     let mut stderr = BufReader::new(running.stderr.take().unwrap());
     let mut said = String::new();
     for enough in [30, 150, 1] {
-        while server.logged.load(Ordering::Relaxed) < enough
+        while server.requests(Operation::CreatePet).len() < enough
             && running.try_wait().unwrap().is_none()
         {
             pause();
         }
-        server.kill();
+        drop(server);
         // The service stays away until the import has noticed. It says so at most once a minute.
         while !said.contains(PAUSE) {
             let length = stderr.read_line(&mut said).unwrap();
             assert!(length > 0, "it ended without a pause: {said}");
         }
-        server = Server::start(folder.path(), port).0;
+        server = serve(folder.path(), port);
     }
     stderr.read_to_string(&mut said).unwrap();
     let code = running.wait().unwrap().code();
@@ -159,7 +111,6 @@ fn an_import_goes_on_while_its_server_restarts() {
     assert!(names.len() >= ROWS - 30, "{}: {said}", names.len());
     check(&import);
     assert_eq!(import.names(), expected(ROWS));
-    server.kill();
 }
 
 /// The request that is in flight when the command is killed.

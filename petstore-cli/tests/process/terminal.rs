@@ -272,21 +272,3 @@ fn an_imports_bar_shows_the_quota_and_only_rows_in_flight() {
     assert!(shown.contains("unknown          0      0"), "{shown}");
     assert_eq!(server.requests(Operation::CreatePet).len(), 5);
 }
-
-#[test]
-fn ctrl_c_reaches_the_command_of_a_mock_once() {
-    let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
-    // `wait` lets the trap run at once, so that two signals are not merged.
-    let script = r#"trap "n=x\$n" INT; sleep 1 & echo it runs; wait; wait; echo "times $n.""#;
-    // Here, standard input is not the terminal.
-    let line = format!("mock exec -- sh -c '{script}' </dev/null");
-    let mut terminal = typed(&line, home.path(), server.url());
-    terminal.exp_string("it runs").unwrap();
-    terminal.send_control('c').unwrap();
-    let shown = terminal.exp_eof().unwrap();
-    assert!(
-        shown.contains("times x.") && shown.contains("compliance: "),
-        "{shown}"
-    );
-    assert!(shown.contains("exit 0"), "the command ended well: {shown}");
-}

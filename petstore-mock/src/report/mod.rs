@@ -15,6 +15,7 @@ mod verdict;
 mod rules;
 
 mod audit;
+#[cfg(feature = "junit")]
 mod junit;
 mod text;
 

@@ -163,6 +163,7 @@ impl Report {
     }
 
     /// Returns the names of the keys.
+    #[cfg(feature = "junit")]
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|(name, _)| &**name)
     }

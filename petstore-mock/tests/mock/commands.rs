@@ -257,6 +257,25 @@ fn exec_passes_signals_on_and_waits_for_the_command() {
 }
 
 #[test]
+#[cfg(unix)]
+fn ctrl_c_at_a_terminal_reaches_the_command_of_exec_once() {
+    // `wait` lets the trap run at once, so that two signals are not merged.
+    let script = r#"trap "n=x\$n" INT; sleep 1 & echo it runs; wait; wait; echo "times $n.""#;
+    // Standard input is not the terminal.
+    let line = format!("trap : INT; \"$0\" exec -- sh -c '{script}' </dev/null; echo \"exit $?\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line, BINARY]);
+    // Only a program that hangs takes longer.
+    let mut terminal = rexpect::session::spawn_command(shell, Some(120_000)).unwrap();
+    terminal.exp_string("it runs").unwrap();
+    terminal.send_control('c').unwrap();
+    let shown = terminal.exp_eof().unwrap();
+    for part in ["times x.", "compliance: ", "exit 0"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
 fn health_ends_with_0_where_a_mock_serves() {
     let (status, out, err) = exec(
         &[],
@@ -321,6 +340,17 @@ fn exec_over_tls_keeps_wgets_settings_and_adds_the_authority() {
         let (status, out, err) = exec(&["--tls"], script);
         assert!(status == 0 && out.starts_with("[{"), "{out}{err}");
     }
+}
+
+#[test]
+fn exec_over_tls_adds_the_authority_to_those_that_are_trusted_already() {
+    let (_, theirs, _) = exec(&["--tls"], "cat \"$SSL_CERT_FILE\"");
+    let file = scratch("theirs.pem");
+    fs::write(&file, theirs).unwrap();
+    let script = "grep -c BEGIN \"$SSL_CERT_FILE\"";
+    let mut second = command(&["exec", "--tls", "--", "sh", "-c", script]);
+    let (status, out, err) = ended(second.env("SSL_CERT_FILE", &*file));
+    assert_eq!((status, &*out), (0, "2\n"), "{err}");
 }
 
 #[test]

@@ -448,6 +448,7 @@ fn at_most_a_thousand_findings_are_kept() {
     );
 }
 
+#[cfg(feature = "junit")]
 #[test]
 fn junit_has_a_case_for_each_key_and_rule() {
     let recording = "1+0.01 1 GET /v1/pets 429 wait=50\n2+0.01 1 GET /v1/pets/5 200";
