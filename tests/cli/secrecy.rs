@@ -50,7 +50,7 @@ async fn no_output_contains_the_key() {
         .unwrap();
     for target in [&server, &refusing, &spent] {
         for line in COMMANDS {
-            for told in ["-q", "-v", "-vvv", "-vvv --error-format json"] {
+            for told in ["-q", "-vvv --error-format json"] {
                 let petstore =
                     Petstore::at(target, KEY).stdin("{\"name\":\"Rex\",\"categoryId\":7}");
                 let home = tempfile::tempdir().unwrap();

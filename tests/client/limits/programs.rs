@@ -56,7 +56,7 @@ async fn a_call_left_behind_at_a_windows_end_does_not_delay_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_buffered_stream_may_await_calls_in_its_loop() {
-    for per_minute in [60, 1_000] {
+    for per_minute in [60, 300] {
         let (server, client) = start(per_minute).await;
         let pairs = usize::try_from(per_minute).unwrap();
         let program = async {
@@ -110,7 +110,7 @@ fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn calls_cancelled_at_random_points_take_nothing_from_others() {
-    for seed in 1..=8 {
+    for seed in 1..=3 {
         let mut number = numbers(seed);
         let (server, client) = start(60).await;
         let calls = (0..300).map(|call| {

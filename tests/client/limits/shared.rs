@@ -199,10 +199,8 @@ async fn first_calls(plan: Plan, calls: usize, tasks: usize, folder: Option<&Tem
 
 #[tokio::test(start_paused = true)]
 async fn a_lone_process_with_a_file_waits_for_nobody() {
-    let business = Plan::Business;
-    let cases = [(Plan::Free, 16), (Plan::Free, 50), (business, 900)];
-    for (plan, calls) in cases {
-        for tasks in [1, 16, 64] {
+    for (plan, calls) in [(Plan::Free, 50), (Plan::Business, 300)] {
+        for tasks in [1, 16] {
             let folder = TempDir::new().unwrap();
             let without = first_calls(plan, calls, tasks, None).await;
             let with = first_calls(plan, calls, tasks, Some(&folder)).await;
@@ -562,7 +560,7 @@ impl Fleet {
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_file_costs_at_most_one_refusal() {
-    for seconds in [2, 58, 65, 90] {
+    for seconds in [2, 65] {
         let fleet = Fleet::start().await;
         let delete = async {
             sleep_until(fleet.start + secs(seconds)).await;
@@ -580,7 +578,7 @@ async fn a_deleted_file_costs_at_most_one_refusal() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_deleted_20_times_costs_at_most_one_refusal() {
-    for pause in [100, 1_000, 7_000] {
+    for pause in [100, 7_000] {
         let fleet = Fleet::start().await;
         let delete = async {
             for number in 1..=20 {
@@ -594,7 +592,7 @@ async fn a_file_deleted_20_times_costs_at_most_one_refusal() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_moved_away_and_back_costs_at_most_one_refusal() {
-    for (away, back) in [(1, 3), (2, 40), (61, 62), (65, 100), (90, 170)] {
+    for (away, back) in [(2, 40), (61, 62)] {
         let fleet = Fleet::start().await;
         let aside = fleet.home.path().join("aside");
         let move_it = async {
