@@ -1,5 +1,4 @@
-//! The tests of several crates, as one binary. `tidy` detects files without a `mod` line, which
-//! would not be compiled.
+//! The tests of several crates, as one binary.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 

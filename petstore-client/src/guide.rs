@@ -8,6 +8,8 @@ pub mod errors {}
 pub mod keys {}
 #[doc = include_str!("../guide/observability.md")]
 pub mod observability {}
+#[doc = include_str!("../guide/promises.md")]
+pub mod promises {}
 #[doc = include_str!("../guide/rate_limits.md")]
 pub mod rate_limits {}
 #[cfg(feature = "test-util")]

@@ -2,6 +2,7 @@
 //! [errors]: guide::errors
 //! [keys]: guide::keys
 //! [observability]: guide::observability
+//! [promises]: guide::promises
 //! [rate_limits]: guide::rate_limits
 //! [testing]: guide::testing
 #![doc = include_str!("../README.md")]

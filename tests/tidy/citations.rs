@@ -11,8 +11,8 @@ fn texts() -> Vec<PathBuf> {
     let folders = CRATES.iter().chain(&["tests", "examples", ".github"]);
     let mut texts: Vec<_> = folders
         .flat_map(|folder| files(folder, &["rs", "md", "yaml", "toml"]))
-        // Its examples cite sections that do not exist.
-        .filter(|path| !path.ends_with(file!()))
+        // It has the words that introduce a citation.
+        .filter(|path| !path.ends_with("citations.rs"))
         .collect();
     texts.extend(["README.md", "CHANGELOG.md"].map(PathBuf::from));
     texts
@@ -78,24 +78,4 @@ fn every_cited_section_of_the_specification_exists() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(count > 30, "only {count} citations were found");
-}
-
-#[test]
-fn a_citation_of_a_missing_section_or_rule_is_found() {
-    let specification = "## 8. Limits\n1. One\n2. Two\n### 8.1 More\n## 9. Versions\n3. Three\n";
-    for (cited, is_right) in [
-        ("specification, section 8", true),
-        ("Specification, section 8, rule 2", true),
-        ("specification,\n/// section 8, rules 1 and 2", true),
-        ("specification, section 8.1", true),
-        ("specification, section 7", false),
-        ("specification, section 8, rule 3", false),
-    ] {
-        let cited_sections = citations(cited);
-        let [(section, rule)] = cited_sections.as_slice() else {
-            panic!("{cited}: {cited_sections:?}");
-        };
-        let problem = problem(specification, section, rule.as_deref());
-        assert_eq!(problem.is_none(), is_right, "{cited}: {problem:?}");
-    }
 }

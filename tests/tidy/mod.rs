@@ -1,14 +1,11 @@
-//! Checks what the compiler does not check: layers, file headers, forgotten tests, the changelog,
-//! workflows, and the commands of the READMEs.
+//! Checks what the compiler does not check: layers, citations, paths in documents, and the sessions of the
+//! READMEs.
 
 mod citations;
-mod examples;
-mod files;
+mod documents;
 mod layers;
-mod limiter;
 mod readme;
 mod shell;
-mod workflows;
 
 use std::path::{Path, PathBuf};
 
