@@ -410,35 +410,36 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_line_has_the_progress_the_reason_and_the_time_also_if_it_is_narrow() {
         let host = || Activity::response("staging.example");
-        for (progress, activity, wide, narrow) in [
+        let cases: [(_, fn() -> Activity, _, _); 4] = [
             (
                 None,
-                quota(),
+                quota,
                 "⠙ minute quota used up; continues in 41 s (Mon 01:00)",
                 "⠙ minute quota: 41 s",
             ),
             (
                 Some(PETS),
-                quota(),
+                quota,
                 "⠙ listing pets: 12,345 so far; minute quota used up; continues in 41 s (Mon 01:00)",
                 "⠙ 12,345 pets; minute quota: 41 s",
             ),
             (
                 Some(BAR),
-                quota(),
+                quota,
                 "████████░░░░░░░░░░░░  12,345 of 30,000  41%  minute quota: 41 s (Mon 01:00)",
                 "12,345 of 30,000  minute quota: 41 s",
             ),
             (
                 None,
-                host(),
+                host,
                 "⠙ waiting for staging.example, 2 s",
                 "⠙ waiting for staging.example, 2 s",
             ),
-        ] {
-            let shown = drawn(100, progress.clone(), activity.clone()).await;
+        ];
+        for (progress, activity, wide, narrow) in cases {
+            let shown = drawn(100, progress.clone(), activity()).await;
             assert_eq!(shown, wide);
-            let again = drawn(40, progress, activity).await;
+            let again = drawn(40, progress, activity()).await;
             assert_eq!(again, narrow);
         }
     }

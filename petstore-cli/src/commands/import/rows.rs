@@ -364,7 +364,7 @@ impl Rows {
     }
 
     fn json(&mut self, text: &str, lines: &Lines) -> Result<()> {
-        let values = json_values(text).map_err(|error| self.not_json(&error))?;
+        let values = json_values(text.trim_end()).map_err(|error| self.not_json(&error))?;
         let beginning = text.as_ptr() as usize;
         for value in values {
             let value = value.get();
