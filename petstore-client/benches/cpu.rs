@@ -1,5 +1,5 @@
-//! Compares the CPU time of calls with that of reqwest alone, with several tasks, on both kinds of
-//! runtime. Then compares the time of many calls at once, at a service that answers after 100 ms.
+//! Compares the CPU time of calls with that of reqwest alone, and with reqwest-middleware and
+//! reqwest-retry, with several tasks, on both kinds of runtime. Then compares the time of many calls at once, at a service that answers after 100 ms.
 //! The mock runs in another process. The two clients take turns, so that the machine's speed
 //! cancels out. The ratio is the median of all rounds.
 //!
@@ -26,6 +26,8 @@ use futures_util::future::BoxFuture;
 use petstore_client::Client;
 use petstore_client::limits::{FileStore, Limits};
 use petstore_mock::{MockServer, Plan};
+use reqwest_retry::RetryTransientMiddleware;
+use reqwest_retry::policies::ExponentialBackoff;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 
@@ -207,6 +209,26 @@ fn bare(
     }
 }
 
+/// The same request with reqwest-middleware and reqwest-retry.
+fn retried(
+    server: &Server,
+    key: &'static str,
+) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync + use<> {
+    let policy = ExponentialBackoff::builder().build_with_max_retries(3);
+    let http = reqwest_middleware::ClientBuilder::new(reqwest::Client::new())
+        .with(RetryTransientMiddleware::new_with_policy(policy))
+        .build();
+    let url = format!("{}/store/orders", server.url);
+    move || {
+        let (http, url) = (http.clone(), url.clone());
+        Box::pin(async move {
+            let response = http.get(&url).bearer_auth(key).send().await.unwrap();
+            let body = response.bytes().await.unwrap();
+            drop(serde_json::from_slice::<serde_json::Value>(&body).unwrap());
+        })
+    }
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().collect();
     if arguments.iter().any(|argument| argument == "--serve") {
@@ -239,8 +261,14 @@ fn main() {
         }
     };
     if is_all {
-        against_reqwest(Of::Cpu, KEY, 1, size);
-        against_reqwest(Of::Cpu, KEY, 64, size);
+        for tasks in [1, 16, 64] {
+            against_reqwest(Of::Cpu, KEY, tasks, size);
+        }
+        for (name, runtime) in runtimes {
+            let ours = ("client", call(builder(KEY).build().unwrap()));
+            let theirs = ("middleware", retried(&server, KEY));
+            compare(name, Of::Cpu, runtime, (16, size), ours, theirs);
+        }
     }
     if is_all || has("many") {
         against_reqwest(Of::Time, LATE_KEY, 1024, size);

@@ -1,7 +1,7 @@
 //! The command line, in process: a snapshot pins standard output, standard error and the exit
 //! code of a command together.
 
-pub(crate) mod harness;
+mod harness;
 
 mod api;
 mod completions;
@@ -27,3 +27,5 @@ mod sessions;
 mod shop;
 mod streams;
 mod terminal;
+
+pub(crate) use self::harness::Petstore;

@@ -13,7 +13,7 @@ use petstore_mock::{MockServer, OpenApi, Operation, Plan, Seed, SeedPet};
 use serde_json::{Map, Value};
 
 use super::{START, client, frozen, watched};
-use crate::cli::harness::Petstore;
+use crate::cli::Petstore;
 use crate::client::at;
 use crate::openapi::Watched;
 

@@ -8,6 +8,7 @@ mod record;
 mod retry_loop;
 mod running;
 mod spans;
+mod watch;
 
 use std::sync::Arc;
 

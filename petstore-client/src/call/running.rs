@@ -16,7 +16,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use tokio::runtime::{self, Handle};
-use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep, sleep_until};
 use tracing::instrument::{Instrumented, WithSubscriber as _};
 use tracing::subscriber::NoSubscriber;
@@ -26,6 +25,7 @@ use super::limits::CallLimits;
 use super::record::{CallRecord, next_call_id};
 use super::run;
 use super::spans::{call_span, record_error};
+use super::watch::{Wakeable, WhenWoken, watch};
 use crate::client::{Client, Core};
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -33,8 +33,6 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::wire::base_url::same_origin;
 
-/// A woken call that is not polled moves to its own task after one to two intervals.
-const PATIENCE: Duration = Duration::from_millis(5);
 /// If a call's own task still runs this long after the deadline, nobody polls that task.
 const TASK_GRACE: Duration = Duration::from_millis(250);
 
@@ -165,8 +163,8 @@ struct Attention {
     is_woken: bool,
     /// How many times the call has been polled.
     polls: u32,
-    /// The task that checks whether the caller answers when it is woken.
-    watch: Option<AbortHandle>,
+    /// Whether it is checked that the caller answers when it is woken.
+    is_watched: bool,
     /// Whether the call has its own task, which alone polls it from then on.
     has_task: bool,
     task: Option<Waker>,
@@ -239,25 +237,12 @@ impl SharedCall {
     fn abandon(&self) {
         let mut attention = self.attention();
         attention.is_dropped = true;
-        let (task, watch) = (attention.task.take(), attention.watch.take());
+        let task = attention.task.take();
         drop(attention);
         self.drop_work();
-        if let Some(watch) = watch {
-            watch.abort();
-        }
         if let Some(task) = task {
             task.wake();
         }
-    }
-
-    /// Starts the call's own task, unless it has one or was dropped.
-    fn move_to_task(self: Arc<Self>) {
-        let mut attention = self.attention();
-        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
-            return;
-        }
-        drop(attention);
-        self.runtime.clone().spawn(CallTask(self));
     }
 
     fn wake_caller(&self) {
@@ -308,35 +293,42 @@ impl Wake for SharedCall {
         let waker = if attention.has_task {
             attention.task.clone()
         } else {
-            if attention.watch.is_none() && !attention.is_dropped {
-                let watch = self.runtime.spawn(watch(Arc::clone(self)));
-                attention.watch = Some(watch.abort_handle());
-            }
             attention.caller.clone()
         };
+        let is_new = !attention.has_task && !attention.is_dropped && !attention.is_watched;
+        attention.is_watched |= is_new;
         drop(attention);
+        if is_new {
+            let call = Arc::downgrade(self);
+            watch(call, &self.runtime);
+        }
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 }
 
-/// Moves a woken call to its own task if its caller does not poll it. Ends when the caller has
-/// answered.
-async fn watch(call: Arc<SharedCall>) {
-    loop {
-        let polls = call.attention().polls;
-        sleep(PATIENCE).await;
-        let mut attention = call.attention();
-        if !attention.is_woken {
-            attention.watch = None;
-            return;
+impl Wakeable for SharedCall {
+    fn look(&self, polls: Option<u32>) -> WhenWoken {
+        let mut attention = self.attention();
+        if !attention.is_woken || attention.is_dropped {
+            attention.is_watched = false;
+            return WhenWoken::Answered;
         }
-        if attention.polls == polls {
-            break;
+        match polls {
+            Some(polls) if polls == attention.polls => WhenWoken::Ignored,
+            _ => WhenWoken::Polled(attention.polls),
         }
     }
-    call.move_to_task();
+
+    fn move_to_task(self: Arc<Self>) {
+        let mut attention = self.attention();
+        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
+            return;
+        }
+        drop(attention);
+        self.runtime.clone().spawn(CallTask(self));
+    }
 }
 
 /// The own task of a call.
