@@ -17,8 +17,7 @@ use crate::clock::seconds;
 
 /// The effect of a fault on the requests that it hits.
 ///
-/// In JSON, it is an object with one field, the kind of effect: `{"status": 503}`, `{"hang": {}}`. Over
-/// HTTP/2, an effect that ends the connection ends only the stream.
+/// In JSON, it is an object with one field, the kind of effect: `{"status": 503}`, `{"hang": {}}`.
 ///
 /// ```
 /// use petstore_mock::{Effect, RetryAfter};

@@ -23,7 +23,7 @@ use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::watch};
 
 use super::{
     io::ConnectionIo,
-    reply::{EndedByFault, ResponseBody},
+    reply::ResponseBody,
     state::{InFlight, Shared, Throttle, Transport},
 };
 use crate::{
@@ -157,7 +157,8 @@ async fn speak(
         let caller = Caller { nth, ..caller };
         // The request begins here, and not in the future, so that requests that are read together
         // count together.
-        answer(request, caller, Arc::clone(server), state.begin())
+        let in_flight = state.begin(request.version() == Version::HTTP_2);
+        answer(request, caller, Arc::clone(server), in_flight)
     });
     let mut protocols = auto::Builder::new(TokioExecutor::new());
     protocols
@@ -174,12 +175,14 @@ async fn speak(
         .auto_date_header(false)
         .max_header_list_size(MAX_HEAD_BYTES);
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
+    let mut ended = pin!(state.ended());
     let (mut is_stopping, mut is_idle) = (false, false);
     loop {
         tokio::select! {
             biased;
             // An error is a request that hyper refused, or a client that has left.
             served = &mut connection => return served.is_err() || state.lock().must_drain,
+            () = &mut ended => return false,
             () = stopped(&mut stop), if !is_stopping => {
                 if state.lock().end == Some(EndMode::Hang) {
                     return false;
@@ -193,6 +196,11 @@ async fn speak(
     }
 }
 
+/// A fault ends the connection before the response begins.
+#[derive(Debug, thiserror::Error)]
+#[error("a fault ends the connection")]
+struct EndedByFault;
+
 /// Answers one request.
 async fn answer(
     request: Request<Incoming>,
@@ -201,7 +209,6 @@ async fn answer(
     // If the client leaves, this is dropped with the request.
     in_flight: InFlight,
 ) -> Result<Response<ResponseBody>, EndedByFault> {
-    let is_http2 = request.version() == Version::HTTP_2;
     let mut response = server.service.pass(caller, request).await;
     let plan = response.extensions_mut().remove::<SocketPlan>();
     let plan = plan.unwrap_or_default();
@@ -216,12 +223,10 @@ async fn answer(
         return Ok(response.map(|body| ResponseBody::new(body, in_flight)));
     };
     if let Some(bytes) = end.after_body_bytes {
-        let cut = |body| ResponseBody::new(body, in_flight).cut(bytes, end.how, is_http2);
+        let cut = |body| ResponseBody::new(body, in_flight).cut(bytes, end.how);
         return Ok(response.map(cut));
     }
-    if end.how == EndMode::Hang || !is_http2 {
-        in_flight.connection().end = Some(end.how);
-    }
+    in_flight.end(end.how);
     if end.how == EndMode::Hang {
         pending::<()>().await;
     }

@@ -19,7 +19,6 @@ pub(super) struct ResponseBody {
     missing: usize,
     /// How a fault ends the response after the bytes that are sent.
     end: Option<EndMode>,
-    is_http2: bool,
     in_flight: InFlight,
 }
 
@@ -29,18 +28,16 @@ impl ResponseBody {
             body,
             missing: 0,
             end: None,
-            is_http2: false,
             in_flight,
         }
     }
 
     /// Ends the body after this many bytes.
-    pub(super) fn cut(mut self, after: u64, how: EndMode, is_http2: bool) -> Self {
+    pub(super) fn cut(mut self, after: u64, how: EndMode) -> Self {
         let whole = &mut self.body.whole;
         let after = usize::try_from(after).map_or(whole.len(), |after| after.min(whole.len()));
         self.missing = whole.split_off(after).len();
         self.end = Some(how);
-        self.is_http2 = is_http2;
         self
     }
 }
@@ -63,12 +60,8 @@ impl Body for ResponseBody {
         let data = mem::take(&mut self.body.whole);
         match self.end {
             Some(how) if data.is_empty() => {
-                if how != EndMode::Hang && self.is_http2 {
-                    // This ends the stream. Other requests use the connection.
-                    return Poll::Ready(Some(Err(axum::Error::new(EndedByFault))));
-                }
                 // The socket ends the connection, after everything before the end is flushed.
-                self.in_flight.connection().end = Some(how);
+                self.in_flight.end(how);
                 return Poll::Pending;
             }
             _ => self.body.judge(),
@@ -87,8 +80,3 @@ impl Body for ResponseBody {
         self.body.stream.as_ref().map_or(whole, Body::size_hint)
     }
 }
-
-/// A fault ends the response.
-#[derive(Debug, thiserror::Error)]
-#[error("a fault ends the response")]
-pub(super) struct EndedByFault;

@@ -10,6 +10,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
+    sync::Notify,
 };
 
 use crate::{
@@ -30,13 +31,14 @@ impl Transport for TcpStream {
 
 /// The state of one connection, shared by its clones.
 #[derive(Clone, Default)]
-pub(super) struct Shared(Arc<Mutex<ConnectionState>>);
+pub(super) struct Shared(Arc<(Mutex<ConnectionState>, Notify)>);
 
 /// The state of one connection.
 #[derive(Default)]
 pub(super) struct ConnectionState {
     /// The number of requests in flight, from their head to the end of their response.
     in_flight: u32,
+    is_http2: bool,
     /// Whether the last response closes the connection, perhaps before its request was read.
     pub(super) must_drain: bool,
     /// The speed that a fault sets for written bytes.
@@ -57,13 +59,28 @@ impl ConnectionState {
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         // Every change is a few assignments, so a panic does no harm.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a request.
-    pub(super) fn begin(&self) -> InFlight {
-        self.lock().in_flight += 1;
+    pub(super) fn begin(&self, is_http2: bool) -> InFlight {
+        let mut state = self.lock();
+        state.in_flight += 1;
+        state.is_http2 = is_http2;
+        drop(state);
         InFlight(self.clone())
+    }
+
+    /// Waits until a fault ends the connection. With HTTP/2, requests are separate tasks, which
+    /// must wake the connection's task.
+    pub(super) async fn ended(&self) {
+        loop {
+            self.0.1.notified().await;
+            let state = self.lock();
+            if state.is_http2 && matches!(state.end, Some(EndMode::Reset | EndMode::Close)) {
+                return;
+            }
+        }
     }
 }
 
@@ -74,6 +91,14 @@ impl InFlight {
     /// Returns the state of its connection.
     pub(super) fn connection(&self) -> MutexGuard<'_, ConnectionState> {
         self.0.lock()
+    }
+
+    /// Lets a fault end the connection.
+    pub(super) fn end(&self, how: EndMode) {
+        // A hanging body calls this at each poll. Notifying each time would be an endless loop.
+        if self.connection().end.replace(how).is_none() {
+            self.0.0.1.notify_one();
+        }
     }
 }
 

@@ -379,15 +379,12 @@ async fn http_2(mock: &Mock) -> (Option<u16>, usize, bool) {
         }
         is_whole = body.is_end_stream();
     }
-    assert!(
-        requests.ready().await.is_ok(),
-        "other requests use the connection"
-    );
+    assert_eq!(requests.ready().await.is_ok(), is_whole);
     (status, length, is_whole)
 }
 
 #[tokio::test]
-async fn over_http_2_only_the_stream_ends() {
+async fn over_http_2_the_whole_connection_ends() {
     let mock = start().await;
     let length = body(&untouched(&mock).await).len();
     assert_eq!(http_2(&mock).await, (Some(200), length, true));
