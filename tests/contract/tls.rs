@@ -153,7 +153,8 @@ async fn the_error_of_a_server_without_tls_says_so() {
         .unwrap();
     let error = client.pets().list().await.unwrap_err();
     assert!(
-        error.kind() == ErrorKind::Tls && error.to_string().contains("not a TLS server"),
+        error.kind() == ErrorKind::Tls
+            && error.to_string().contains("the server does not speak TLS"),
         "{error}"
     );
 }
