@@ -53,7 +53,7 @@ async fn main() {
         .expect("a client");
     let error = list(&stranger).await.expect_err("an unknown authority");
     assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
-    // The system's library has words of its own, which shows the library that is used.
+    // native-tls words this failure differently, so the text shows which library is in use.
     let has_our_words = error.problem().contains("from an unknown authority");
     assert_eq!(has_our_words, !cfg!(feature = "native-tls"), "{error}");
     assert!(error.is_connect() && !error.may_have_been_processed());

@@ -223,7 +223,7 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
     Ok(Credential { key, source })
 }
 
-/// Returns whether Windows runs a file in a shell, with rules of its own for quotes.
+/// Returns whether Windows runs a file with `cmd.exe`, which parses quotes in another way.
 fn is_script(program: &str) -> bool {
     let end = Path::new(program).extension();
     end.is_some_and(|end| end.eq_ignore_ascii_case("bat") || end.eq_ignore_ascii_case("cmd"))

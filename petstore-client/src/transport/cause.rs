@@ -98,7 +98,7 @@ fn of_rustls(problem: &rustls::Error) -> Cow<'static, str> {
     text.into()
 }
 
-/// Returns why there is no complete response.
+/// Returns what kept a response from arriving completely.
 pub(super) fn of_response(error: &Cause) -> Option<Cow<'static, str>> {
     const CLOSED: &str = "the service closed the connection before the response";
     const CUT_OFF: &str = "the response is cut off: the service closed the connection";
@@ -129,8 +129,8 @@ pub(super) fn of_response(error: &Cause) -> Option<Cow<'static, str>> {
     None
 }
 
-/// Looks up host names like the system. Its error has a type of its own, because the system's does
-/// not differ from those of connections.
+/// Looks up host names with the system's resolver. A failed lookup and a failed connection are both an
+/// `io::Error`, so this one wraps the former in its own type.
 pub(super) struct Resolver;
 
 impl Resolve for Resolver {

@@ -171,8 +171,8 @@ impl<'a> Summary<'a> {
         list
     }
 
-    /// Prints the summary: a sentence, and what the user chose. A reader that has gone is no error:
-    /// the rows are sent.
+    /// Prints the summary: a sentence, and what the user chose. A closed pipe is no error, because the
+    /// rows were sent.
     pub(super) fn print(&self, context: &Context) -> Result<()> {
         context.ui().note(&self.sentence());
         let printer = context.printer();
