@@ -1,8 +1,11 @@
-//! Handles text from clients: quotes it safely in messages, finds similar names, and parses JSON.
+//! Handles text from clients: quotes it safely in messages, finds similar names, and parses names and
+//! JSON.
+
+use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, Error, IgnoredAny},
+    de::{DeserializeOwned, Error, IgnoredAny, IntoDeserializer as _},
 };
 use strsim::osa_distance;
 
@@ -48,6 +51,43 @@ pub(crate) fn nearest<T>(
         .filter(|(typos, _)| *typos <= max_typos);
     near.min_by_key(|(typos, _)| *typos)
         .map(|(_, candidate)| candidate)
+}
+
+/// The error for a text that is none of the names of a type, such as [`Operation`](crate::Operation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseNameError {
+    names: &'static [&'static str],
+}
+
+impl ParseNameError {
+    /// Returns all names of the type.
+    #[must_use]
+    pub const fn names(self) -> &'static [&'static str] {
+        self.names
+    }
+}
+
+impl fmt::Display for ParseNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "choose one of {}", self.names.join(", "))
+    }
+}
+
+impl std::error::Error for ParseNameError {}
+
+impl Error for ParseNameError {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self { names: &[] }
+    }
+
+    fn unknown_variant(_: &str, names: &'static [&'static str]) -> Self {
+        Self { names }
+    }
+}
+
+/// Parses a variant by its name in JSON.
+pub(crate) fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, ParseNameError> {
+    T::deserialize(text.into_deserializer())
 }
 
 /// Reads an existing field, including `null`.
