@@ -88,14 +88,14 @@ async fn a_request_sent_while_told_to_wait_is_found() {
     let requests: Vec<_> = finding
         .requests
         .iter()
-        .map(|one| (one.number, one.role, one.early.map(|it| it.as_secs())))
+        .map(|one| (one.number, one.role, one.early_seconds.map(f64::floor)))
         .collect();
     assert_eq!(
         requests,
         [
             (2, Role::Cause, None),
-            (3, Role::Offence, Some(50)),
-            (4, Role::Offence, Some(30))
+            (3, Role::Offence, Some(50.0)),
+            (4, Role::Offence, Some(30.0))
         ]
     );
     assert_eq!(MINUTE_ENDS, NOW + 50);
