@@ -58,15 +58,13 @@ async fn run(
     let stats = record.stats();
     let (response, redactor) = result?;
     let (head, body) = response.into_parts();
-    let meta = Meta {
-        operation: request.operation,
-        url: request.url,
-        page_size: request.page_size,
-        status: head.status,
-        headers: head.headers,
-        deprecation: deprecation.map(Box::new),
+    let meta = Meta::new(
+        request,
+        head.status,
+        head.headers,
+        deprecation,
         stats,
         redactor,
-    };
+    );
     Ok(Response::new(body, meta))
 }
