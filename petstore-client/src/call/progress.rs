@@ -162,12 +162,12 @@ impl<'c> Progress<'c> {
     }
 
     fn refused(&self, refused: Refused) -> Error {
-        match refused.blocked {
+        match refused.wait.blocked {
             Some(blocked) => {
                 let left = self.time_left(clock::now());
                 Error::rate_limited(blocked).with_allowed_wait(left)
             }
-            None => Error::waited_in_vain(refused.reason, self.rules.limits.max_wait()),
+            None => Error::waited_in_vain(refused.wait.reason, self.rules.limits.max_wait()),
         }
     }
 }

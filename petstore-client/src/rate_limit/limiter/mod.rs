@@ -5,6 +5,7 @@
 //! `exchange`, and `acquire` (a waiting call) in this order.
 
 mod alone;
+mod outcomes;
 mod permits;
 mod queue;
 mod state;

@@ -10,13 +10,16 @@ pub(super) use std::sync::{Mutex, MutexGuard};
 #[cfg(shuttle)]
 pub(super) use shuttle::sync::{Mutex, MutexGuard};
 
-use super::alone::Alone;
-use super::permits::{EndedRequest, Permits};
-use super::queue::Queue;
+use tokio::sync::oneshot;
+
+use super::alone::{Alone, STORE_TIMEOUT};
+use super::outcomes::Outcomes;
+use super::permits::Permits;
+use super::queue::{Place, Queue};
 use crate::clock;
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
-use crate::rate_limit::quota::reading::Outcome;
+use crate::rate_limit::quota::reading::ResponseHead;
 use crate::rate_limit::quota::{Answer, Ledger, Pause, Report};
 use crate::rate_limit::view::{Blocked, WaitReason};
 
@@ -24,12 +27,8 @@ use crate::rate_limit::view::{Blocked, WaitReason};
 pub(super) const HEARTBEAT: i64 = SECOND;
 /// How long an outcome waits for others, which the same exchange may carry.
 const GATHERING: i64 = SECOND / 100;
-/// The time limit of an exchange, in seconds.
-pub(super) const STORE_TIMEOUT: u32 = 3;
 /// After this, an exchange counts as abandoned: nobody runs its runtime.
-const MAX_EXCHANGE: i64 = (STORE_TIMEOUT as i64 + 1) * SECOND;
-/// How many outcomes are kept for a store that is away.
-const MAX_OUTCOMES: usize = 4_096;
+const MAX_EXCHANGE: i64 = STORE_TIMEOUT + SECOND;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -39,11 +38,10 @@ pub(super) struct State {
     process: u32,
     policy: Policy,
     is_local: bool,
-    pub(super) queue: Queue,
-    pub(super) permits: Permits,
-    /// What the store does not know yet, and the number of the first of these.
-    outcomes: Vec<EndedRequest>,
-    first_outcome: u64,
+    queue: Queue,
+    permits: Permits,
+    /// What the store does not know yet.
+    outcomes: Outcomes,
     was_banned: bool,
     /// Since when the store does not know everything.
     changed_at: Option<LedgerTime>,
@@ -92,8 +90,7 @@ impl State {
             is_local,
             queue: Queue::default(),
             permits: Permits::default(),
-            outcomes: Vec::new(),
-            first_outcome: 0,
+            outcomes: Outcomes::default(),
             was_banned: false,
             changed_at: None,
             exchanged_at: None,
@@ -133,18 +130,33 @@ impl State {
         self.change(now);
     }
 
-    /// Records that a request has ended.
-    pub(super) fn end(&mut self, ended: Option<EndedRequest>, now: LedgerTime) {
-        self.outcomes.extend(ended);
-        if self.outcomes.len() > MAX_OUTCOMES {
-            self.forget_outcomes(MAX_OUTCOMES / 2);
-        }
+    /// Puts a call into the queue. Its grant, the number of a permit, arrives in the returned channel.
+    pub(super) fn join(&mut self, place: Place) -> oneshot::Receiver<u64> {
+        self.queue.join(place)
+    }
+
+    /// Removes a call from the queue, if it still waits.
+    pub(super) fn leave(&mut self, place: Place) {
+        self.queue.leave(place);
+    }
+
+    /// Records that a request is sent now, and lasts for `lease` at most. Returns false if the permit has lapsed.
+    pub(super) fn send(&mut self, permit: u64, lease: i64, now: LedgerTime) -> bool {
+        self.permits.send(permit, lease, now)
+    }
+
+    /// Takes a permit back whose request was not sent.
+    pub(super) fn give_back(&mut self, permit: u64, now: LedgerTime) {
+        self.permits.give_back(permit);
         self.change(now);
     }
 
-    /// Records that a permit was given back.
-    pub(super) fn change(&mut self, now: LedgerTime) {
-        self.changed_at.get_or_insert(now);
+    /// Records that a request has ended.
+    pub(super) fn end(&mut self, permit: u64, head: Option<ResponseHead>, now: LedgerTime) {
+        if let Some(ended) = self.permits.end(permit, head, now) {
+            self.outcomes.add(ended);
+        }
+        self.change(now);
     }
 
     /// Ends the permits of calls that are not polled.
@@ -153,15 +165,14 @@ impl State {
         let lost = self.permits.expire(now);
         if self.permits.count() < in_flight {
             for ended in lost {
-                self.end(Some(ended), now);
+                self.outcomes.add(ended);
             }
             self.change(now);
         }
     }
 
-    fn forget_outcomes(&mut self, count: usize) {
-        self.outcomes.drain(..count);
-        self.first_outcome += count as u64;
+    fn change(&mut self, now: LedgerTime) {
+        self.changed_at.get_or_insert(now);
     }
 }
 
@@ -170,7 +181,7 @@ impl State {
     /// Begins an exchange with the store. While the store is away, calls meanwhile get their permits without it.
     pub(super) fn begin_exchange(&mut self, now: LedgerTime) -> (u64, Report) {
         self.begun += 1;
-        let report = self.report_from(self.first_outcome, now);
+        let report = self.report_from(self.outcomes.first(), now);
         if !self.is_alone() {
             self.exchanging_since = Some(now);
             self.note_report(now);
@@ -245,8 +256,8 @@ impl State {
     fn report_from(&self, first_outcome: u64, now: LedgerTime) -> Report {
         let waiting = self.wanted();
         Report {
-            first_outcome: first_outcome.max(self.first_outcome),
-            outcomes: self.outcomes_from(first_outcome, now),
+            first_outcome: first_outcome.max(self.outcomes.first()),
+            outcomes: self.outcomes.from(first_outcome, now),
             waiting,
             forces: waiting > 0 && self.queue.is_forced(),
             was_banned: self.was_banned,
@@ -254,17 +265,10 @@ impl State {
         }
     }
 
-    fn outcomes_from(&self, first_outcome: u64, now: LedgerTime) -> Vec<Outcome> {
-        let known = first_outcome.saturating_sub(self.first_outcome);
-        let known = usize::try_from(known).unwrap_or(usize::MAX);
-        let new = self.outcomes.get(known..).unwrap_or_default();
-        new.iter().map(|ended| ended.outcome(now)).collect()
-    }
-
     /// Returns a report of all that the store does not know yet, for display.
     pub(super) fn pending(&self, now: LedgerTime) -> Report {
         Report {
-            outcomes: self.outcomes_from(self.first_outcome, now),
+            outcomes: self.outcomes.from(self.outcomes.first(), now),
             was_banned: self.was_banned,
             is_alone: self.is_alone(),
             ..self.figures()
@@ -275,7 +279,7 @@ impl State {
     pub(super) fn figures(&self) -> Report {
         Report {
             holder: self.holder,
-            first_outcome: self.first_outcome,
+            first_outcome: self.outcomes.first(),
             outcomes: Vec::new(),
             in_flight: self.permits.count(),
             has_probe: self.permits.has_probe(),
@@ -342,8 +346,7 @@ impl State {
     ) {
         let is_last = self.end_exchange(number);
         let known = report.first_outcome + report.outcomes.len() as u64;
-        let known = usize::try_from(known.saturating_sub(self.first_outcome)).unwrap_or(usize::MAX);
-        self.forget_outcomes(known.min(self.outcomes.len()));
+        self.outcomes.forget_before(known);
         if !is_last {
             return self.change(now);
         }
@@ -370,7 +373,7 @@ impl State {
         match &mut self.alone {
             Some(alone) => alone.failed(now),
             None => {
-                self.alone = Some(Alone::new(last_seen(), now, self.first_outcome));
+                self.alone = Some(Alone::new(last_seen(), now, self.outcomes.first()));
                 self.store_changes += 1;
                 self.wait = None;
                 self.change(now);
@@ -381,7 +384,7 @@ impl State {
 
     /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether to try the
     /// store again, or `None` if the store is there.
-    pub(super) fn exchange_alone(&mut self, now: LedgerTime, takes: i64) -> Option<bool> {
+    pub(super) fn exchange_alone(&mut self, now: LedgerTime) -> Option<bool> {
         let mut alone = self.alone.take()?;
         let report = Report {
             is_alone: true,
@@ -389,7 +392,7 @@ impl State {
         };
         self.note_report(now);
         let answer = alone.exchange(&report, now);
-        let must_retry = alone.must_retry(now, takes);
+        let must_retry = alone.must_retry(now);
         self.alone = Some(alone);
         self.grant(&report, &answer, now);
         Some(must_retry)
@@ -427,6 +430,19 @@ impl State {
             reason,
             blocked: pause.blocked(ends.since(now)),
         })
+    }
+
+    /// Returns whether a call is the first in the queue.
+    pub(super) fn is_first(&self, place: Place) -> bool {
+        self.queue.is_first(place)
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        self.permits.count()
     }
 
     /// Returns the number of the answer that will be the first to a call that joins now.

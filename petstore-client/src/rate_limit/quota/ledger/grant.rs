@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 use crate::rate_limit::quota::holder::{COMPETES, Holder};
-use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
+use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, SECOND, duration};
 use crate::rate_limit::quota::reading::Outcome;
 use crate::rate_limit::quota::terms::Terms;
 use crate::rate_limit::quota::window::Window;
@@ -77,13 +77,7 @@ pub(crate) struct Pause {
     /// How long to wait before asking again, in microseconds.
     length: i64,
     /// The block that ends then, if that is why.
-    block: Option<PauseBlock>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct PauseBlock {
-    reason: BlockReason,
-    until: ServiceTime,
+    block: Option<Blocked>,
 }
 
 /// What the windows leave.
@@ -119,12 +113,8 @@ impl Pause {
 
     /// Returns the block whose end calls wait for, which is this far away.
     pub(crate) fn blocked(&self, left: i64) -> Option<Blocked> {
-        let block = self.block?;
-        Some(Blocked {
-            reason: block.reason,
-            until: block.until.system(),
-            remaining: duration(left),
-        })
+        let remaining = duration(left);
+        self.block.map(|block| Blocked { remaining, ..block })
     }
 }
 
@@ -445,11 +435,16 @@ impl Ledger {
 
     /// Returns the pause until a block ends.
     fn block_until(&self, end: LedgerTime, reason: BlockReason, now: LedgerTime) -> Pause {
-        let until = self.clock.service_time(end);
+        let length = end.since(now);
+        let block = Blocked {
+            reason,
+            until: self.clock.service_time(end).system(),
+            remaining: duration(length),
+        };
         Pause {
             reason: WaitReason::Blocked,
-            length: end.since(now),
-            block: Some(PauseBlock { reason, until }),
+            length,
+            block: Some(block),
         }
     }
 }
