@@ -166,18 +166,6 @@ impl Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_maybe_processed_is_retried_only_if_idempotent() {
-    let lost = Scene::new(Method::POST).run(&[Act::Lost]).await;
-    assert!(lost.result.unwrap_err().may_have_been_processed());
-    assert_eq!(lost.keys.len(), 1);
-    let refused = Scene::new(Method::POST).run(&[Act::NotSent]).await;
-    assert_eq!((refused.pauses.len(), refused.keys.len()), (1, 2));
-    let mut declared = Scene::new(Method::POST);
-    declared.request.idempotent = true;
-    assert_eq!(declared.run(&[Act::Lost]).await.keys.len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn attempts_budget_and_time_limit_the_retries() {
     let failures = [Act::Status(503); 9];
     let sent = async |scene: Scene| {
@@ -205,31 +193,6 @@ async fn attempts_budget_and_time_limit_the_retries() {
     let mut scene = Scene::new(Method::GET);
     scene.classifier = Some(|_| RetryAdvice::Stop);
     assert_eq!(sent(scene).await, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_retry_after_of_a_5xx_is_added_to_the_pause() {
-    let acts = [Act::Later(503, 40), Act::Later(503, 70)];
-    let outcome = Scene::new(Method::GET).run(&acts).await;
-    assert!(outcome.result.is_ok());
-    // The back-off is random, and practically never 0.
-    assert!(outcome.pauses[0] > Duration::from_secs(40));
-    assert!(outcome.pauses[1] > Duration::from_secs(70));
-    let acts = [Act::Later(503, 60), Act::Later(503, 61)];
-    let outcome = Scene::new(Method::GET).run(&acts).await;
-    assert_eq!(outcome.pauses.len(), 1, "121 s are more than max_wait");
-    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Server);
-}
-
-#[tokio::test(start_paused = true)]
-async fn only_the_first_attempt_ignores_what_is_known_of_the_limits() {
-    let mut scene = Scene::new(Method::GET);
-    scene.request.forced = true;
-    let began = clock::now();
-    let outcome = scene.run(&[Act::Later(429, 30)]).await;
-    assert!(outcome.result.is_ok());
-    let waited = clock::now() - began;
-    assert!(waited >= Duration::from_secs(30), "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]

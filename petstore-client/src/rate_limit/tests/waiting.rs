@@ -1,6 +1,6 @@
 //! Stories of waiting calls, in paused time.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
@@ -183,16 +183,6 @@ async fn max_wait_also_bounds_the_wait_for_the_first_answer() {
     permit.ok().unwrap().not_sent();
 }
 
-/// The exchange with a store is not counted.
-#[tokio::test(start_paused = true)]
-async fn an_exchange_with_a_far_store_is_not_counted() {
-    let (_, limiter) = far(Duration::from_millis(500));
-    let probe = limiter.acquire(within(Duration::ZERO), ignore).await;
-    show(probe.ok().unwrap(), ["60", "59", "30"]);
-    let next = limiter.acquire(within(Duration::ZERO), ignore).await;
-    next.ok().unwrap().not_sent();
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_late_call_does_not_pass_those_who_wait_and_a_retry_does() {
     let limiter = used_up().await;
@@ -216,19 +206,6 @@ async fn a_late_call_does_not_pass_those_who_wait_and_a_retry_does() {
     };
     tokio::join!(biased; late, call("low", low()), call("early", acquire()), retry);
     assert_eq!(*order.borrow(), ["retry", "early", "late", "low"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_was_not_sent_is_not_lost() {
-    let limiter = limiter();
-    let first = take(&limiter).await;
-    let place = first.place();
-    first.not_sent();
-    let second = take(&limiter).await;
-    assert!(place < second.place(), "each has its own place");
-    second.not_sent();
-    let limits = limiter.view();
-    assert_eq!((limits.in_flight, limits.unresolved), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,25 +317,6 @@ async fn a_forced_request_waits_for_the_answer_of_a_far_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_in_flight_limits_one_client_and_holds_up_no_other() {
-    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
-    let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
-    let store = Arc::new(store);
-    let mut limited = Policy::default();
-    limited.limit_in_flight(2);
-    let limited = Limiter::new(Arc::clone(&clock), Arc::clone(&store), limited);
-    let other = Limiter::new(clock, store, Policy::default());
-    show(take(&other).await, ["1000", "999", "50"]);
-    let _both = [take(&limited).await, take(&limited).await];
-    let mut third = pin!(limited.acquire(acquire(), ignore));
-    assert!(start(third.as_mut()).is_pending());
-    let refused = limited.acquire(within(Duration::ZERO), ignore).await;
-    assert_eq!(refused.err().unwrap().wait.reason, WaitReason::Concurrency);
-    let _others = join_all((0..20).map(|_| take(&other))).await;
-    assert!(start(third.as_mut()).is_pending());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_machine_that_was_suspended_goes_on_within_a_second() {
     for (reset, length) in [("50", 60), ("80000", 25 * 3_600)] {
         let suspended = Arc::new(AtomicU64::new(0));
@@ -405,36 +363,4 @@ async fn a_store_that_is_away_is_reported_and_tried_each_second() {
     limiter.synchronize().await;
     let limits = limiter.view();
     assert_eq!((limits.in_flight, limits.unresolved), (0, 0), "{answered}");
-}
-
-/// Of two runtimes that share a limiter, the one that ends holds up nobody.
-#[test]
-fn a_runtime_that_ends_holds_up_no_other() {
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-    };
-    for millis in [1, 50, 150] {
-        let (_, limiter) = {
-            let _entered = runtime().enter();
-            far(Duration::from_millis(100))
-        };
-        let first = runtime();
-        for _ in 0..4 {
-            let limiter = Arc::clone(&limiter);
-            first.spawn(async move {
-                let _permit = take(&limiter).await;
-                sleep(HOUR).await;
-            });
-        }
-        first.block_on(async { sleep(Duration::from_millis(millis)).await });
-        drop(first);
-        runtime().block_on(async {
-            let permit = timeout(Duration::from_secs(60), take(&limiter)).await;
-            permit.unwrap().not_sent();
-        });
-        assert_eq!(limiter.view().in_flight, 0, "{millis}");
-    }
 }
