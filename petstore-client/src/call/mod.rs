@@ -1,6 +1,7 @@
 //! Runs a call, from its request to its response. Read [`retry_loop`] first.
 
 mod attempt;
+mod check;
 mod limits;
 mod observer;
 mod progress;
