@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Limiter;
 use super::queue::{Place, Rank};
-use super::state::{HEARTBEAT, Wait};
+use super::waits::{HEARTBEAT, Wait};
 use crate::clock;
 use crate::rate_limit::quota::instant::{LedgerTime, duration, micros};
 use crate::rate_limit::quota::reading::ResponseHead;

@@ -16,15 +16,14 @@ use super::alone::{Alone, STORE_TIMEOUT};
 use super::outcomes::Outcomes;
 use super::permits::Permits;
 use super::queue::{Place, Queue};
+use super::waits::{HEARTBEAT, Wait, Waits};
 use crate::clock;
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::quota::{Answer, Ledger, Pause, Report};
-use crate::rate_limit::view::{Blocked, WaitReason};
+use crate::rate_limit::quota::{Answer, Ledger, Report};
+use crate::rate_limit::view::WaitReason;
 
-/// How often a holder reports at least, while it waits or has requests in flight.
-pub(super) const HEARTBEAT: i64 = SECOND;
 /// How long an outcome waits for others, which the same exchange may carry.
 const GATHERING: i64 = SECOND / 100;
 /// After this, an exchange counts as abandoned: nobody runs its runtime.
@@ -51,33 +50,13 @@ pub(super) struct State {
     /// The number of exchanges with the store that have begun, and when the one in progress did.
     begun: u64,
     exchanging_since: Option<LedgerTime>,
-    /// The number of answers, and what waiting calls wait for by the last one.
-    answers: u64,
-    wait: Option<LastPause>,
-    /// The end of the block that waiting calls were told of, and whether there is a new one.
-    announced: Option<LedgerTime>,
-    is_news: bool,
+    waits: Waits,
     /// Set while the store is away.
     alone: Option<Alone>,
     /// Why the store is away.
     problem: Option<String>,
     /// The number of times that the store went away or came back.
     store_changes: u64,
-}
-
-/// A pause, and when it ends on the limiter's clock.
-#[derive(Debug, Clone, Copy)]
-struct LastPause {
-    pause: Pause,
-    ends: LedgerTime,
-    ask_again: LedgerTime,
-}
-
-/// Why a call waits, and until when if that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait {
-    pub(crate) reason: WaitReason,
-    pub(crate) blocked: Option<Blocked>,
 }
 
 impl State {
@@ -97,10 +76,7 @@ impl State {
             is_asked: false,
             begun: 0,
             exchanging_since: None,
-            answers: 0,
-            wait: None,
-            announced: None,
-            is_news: false,
+            waits: Waits::default(),
             alone: None,
             problem: None,
             store_changes: 0,
@@ -228,7 +204,7 @@ impl State {
         let waits = self.wanted() > 0;
         let gathering = if waits || self.is_local { 0 } else { GATHERING };
         let change = self.changed_at.map(|at| at.plus(gathering));
-        let wait = waits.then(|| self.wait.map_or(now, |wait| wait.ask_again));
+        let wait = waits.then(|| self.waits.ask_again().unwrap_or(now));
         let is_active = waits || self.permits.count() > 0;
         let heartbeat = match self.exchanged_at {
             Some(at) if is_active && !self.is_local => Some(at.plus(HEARTBEAT)),
@@ -303,37 +279,15 @@ impl State {
                 self.change(now);
             }
         }
-        self.answers += 1;
-        self.wait = None;
         // The answer says nothing to calls that came after the report.
         let asked = report.waiting.saturating_sub(answer.granted);
-        if !self.queue.is_empty() && self.wanted() <= asked {
-            let ends = now.plus(answer.pause.length());
-            self.wait = Some(LastPause {
-                pause: answer.pause,
-                ends,
-                ask_again: ends.min(now.plus(HEARTBEAT)),
-            });
-        }
-        self.note_block();
-    }
-
-    /// Notes whether there is a block that waiting calls were not told of: it may be too long for them.
-    fn note_block(&mut self) {
-        let ends = self.wait.filter(|wait| wait.pause.is_block());
-        let ends = ends.map(|wait| wait.ends);
-        let is_known = match (self.announced, ends) {
-            (Some(known), Some(ends)) => known.0.abs_diff(ends.0) < SECOND.unsigned_abs(),
-            (_, None) => true,
-            (None, Some(_)) => false,
-        };
-        self.is_news |= !is_known;
-        self.announced = ends;
+        let is_for_all = !self.queue.is_empty() && self.wanted() <= asked;
+        self.waits.answer(is_for_all.then_some(answer.pause), now);
     }
 
     /// Returns whether there is a new block, once.
     pub(super) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.is_news)
+        self.waits.take_news()
     }
 
     /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used.
@@ -375,7 +329,7 @@ impl State {
             None => {
                 self.alone = Some(Alone::new(last_seen(), now, self.outcomes.first()));
                 self.store_changes += 1;
-                self.wait = None;
+                self.waits.forget();
                 self.change(now);
             }
         }
@@ -413,23 +367,16 @@ impl State {
                 blocked: None,
             });
         }
-        let LastPause {
-            pause,
-            ends,
-            ask_again,
-        } = self.wait?;
-        if ask_again <= now && self.is_exchanging(now) {
+        let must_ask = self.waits.ask_again().is_some_and(|at| at <= now);
+        if must_ask && self.is_exchanging(now) {
             return None;
         }
-        let reason = match pause.reason() {
+        let mut wait = self.waits.wait(now)?;
+        if self.is_local && wait.reason == WaitReason::OtherProcesses {
             // They are other clients of this process, with settings of their own.
-            WaitReason::OtherProcesses if self.is_local => WaitReason::Reserved,
-            reason => reason,
-        };
-        Some(Wait {
-            reason,
-            blocked: pause.blocked(ends.since(now)),
-        })
+            wait.reason = WaitReason::Reserved;
+        }
+        Some(wait)
     }
 
     /// Returns whether a call is the first in the queue.
@@ -447,11 +394,11 @@ impl State {
 
     /// Returns the number of the answer that will be the first to a call that joins now.
     pub(super) fn next_answer(&self, now: LedgerTime) -> u64 {
-        self.answers + 1 + u64::from(self.is_exchanging(now))
+        self.waits.answers() + 1 + u64::from(self.is_exchanging(now))
     }
 
     pub(super) fn answers(&self) -> u64 {
-        self.answers
+        self.waits.answers()
     }
 
     /// Returns the ledger of a process that is alone, and the store's time.
