@@ -7,7 +7,7 @@ use petstore_client::http::StatusCode;
 use petstore_client::transport::{
     Connection, Proxy, ResponseLimit, SendMark, Tls, Transport, TransportError, transport_fn,
 };
-use petstore_client::{Client, ClientBuilder, ErrorKind, NewPet, RequestOptions, TimeoutKind};
+use petstore_client::{ClientBuilder, ErrorKind, NewPet, RequestOptions, TimeoutKind};
 use tokio::time::Instant;
 
 use crate::client::kit::{REX, builder, create, secs};
@@ -77,7 +77,7 @@ async fn its_errors_say_what_may_have_been_processed() {
             ErrorKind::Interrupted,
             true,
             1,
-            "reset by peer",
+            "the connection broke before the response",
         ),
         (
             TransportError::body_too_large,
@@ -152,34 +152,22 @@ async fn a_time_limit_ends_it_and_its_mark_says_whether_the_request_was_sent() {
 
 #[test]
 fn what_is_set_of_the_built_in_one_besides_is_refused() {
-    type Set = fn(ClientBuilder) -> ClientBuilder;
-    let settings: [(Set, &str); 5] = [
+    let connection = Connection::new;
+    for (connection, name) in [
         (
-            |builder| builder.connection(Connection::new().connect_timeout(secs(1))),
+            connection().connect_timeout(secs(1)),
             "time limit for connecting",
         ),
         (
-            |builder| builder.connection(Connection::new().idle_timeout(secs(1))),
+            connection().idle_timeout(secs(1)),
             "idle time of connections",
         ),
-        (
-            |builder| builder.connection(Connection::new().proxy(Proxy::none())),
-            "proxy",
-        ),
-        (
-            |builder| builder.connection(Connection::new().tls(Tls::new())),
-            "TLS setting",
-        ),
-        (
-            |builder| builder.connection(Connection::new().roots("x")),
-            "TLS setting",
-        ),
-    ];
-    for (set, name) in settings {
-        let builder = Client::builder("https://petstore.test")
-            .api_key("key")
-            .transport(Hanging { sends: None });
-        let error = set(builder).build().unwrap_err();
+        (connection().proxy(Proxy::none()), "proxy"),
+        (connection().tls(Tls::new()), "TLS setting"),
+        (connection().roots("x"), "TLS setting"),
+    ] {
+        let hanging = builder("https://petstore.test").transport(Hanging { sends: None });
+        let error = hanging.connection(connection).build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         let expected = format!("the {name} cannot be used: it is for the built-in transport");
         assert!(error.to_string().starts_with(&expected), "{error}");
