@@ -17,7 +17,7 @@ fn stalling(bytes: &'static [u8]) -> Wire {
 
 async fn list(client: &Client, options: RequestOptions) -> (Error, Duration) {
     let start = Instant::now();
-    let error = list_with(&client, &options).await.unwrap_err();
+    let error = list_with(client, &options).await.unwrap_err();
     (error, start.elapsed())
 }
 
