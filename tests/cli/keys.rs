@@ -6,16 +6,12 @@ use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan};
 use tempfile::TempDir;
 
-use super::harness::{Petstore, session};
+use super::harness::{Petstore, serve, session};
 
 const KEY: &str = "sentinel-key";
 
 async fn server() -> MockServer {
-    MockServer::builder()
-        .key(KEY, Plan::Free)
-        .start()
-        .await
-        .unwrap()
+    serve(KEY, Plan::Free).await
 }
 
 /// A command that knows the service, and no key.
@@ -36,7 +32,7 @@ async fn a_line_break_at_the_end_is_not_part_of_the_key() {
         let ran = Petstore::at(&server, &format!("{KEY}{end}"))
             .run("pets list")
             .await;
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.ended(0);
     }
 }
 
@@ -144,10 +140,10 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
         let ran = petstore.run(&format!("auth login {option}")).await;
         let said =
             format!("{asked}note: accepted by the service; stored in HOME/config/keys/{profile}\n");
-        assert_eq!((ran.stderr, ran.code), (said, 0));
+        ran.said(&said, 0);
         let later = Petstore::bare().home(home.path());
         let later = later.run(&format!("pets list --profile {profile}")).await;
-        assert_eq!(later.code, 0, "{}", later.stderr);
+        later.ended(0);
     }
 }
 
