@@ -173,66 +173,41 @@ async fn an_export_into_a_file_says_what_it_wrote() {
     let server = MockServer::start().await;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let run = async |line: &str| {
-        let petstore = Petstore::at(&server, "pro-key").home(folder.path());
-        petstore
-            .run(&format!("pets export {line}"))
-            .await
-            .transcript()
-    };
-    let mut text = String::new();
-    for (name, options) in [
-        ("pets.csv", ""),
-        ("pets.json", ""),
-        ("pets.txt", "--jq .[].name -o tsv"),
-        ("pets.ndjson.gz", ""),
-        ("pets.xlsx", ""),
-        ("", ""),
-        ("nodir/x", ""),
+    let wrote = "note: wrote 25 pets\n";
+    for (name, options, said, code) in [
+        ("pets.csv", "", wrote, 0),
+        ("pets.json", "", wrote, 0),
+        ("pets.txt", "--jq .[].name -o tsv", wrote, 0),
+        (
+            "pets.ndjson.gz",
+            "",
+            "error: no format has the extension `.gz`\n\
+             hint: `petstore pets export | gzip > FILE` compresses\n",
+            2,
+        ),
+        (
+            "pets.xlsx",
+            "",
+            "error: no format has the extension `.xlsx`\nhint: `-o FORMAT` sets the format\n",
+            2,
+        ),
+        (
+            "",
+            "",
+            "error: HOME/ is not a file\nhint: name a file in it\n",
+            2,
+        ),
+        (
+            "nodir/x",
+            "",
+            "error: cannot write HOME/nodir/x: there is no folder HOME/nodir\n",
+            2,
+        ),
     ] {
-        let ran = run(&format!("{} {options}", path(name))).await;
-        let line = format!("$ petstore pets export {name} {options}");
-        text += &format!("{}\n{ran}\n\n", line.trim_end());
+        let petstore = Petstore::at(&server, "pro-key").home(folder.path());
+        let line = format!("pets export {} {options}", path(name));
+        petstore.run(&line).await.said(said, code);
     }
-    assert_snapshot!(text, @"
-    $ petstore pets export pets.csv
-    --- stderr
-    note: wrote 25 pets
-    --- exit 0
-
-    $ petstore pets export pets.json
-    --- stderr
-    note: wrote 25 pets
-    --- exit 0
-
-    $ petstore pets export pets.txt --jq .[].name -o tsv
-    --- stderr
-    note: wrote 25 pets
-    --- exit 0
-
-    $ petstore pets export pets.ndjson.gz
-    --- stderr
-    error: no format has the extension `.gz`
-    hint: `petstore pets export | gzip > FILE` compresses
-    --- exit 2
-
-    $ petstore pets export pets.xlsx
-    --- stderr
-    error: no format has the extension `.xlsx`
-    hint: `-o FORMAT` sets the format
-    --- exit 2
-
-    $ petstore pets export
-    --- stderr
-    error: HOME/ is not a file
-    hint: name a file in it
-    --- exit 2
-
-    $ petstore pets export nodir/x
-    --- stderr
-    error: cannot write HOME/nodir/x: there is no folder HOME/nodir
-    --- exit 2
-    ");
     let pets = std::fs::read_to_string(path("pets.csv")).unwrap();
     assert_eq!(pets.lines().count(), 26);
     assert!(

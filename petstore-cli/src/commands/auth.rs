@@ -211,11 +211,9 @@ async fn ask_key(reader: &mut Reader) -> Result<String> {
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
-            let stdin = Path::new("-");
-            let bytes = reader.read(stdin, "the key", MAX_BODY).await?;
+            let bytes = reader.read(Path::new("-"), "the key", MAX_BODY).await?;
             let Ok(text) = String::from_utf8(bytes) else {
-                let problem = "standard input is not UTF-8";
-                return Err(CliError::usage(problem));
+                return Err(CliError::usage("standard input is not UTF-8"));
             };
             text
         }

@@ -245,8 +245,7 @@ impl Examination<'_> {
 
     /// Compares the clocks. `Date` has whole seconds, and the response took time.
     fn clock(&mut self, service: SystemTime, elapsed: Duration) {
-        let own = self.connector.clock().now();
-        let (apart, side) = match own.duration_since(service) {
+        let (apart, side) = match self.connector.clock().now().duration_since(service) {
             Ok(ahead) => (ahead, "ahead of"),
             Err(behind) => (behind.duration(), "behind"),
         };

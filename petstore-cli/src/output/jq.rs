@@ -100,8 +100,7 @@ fn without_points(value: Value) -> Value {
 }
 
 fn read(value: &Value) -> Result<Val> {
-    let text = value.to_string();
-    jaq_json::read::parse_single(text.as_bytes())
+    jaq_json::read::parse_single(value.to_string().as_bytes())
         .map_err(|problem| CliError::internal(problem.to_string()))
 }
 
@@ -140,8 +139,7 @@ fn compile(code: &str) -> Result<Filter> {
             Some((at, kind)) => (at, kind.as_str()),
             None => ("", "name"),
         };
-        let problem = format!("there is no {kind} `{what}`");
-        misplaced(code, what, &problem)
+        misplaced(code, what, &format!("there is no {kind} `{what}`"))
     })
 }
 
