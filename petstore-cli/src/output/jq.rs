@@ -151,7 +151,7 @@ fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>
 }
 
 /// Returns the wrong part of the expression, and what is wrong with it.
-fn first_problem<'c>(error: load::Error<&'c str>) -> Option<(&'c str, String)> {
+fn first_problem(error: load::Error<&str>) -> Option<(&str, String)> {
     match error {
         load::Error::Lex(errors) => match errors.into_iter().next()? {
             (lex::Expect::Delim(open), _) => Some((open, format!("`{open}` is never closed"))),
