@@ -27,8 +27,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The maximum length of the output. Any key is shorter.
 const MAX_OUTPUT: usize = 8 * 1024;
 
-/// A command and the key that it printed, which clones share. The command runs once, and again after a
-/// 401. Its errors are sentences.
+/// A command and the key that it printed, which clones share. The command runs once, and again after
+/// a 401. Its errors are sentences.
 #[derive(Clone)]
 pub(super) struct KeyCommand {
     source: CommandSource,
