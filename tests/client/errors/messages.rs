@@ -61,7 +61,7 @@ async fn what_the_service_answers() {
 
     listPets failed: the service answered 302 Found; it points to https://login.example/; redirects are not followed; check the base URL
 
-    createPet failed: the service answered 502 Bad Gateway: <html><h1>Bad Gateway</h1></html>; the request may have been processed: check before you retry
+    createPet failed: the service answered 502 Bad Gateway with an HTML page; the request may have been processed: check before you retry
 
     listPets failed: the service answered 408 Request Timeout; try again later
 

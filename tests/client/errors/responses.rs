@@ -13,12 +13,18 @@ async fn refused(answer: Act) -> Error {
 }
 
 #[tokio::test]
-async fn keeps_an_html_error_page_and_shows_it_cut_and_printable() {
-    let page = format!(
-        "<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>",
-        "é".repeat(100_000)
-    );
-    let error = refused(answer(502, &[("Content-Type", "text/html")], &page)).await;
+async fn keeps_an_html_error_page_and_does_not_show_it() {
+    let page = "<!DOCTYPE html><html>Bad Gateway</html>";
+    let error = refused(answer(502, &[("Content-Type", "text/html")], page)).await;
+    assert_eq!(error.response().unwrap().body(), page.as_bytes());
+    let message = "the service answered 502 Bad Gateway with an HTML page";
+    assert_eq!(error.problem(), message);
+}
+
+#[tokio::test]
+async fn keeps_an_error_page_and_shows_it_cut_and_printable() {
+    let page = format!("\u{1b}]0;pwned\u{7}\u{202e}{}", "é".repeat(100_000));
+    let error = refused(answer(502, &[("Content-Type", "text/plain")], &page)).await;
     assert_eq!(error.kind(), ErrorKind::Server);
     assert_eq!((error.code(), error.message()), (None, None));
     assert_eq!(
