@@ -11,8 +11,6 @@ mod administration;
 mod arranging;
 mod bans;
 mod bodies;
-#[cfg(unix)]
-mod commands;
 mod company;
 mod compliance;
 mod cors;
@@ -21,6 +19,8 @@ mod data;
 mod deprecation;
 mod documents;
 mod durable;
+#[cfg(unix)]
+mod exec;
 mod faults;
 #[cfg(unix)]
 mod first_minute;
