@@ -51,7 +51,7 @@ async fn dawdle(addr: SocketAddr, way: usize, opened: Sender<()>) {
 }
 
 /// As many as the usual limits of open files leave room for: each connection has two ends here.
-const MANY: usize = 400;
+const MANY: usize = 300;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_slow_clients_do_not_hold_up_a_fast_one() {
