@@ -301,7 +301,7 @@ async fn share_alone(server: &MockServer, store: RedisStore) -> String {
     let shared = client.limits().snapshot().shared.unwrap();
     assert_eq!((shared.holders, shared.problem), (1, None));
     assert!(problems.lock().unwrap().is_empty(), "{problems:?}");
-    shared.location.to_string()
+    shared.location
 }
 
 #[tokio::test]

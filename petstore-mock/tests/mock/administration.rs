@@ -23,7 +23,6 @@ async fn health_needs_no_key_and_has_no_quota() {
 async fn an_invalid_body_is_400_and_changes_nothing() {
     let mock = start().await;
     let before = mock.get("/_mock/snapshot").await;
-    let rex = r#"{"name": "Rex", "categoryId": 7}"#;
     for (line, bodies) in [
         (
             "POST /_mock/clock/advance",
@@ -93,9 +92,18 @@ async fn an_invalid_body_is_400_and_changes_nothing() {
             );
         }
     }
+    assert_eq!(mock.get("/_mock/snapshot").await.body, before.body);
+    let after = mock.get("/").await;
+    assert_eq!(after.header("date"), "Thu, 01 Jan 2026 00:00:10 GMT");
+}
+
+#[tokio::test]
+async fn what_conflicts_with_the_state_or_is_not_there_changes_nothing() {
+    let mock = start().await;
+    let before = mock.get("/_mock/snapshot").await;
     let taken = r#"{"plan": "free", "key": "free-key"}"#;
-    let twins = format!("[{}, {0}]", rex.replace('{', "{\"id\": 40, "));
-    let known = rex.replace('{', "{\"id\": 1, ");
+    let twins = format!("[{}, {0}]", REX.replace('{', "{\"id\": 40, "));
+    let known = REX.replace('{', "{\"id\": 1, ");
     let other = before.body.replacen("\"version\":2", "\"version\":1", 1);
     for (line, body) in [
         ("POST /_mock/keys", taken),

@@ -31,6 +31,8 @@ pub(crate) fn offence(answer: &Answer<'_>) -> Option<String> {
     ))
 }
 
+type Change = fn(&mut Answer<'_>);
+
 #[test]
 fn every_part_of_an_answer_is_looked_at() {
     let page = Answer {
@@ -46,7 +48,7 @@ fn every_part_of_an_answer_is_looked_at() {
         body: Some(br#"[{"id": 1, "name": "Rex", "categoryId": 7, "status": "sold"}]"#),
     };
     assert_eq!(offence(&page), None);
-    let changes: [(fn(&mut Answer<'_>), &str); 7] = [
+    let changes: [(Change, &str); 7] = [
         (|page| page.status = 204, "not described"),
         (|page| page.method = "PUT", "expected one of"),
         (|page| page.path = "/v1/animals", "expected one of"),
