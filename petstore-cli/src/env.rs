@@ -54,10 +54,14 @@ impl Signal {
     /// Returns the exit code after this signal.
     #[must_use]
     pub fn code(self) -> u8 {
+        self.kind().code()
+    }
+
+    fn kind(self) -> Kind {
         match self {
-            Self::Interrupt => 130,
-            Self::Terminate => 143,
-            Self::HangUp => 129,
+            Self::Interrupt => Kind::Interrupted,
+            Self::Terminate => Kind::Terminated,
+            Self::HangUp => Kind::HungUp,
         }
     }
 }
@@ -75,12 +79,7 @@ impl fmt::Display for Signal {
 /// The error of a command that a signal stopped.
 impl From<Signal> for CliError {
     fn from(signal: Signal) -> Self {
-        let kind = match signal {
-            Signal::Interrupt => Kind::Interrupted,
-            Signal::Terminate => Kind::Terminated,
-            Signal::HangUp => Kind::HungUp,
-        };
-        Self::new(kind, signal.to_string())
+        Self::new(signal.kind(), signal.to_string())
     }
 }
 
@@ -98,11 +97,8 @@ pub struct Dirs {
     pub config: Option<PathBuf>,
     /// The folder of the program's state, such as shared rate limits.
     pub state: Option<PathBuf>,
-    /// The folder for files of the user's session. Rate limits are kept here if `state` cannot be
-    /// used.
-    pub runtime: Option<PathBuf>,
-    /// The user's own folder below the one for temporary files. It is used if neither of the other
-    /// two can be.
+    /// The user's own folder below the one for temporary files. Rate limits are kept here if `state`
+    /// cannot be used.
     pub temporary: Option<PathBuf>,
 }
 
@@ -110,8 +106,7 @@ impl Dirs {
     /// Returns the folders for the variables. On Unix, they are below `XDG_CONFIG_HOME` and
     /// `XDG_STATE_HOME`, or `.config` and `.local/state` in `HOME` (XDG Base Directory
     /// Specification). On Windows, they are below `APPDATA` and `LOCALAPPDATA`. Ignores relative
-    /// paths. The runtime folder is below `XDG_RUNTIME_DIR`, and the temporary one below `TMPDIR` or
-    /// `/tmp`; Windows has none.
+    /// paths. The temporary folder is below `TMPDIR` or `/tmp`; Windows has none.
     ///
     /// ```
     /// use petstore_cli::Dirs;
@@ -143,7 +138,6 @@ impl Dirs {
         Self {
             config: own(config),
             state: own(state),
-            runtime: own(absolute("XDG_RUNTIME_DIR")),
             temporary: temporary(absolute("TMPDIR")),
         }
     }
@@ -218,8 +212,8 @@ impl System {
     }
 
     /// Returns all variables.
-    pub(crate) fn os_vars(&self) -> impl Iterator<Item = (&str, &OsString)> {
-        self.vars.iter().map(|(name, value)| (&**name, value))
+    pub(crate) fn os_vars(&self) -> &HashMap<String, OsString> {
+        &self.vars
     }
 
     pub(crate) fn dirs(&self) -> &Dirs {
@@ -309,11 +303,10 @@ mod tests {
         assert_eq!(both.state, Some("/h/.local/state/petstore".into()));
         let relative = dirs(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")]);
         assert_eq!(relative.config, Some("/h/.config/petstore".into()));
-        let others = dirs(&[("XDG_RUNTIME_DIR", "/run/user/7"), ("TMPDIR", "/t")]);
-        assert_eq!(others.runtime, Some("/run/user/7/petstore".into()));
+        let others = dirs(&[("TMPDIR", "/t")]);
         assert_eq!(others.temporary.unwrap().parent(), Some(Path::new("/t")));
         let none = dirs(&[("TMPDIR", "t")]);
-        assert_eq!((none.config, none.state, none.runtime), (None, None, None));
+        assert_eq!((none.config, none.state), (None, None));
         assert_eq!(none.temporary.unwrap().parent(), Some(Path::new("/tmp")));
     }
 

@@ -30,6 +30,14 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     )
 }
 
+/// Returns the start of what another program said, for one line.
+pub(crate) fn start(text: &str) -> String {
+    const MAX_SHOWN: usize = 300;
+
+    let start: String = text.chars().take(MAX_SHOWN).collect();
+    line(&start).into_owned()
+}
+
 /// Returns a JSON document with every harmful character as `\uXXXX`.
 fn json(text: &str) -> Cow<'_, str> {
     escape(text, is_harmful, |c, out| {

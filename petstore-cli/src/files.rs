@@ -22,8 +22,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> 
 
 pub(crate) fn not_written(path: &Path, system: &System, problem: &io::Error) -> CliError {
     let path = system.shown(path);
-    let action = format!("cannot write {path}");
-    CliError::io(Kind::Internal, action, problem)
+    CliError::io(Kind::Internal, format!("cannot write {path}"), problem)
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -36,8 +35,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         Ok(target) => target,
         Err(_) => path.to_owned(),
     };
-    let folder = create_folder(&path)?;
-    let mut file = NamedTempFile::new_in(folder)?;
+    let mut file = NamedTempFile::new_in(create_folder(&path)?)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
@@ -109,8 +107,7 @@ pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<St
         Ok(text) => Ok(text),
         Err(problem) => {
             let path = system.shown(path);
-            let action = format!("cannot read {path}");
-            Err(CliError::io(kind, action, &problem))
+            Err(CliError::io(kind, format!("cannot read {path}"), &problem))
         }
     }
 }

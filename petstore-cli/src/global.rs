@@ -13,13 +13,13 @@ use crate::ui::UiOptions;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalArgs {
     /// The profile of config.toml [env: PETSTORE_PROFILE]
-    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE)]
+    #[arg(long, help_heading = SERVICE)]
     #[arg(value_name = "NAME", value_parser = parse::<Profile>)]
     profile: Option<Profile>,
 
     /// Use a built-in server with 25 pets; needs no key or settings, and keeps nothing
     #[cfg(feature = "mock")]
-    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE)]
+    #[arg(long, help_heading = SERVICE)]
     #[arg(conflicts_with = "base_url")]
     mock: bool,
 
@@ -27,26 +27,26 @@ pub(crate) struct GlobalArgs {
     values: Values,
 
     /// Show only these fields, in this order: id,name,owner.name
-    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(long, help_heading = OUTPUT)]
     #[arg(value_name = "LIST", value_delimiter = ',')]
     fields: Option<Vec<String>>,
 
     /// Filter the whole result; prints strings without quotes, and other values as JSON
-    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(long, help_heading = OUTPUT)]
     #[arg(value_name = "EXPRESSION")]
     jq: Option<String>,
 
     /// Exit with 8 if a deprecated operation was used
-    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS)]
+    #[arg(long, help_heading = REQUESTS)]
     deny_deprecated: bool,
 
     /// Errors and results only
-    #[arg(short, long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(short, long, help_heading = OUTPUT)]
     #[arg(action = clap::ArgAction::Count, conflicts_with = "verbose")]
     quiet: u8,
 
     /// Show each attempt; -vv with headers, -vvv with bodies
-    #[arg(short, long, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    #[arg(short, long, help_heading = OUTPUT)]
     #[arg(action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -111,8 +111,8 @@ impl GlobalArgs {
     }
 }
 
-/// Adds the values, the default and the variable of a setting to its help. Options that are hidden
-/// from `-h` need a long help: a manual page has no other.
+/// Makes an option one of every command, with the default and the variable of a setting in its help.
+/// Options that are hidden from `-h` need a long help: a manual page has no other.
 pub(crate) fn explain(arg: Arg) -> Arg {
     let name = arg.get_id().as_str().to_owned();
     let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -121,5 +121,5 @@ pub(crate) fn explain(arg: Arg) -> Arg {
         let separator = if help.contains('\n') { ' ' } else { '\n' };
         help += &format!("{separator}[env: {}]", variable(&name));
     }
-    arg.long_help(help)
+    arg.long_help(help).global(true).hide_short_help(true)
 }

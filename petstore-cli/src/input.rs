@@ -117,8 +117,7 @@ impl Reader {
         let bytes = read.map_err(|problem| self.unreadable(&name, &problem))?;
         if bytes.len() as u64 > max {
             let size = Size(usize::try_from(max).unwrap_or(usize::MAX));
-            let problem = format!("{name} is larger than {size}");
-            return Err(CliError::input(problem));
+            return Err(CliError::input(format!("{name} is larger than {size}")));
         }
         Ok(bytes)
     }

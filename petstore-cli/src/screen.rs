@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::env::System;
@@ -19,7 +20,8 @@ pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise
     #[default]

@@ -14,7 +14,7 @@ use crate::time::{count, duration};
 
 /// Shorter waits are not shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
-/// A narrower line has no bar, and short reasons.
+/// A narrower line has no bar.
 const MIN_BAR_WIDTH: usize = 60;
 
 /// The reason why the program waits.
@@ -22,21 +22,25 @@ const MIN_BAR_WIDTH: usize = 60;
 pub(crate) struct Activity {
     /// The reason: `minute quota used up; continues`.
     text: String,
-    /// The reason on a narrow line, and beside a progress bar: `minute quota`.
-    short: String,
-    /// Whether a progress bar mentions the wait.
-    is_beside_bar: bool,
+    /// The reason beside a progress bar: `minute quota`. A bar does not mention other waits.
+    short: Option<String>,
     /// The end of the wait, if known, and its text.
     end: Option<(Instant, Option<String>)>,
 }
 
 impl Activity {
-    fn new(text: impl Into<String>, short: impl Into<String>) -> Self {
+    fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            short: short.into(),
-            is_beside_bar: false,
+            short: None,
             end: None,
+        }
+    }
+
+    fn short(self, short: impl Into<String>) -> Self {
+        Self {
+            short: Some(short.into()),
+            ..self
         }
     }
 
@@ -47,54 +51,42 @@ impl Activity {
         }
     }
 
-    fn beside_bar(self) -> Self {
-        Self {
-            is_beside_bar: true,
-            ..self
-        }
-    }
-
     pub(crate) fn reading(name: &str) -> Self {
-        let text = format!("reading {name}");
-        Self::new(text.clone(), text)
+        Self::new(format!("reading {name}"))
     }
 
     pub(crate) fn response(host: &str) -> Self {
-        let text = format!("waiting for {host}");
-        Self::new(text.clone(), text)
+        Self::new(format!("waiting for {host}"))
     }
 
     /// The rest belongs to other processes that share the key and wait, too.
     pub(crate) fn share() -> Self {
-        let text = "waiting for other programs with this key";
-        Self::new(text, "other programs").beside_bar()
+        Self::new("waiting for other programs with this key").short("other programs")
     }
 
     pub(crate) fn first_response() -> Self {
-        let text = "waiting for the limits of this key";
-        Self::new(text, "limits of the key")
+        Self::new("waiting for the limits of this key")
     }
 
     pub(crate) fn requests_in_flight() -> Self {
-        Self::new("waiting for requests in flight", "requests in flight")
+        Self::new("waiting for requests in flight")
     }
 
     /// A request is sent again at `end`. `attempt` says which attempt it is.
-    pub(crate) fn retry(cause: &str, short_cause: &str, attempt: &str, end: Instant) -> Self {
-        let text = format!("{cause}; {attempt}");
-        let short = format!("{short_cause}, retry");
-        Self::new(text, short).beside_bar().ends(end, None)
+    pub(crate) fn retry(cause: &str, attempt: &str, end: Instant) -> Self {
+        Self::new(format!("{cause}; {attempt}"))
+            .short(format!("{cause}, retry"))
+            .ends(end, None)
     }
 
     /// Rows of an earlier run may arrive at the service until `end`.
     pub(crate) fn arrivals(end: Instant) -> Self {
-        let text = "rows may still arrive; the check begins";
-        Self::new(text, "rows may arrive").ends(end, None)
+        Self::new("rows may still arrive; the check begins").ends(end, None)
     }
 
     /// No request may be sent until `end`, which `at` formats.
     pub(crate) fn pause(text: &str, short: &str, end: Instant, at: String) -> Self {
-        Self::new(text, short).beside_bar().ends(end, Some(at))
+        Self::new(text).short(short).ends(end, Some(at))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -102,17 +94,24 @@ impl Activity {
     }
 
     /// Returns the reason with the remaining time; without an end, with the elapsed time.
-    fn line(&self, since: Instant, is_short: bool, is_narrow: bool) -> String {
-        let reason = if is_short { &self.short } else { &self.text };
+    fn line(&self, since: Instant) -> String {
+        self.timed(&self.text, " in", since)
+    }
+
+    /// Returns what a progress bar says of the wait, if it mentions it.
+    fn beside_bar(&self, since: Instant) -> Option<String> {
+        Some(self.timed(self.short.as_ref()?, ":", since))
+    }
+
+    fn timed(&self, reason: &str, joint: &str, since: Instant) -> String {
         let Some((end, at)) = &self.end else {
             let elapsed = Duration::from_secs(since.elapsed().as_secs());
             return format!("{reason}, {}", duration(elapsed));
         };
-        let joint = if is_short { ":" } else { " in" };
         let left = duration(end.saturating_duration_since(Instant::now()));
         match at {
-            Some(at) if !is_narrow => format!("{reason}{joint} {left} ({at})"),
-            _ => format!("{reason}{joint} {left}"),
+            Some(at) => format!("{reason}{joint} {left} ({at})"),
+            None => format!("{reason}{joint} {left}"),
         }
     }
 }
@@ -293,9 +292,6 @@ impl Status {
                 line.set_position(*done as u64);
                 wait.unwrap_or_else(|| forecast(&line))
             }
-            (Some(Progress::Pets { count: pets, .. }), Some(wait)) if self.is_narrow() => {
-                format!("{} pets; {wait}", count(*pets))
-            }
             (Some(pets), Some(wait)) => format!("{}; {wait}", pets.text()),
             (Some(pets), None) => pets.text(),
             (None, wait) => wait.unwrap_or_default(),
@@ -306,14 +302,14 @@ impl Status {
     }
 
     fn start(&self) -> ProgressBar {
-        let width = self.width();
+        let width = self.screen.width().unwrap_or(80).saturating_sub(1);
         let terminal = Target {
             stream: self.stream.clone(),
             width,
         };
         let target = ProgressDrawTarget::term_like(Box::new(terminal));
         let (length, done, template) = match &self.progress {
-            Some(Progress::Bar { done, all }) if self.is_narrow() => {
+            Some(Progress::Bar { done, all }) if width < MIN_BAR_WIDTH => {
                 let template = "{human_pos} of {human_len}  {wide_msg}";
                 (*all, *done, template)
             }
@@ -336,24 +332,17 @@ impl Status {
         bar
     }
 
-    fn width(&self) -> usize {
-        self.screen.width().unwrap_or(80).saturating_sub(1)
-    }
-
-    fn is_narrow(&self) -> bool {
-        self.width() < MIN_BAR_WIDTH
-    }
-
     /// Describes the wait, if it is to be shown. An import sends requests all the time, so its bar
     /// does not mention single ones.
     fn wait(&self) -> Option<String> {
         let (activity, since) = self.activity.as_ref()?;
-        let has_bar = matches!(self.progress, Some(Progress::Bar { .. }));
-        if since.elapsed() < SHOWN_AFTER || has_bar && !activity.is_beside_bar {
+        if since.elapsed() < SHOWN_AFTER {
             return None;
         }
-        let is_narrow = self.is_narrow();
-        Some(activity.line(*since, has_bar || is_narrow, is_narrow))
+        match &self.progress {
+            Some(Progress::Bar { .. }) => activity.beside_bar(*since),
+            Some(Progress::Pets { .. }) | None => Some(activity.line(*since)),
+        }
     }
 }
 
@@ -415,19 +404,19 @@ mod tests {
                 None,
                 quota,
                 "⠙ minute quota used up; continues in 41 s (Mon 01:00)",
-                "⠙ minute quota: 41 s",
+                "⠙ minute quota used up; continues in 41",
             ),
             (
                 Some(PETS),
                 quota,
                 "⠙ listing pets: 12,345 so far; minute quota used up; continues in 41 s (Mon 01:00)",
-                "⠙ 12,345 pets; minute quota: 41 s",
+                "⠙ listing pets: 12,345 so far; minute q",
             ),
             (
                 Some(BAR),
                 quota,
                 "████████░░░░░░░░░░░░  12,345 of 30,000  41%  minute quota: 41 s (Mon 01:00)",
-                "12,345 of 30,000  minute quota: 41 s",
+                "12,345 of 30,000  minute quota: 41 s (M",
             ),
             (
                 None,

@@ -132,6 +132,20 @@ pub(crate) fn wait_option(wait: Duration) -> String {
     }
 }
 
+/// Formats a duration as a user would type it: `24h`, `90s`.
+pub(crate) fn typed(length: Duration) -> String {
+    let seconds = length.as_secs();
+    if length.subsec_nanos() > 0 {
+        return humantime::format_duration(length).to_string();
+    }
+    match seconds {
+        172_801.. if seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
+        1.. if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
+        1.. if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
 /// Formats a number with thousands separators.
 pub(crate) fn count(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().unwrap_or(u64::MAX).to_string();

@@ -2,7 +2,7 @@
 //! of a terminal.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -347,20 +347,10 @@ fn json_line(mut object: Value, more: impl IntoIterator<Item = (String, Value)>)
     to_text(&object) + "\n"
 }
 
-/// For code that writes its own messages.
-impl Write for Ui {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.text(&String::from_utf8_lossy(bytes));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]

@@ -22,10 +22,11 @@ mod rate_limit;
 
 mod error;
 
+mod request;
+
 pub mod auth;
 pub mod events;
 mod options;
-mod request;
 mod response;
 
 pub mod retry;

@@ -26,7 +26,7 @@ pub(crate) struct Request {
     /// Whether sending it twice has the same effect as sending it once.
     pub(crate) idempotent: bool,
     pub(crate) removal: Option<Removal>,
-    /// Whether the first attempt is sent even if the rate limits are known to be used up.
+    /// Whether it is sent even if the rate limits are known to be used up.
     pub(crate) forced: bool,
     /// The number of items that a list requests.
     pub(crate) page_size: Option<u32>,

@@ -11,6 +11,7 @@ use url::Url;
 use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
 use crate::page::next_page;
+use crate::request::Request;
 use crate::wire::redact::Redactor;
 
 /// A value that the service returned, with its metadata. A raw request returns its body as bytes.
@@ -45,15 +46,14 @@ pub struct Response<T> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Meta {
-    pub(crate) operation: Cow<'static, str>,
-    pub(crate) url: Url,
-    /// The requested number of items, for a list.
-    pub(crate) page_size: Option<u32>,
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) deprecation: Option<Box<Deprecation>>,
-    pub(crate) stats: CallStats,
-    pub(crate) redactor: Redactor,
+    operation: Cow<'static, str>,
+    url: Url,
+    page_size: Option<u32>,
+    status: StatusCode,
+    headers: HeaderMap,
+    deprecation: Option<Box<Deprecation>>,
+    stats: CallStats,
+    redactor: Redactor,
 }
 
 impl<T> Response<T> {
@@ -71,6 +71,35 @@ impl<T> Response<T> {
 }
 
 impl Meta {
+    pub(crate) fn new(
+        request: Request,
+        status: StatusCode,
+        headers: HeaderMap,
+        deprecation: Option<Deprecation>,
+        stats: CallStats,
+        redactor: Redactor,
+    ) -> Self {
+        Self {
+            operation: request.operation,
+            url: request.url,
+            page_size: request.page_size,
+            status,
+            headers,
+            deprecation: deprecation.map(Box::new),
+            stats,
+            redactor,
+        }
+    }
+
+    /// Sets the headers, for tests. The deprecation is read from them.
+    #[cfg(feature = "test-util")]
+    #[must_use]
+    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
+        self.deprecation = Deprecation::of(&headers, None).map(Box::new);
+        self.headers = headers;
+        self
+    }
+
     /// Returns the status, always a success (2xx).
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -107,6 +136,11 @@ impl Meta {
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.stats.waited
+    }
+
+    /// Returns the number of items that a list requested.
+    pub(crate) fn page_size(&self) -> Option<u32> {
+        self.page_size
     }
 
     /// Returns the URL of the next page, or why it is invalid.

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response as HttpResponse, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response as HttpResponse, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 use url::Url;
@@ -35,7 +35,6 @@ use url::Url;
 use crate::client::Client;
 use crate::client::builder::ClientBuilder;
 use crate::clock;
-use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error, ErrorKind, ErrorResponse, TimeoutKind};
 use crate::rate_limit::{BlockReason, Blocked, Quota, QuotaWindow};
 use crate::response::{Meta, Response};
@@ -290,29 +289,15 @@ impl<T> Response<T> {
 impl Default for Meta {
     /// Creates the metadata of a 200 without headers at the first attempt, for tests.
     fn default() -> Self {
-        Self {
-            operation: "test".into(),
-            url: Url::parse(BASE_URL).expect("valid URL"),
-            page_size: None,
-            status: StatusCode::OK,
-            headers: HeaderMap::new(),
-            deprecation: None,
-            stats: CallStats {
-                attempts: 1,
-                ..CallStats::default()
-            },
-            redactor: Redactor::new(&HeaderValue::from_static("")),
-        }
-    }
-}
-
-impl Meta {
-    /// Sets the headers, for tests. The deprecation is read from them.
-    #[must_use]
-    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
-        self.deprecation = Deprecation::of(&headers, None).map(Box::new);
-        self.headers = headers;
-        self
+        let url = Url::parse(BASE_URL).expect("valid URL");
+        let request = crate::request::Request::new("test", Method::GET, url);
+        let stats = CallStats {
+            attempts: 1,
+            ..CallStats::default()
+        };
+        let redactor = Redactor::new(&HeaderValue::from_static(""));
+        let headers = HeaderMap::new();
+        Self::new(request, StatusCode::OK, headers, None, stats, redactor)
     }
 }
 

@@ -1,8 +1,7 @@
 //! A browser that shows the inspector of a mock.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    io::{BufRead, BufReader},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -71,35 +70,6 @@ fn kill(process: &Mutex<Child>) {
     // This fails only if the process is already gone.
     let _ = process.kill();
     let _ = process.wait();
-}
-
-/// A client that sends its requests one after the other on one connection. A pool may open another
-/// connection at any time, and the mock then takes the client for several.
-pub(crate) struct Sender(BufReader<TcpStream>);
-
-impl Sender {
-    /// Sends a GET and reads the response.
-    pub(crate) fn get(&mut self, path: &str) -> u16 {
-        let request = format!(
-            "GET /v1{path} HTTP/1.1\r\nHost: mock\r\nAuthorization: Bearer free-key\r\n\r\n"
-        );
-        self.0.get_mut().write_all(request.as_bytes()).unwrap();
-        let (mut status, mut length) = (0, 0);
-        loop {
-            let mut line = String::new();
-            self.0.read_line(&mut line).unwrap();
-            let line = line.trim_end().to_ascii_lowercase();
-            if let Some(rest) = line.strip_prefix("http/1.1 ") {
-                status = rest[..3].parse().unwrap();
-            } else if let Some(value) = line.strip_prefix("content-length: ") {
-                length = value.parse().unwrap();
-            } else if line.is_empty() {
-                break;
-            }
-        }
-        self.0.read_exact(&mut vec![0; length]).unwrap();
-        status
-    }
 }
 
 /// Opens the inspector of a mock with a frozen clock.
@@ -189,32 +159,43 @@ impl Browser {
         self.server = None;
     }
 
-    /// Sends a request to the service, like a client under test.
-    pub(crate) async fn request(&self, method: &str, path: &str, body: Option<Value>) -> u16 {
-        let url = format!("{}{path}", self.server().url());
-        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
-        let mut request = self.http.request(method, url).bearer_auth("free-key");
-        if let Some(body) = body {
-            let json = reqwest::header::HeaderValue::from_static("application/json");
-            request = request.header("content-type", json).body(body.to_string());
-        }
-        let answer = request.send().await.unwrap();
-        answer.status().as_u16()
+    /// Sends a request with the Free key, and returns the status.
+    async fn send(&self, request: reqwest::RequestBuilder) -> u16 {
+        let request = request.bearer_auth("free-key");
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        // An unread body would keep the connection in use.
+        response.bytes().await.unwrap();
+        status
     }
 
-    /// Opens a connection to a mock without TLS.
-    pub(crate) fn sender(&self) -> Sender {
-        let stream = TcpStream::connect(self.server().addr()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Sender(BufReader::new(stream))
+    /// Adds a pet, like a client under test.
+    pub(crate) async fn create(&self, name: &str) -> u16 {
+        let pet = json!({"name": name, "categoryId": 7}).to_string();
+        let request = self.http.post(format!("{}/pets", self.server().url()));
+        self.send(request.header("content-type", "application/json").body(pet))
+            .await
     }
 
+    /// Sends a GET, like a client under test.
     pub(crate) async fn get(&self, path: &str) -> u16 {
-        self.request("GET", path, None).await
+        self.send(self.http.get(format!("{}{path}", self.server().url())))
+            .await
     }
 
     pub(crate) async fn find(&self, css: &str) -> Element {
         self.page.find(Locator::Css(css)).await.unwrap()
+    }
+
+    /// Types a text into a field.
+    pub(crate) async fn fill(&self, css: &str, text: &str) {
+        self.find(css).await.send_keys(text).await.unwrap();
+    }
+
+    /// Selects an option once it is there.
+    pub(crate) async fn select(&self, css: &str, label: &str) {
+        self.sees(css, label).await;
+        self.find(css).await.select_by_label(label).await.unwrap();
     }
 
     pub(crate) async fn click(&self, css: &str) {
@@ -228,6 +209,11 @@ impl Browser {
             Ok(element) => element.text().await.unwrap_or_default(),
             Err(_) => String::new(),
         }
+    }
+
+    /// Answers all further questions of the page with yes.
+    pub(crate) async fn confirm(&self) {
+        self.script("window.confirm = () => true").await;
     }
 
     /// Waits until a part of the page shows a text.

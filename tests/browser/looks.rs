@@ -16,10 +16,8 @@ async fn fits_a_phone() {
         return [...document.querySelectorAll('section > *, section label, section select')]
             .filter((one) => !one.closest('.scroll') && one.getBoundingClientRect().right > 360)
             .map((one) => one.outerHTML.slice(0, 60))";
-    assert_eq!(
-        browser.script(wider_than_a_phone).await,
-        serde_json::json!([])
-    );
+    let wider = browser.script(wider_than_a_phone).await;
+    assert_eq!(wider, serde_json::json!([]));
     browser.close().await;
 }
 
@@ -29,28 +27,19 @@ async fn is_dark_where_the_reader_wants_it() {
     let light = open().await;
     assert_eq!(light.script(ground).await, "rgb(246, 247, 249)");
     light.close().await;
-    let dark = open_with(
-        |builder| builder,
-        &["--blink-settings=preferredColorScheme=0"],
-    )
-    .await;
+    let flags = ["--blink-settings=preferredColorScheme=0"];
+    let dark = open_with(|builder| builder, &flags).await;
     assert_eq!(dark.script(ground).await, "rgb(20, 23, 28)");
     dark.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_control_has_a_name() {
+async fn every_control_has_a_name_and_that_of_the_clock_has_its_time() {
     let browser = open().await;
     let nameless = "return [...document.querySelectorAll('button, input, select')].filter((one) =>
         !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length))
         .map((one) => one.outerHTML)";
     assert_eq!(browser.script(nameless).await, serde_json::json!([]));
-    browser.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_name_of_the_clock_has_its_time() {
-    let browser = open().await;
     browser.sees("#now", "2026-01-01 00:00:10 UTC").await;
     let name = "const clock = document.querySelector('#clock summary');
         return clock.getAttribute('aria-label') ?? clock.textContent";

@@ -1,8 +1,8 @@
 //! Completions of an incomplete line.
 
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::Plan;
 
-use super::harness::{Petstore, Ran};
+use super::harness::{Petstore, Ran, serve};
 
 #[tokio::test]
 async fn each_shell_gets_a_script_and_the_place_to_put_it() {
@@ -41,57 +41,23 @@ pub(super) async fn follow(petstore: Petstore, words: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn profiles_and_values_complete_without_a_request() {
-    let (server, home) = (
-        MockServer::builder()
-            .key("k", Plan::Free)
-            .start()
-            .await
-            .unwrap(),
-        tempfile::tempdir().unwrap(),
-    );
+    let (server, home) = (serve("k", Plan::Free).await, tempfile::tempdir().unwrap());
     let at_home = || Petstore::at(&server, "k").home(home.path());
     for profile in ["staging", "production"] {
         let set = format!("config set max_wait 1 --profile {profile}");
         assert_eq!(at_home().run(&set).await.code, 0);
     }
-    assert_eq!(follow(at_home(), &["pe"]).await, ["pets"]);
-    assert_eq!(
-        follow(at_home(), &["pets", "list", "--profile", ""]).await,
-        ["production", "staging"]
-    );
-    assert_eq!(
-        follow(at_home(), &["--profile=s"]).await,
-        ["--profile=staging"]
-    );
-    assert_eq!(
-        follow(at_home(), &["config", "use", "p"]).await,
-        ["production"]
-    );
-    assert_eq!(
-        follow(at_home(), &["pets", "list", "-o", "t"]).await,
-        ["table", "tsv"]
-    );
-    assert_eq!(
-        follow(at_home(), &["pets", "list", "--status", "s"]).await,
-        ["sold"]
-    );
-    assert_eq!(
-        follow(at_home(), &["pets", "list", "--fields", "id,na"]).await,
-        ["id,name"]
-    );
-    assert_eq!(
-        follow(at_home(), &["pets", "import", "--unknown", "c"]).await,
-        ["check"]
-    );
-    assert_eq!(
-        follow(at_home(), &["pets", "list", "--fail"]).await,
-        ["--fail-if-truncated"]
-    );
-    assert_eq!(
-        follow(at_home(), &["pets", "list", "--max-w"]).await,
-        ["--max-wait"]
-    );
     for (line, offered) in [
+        ("pe", "pets"),
+        ("pets list --profile ", "production staging"),
+        ("--profile=s", "--profile=staging"),
+        ("config use p", "production"),
+        ("pets list -o t", "table tsv"),
+        ("pets list --status s", "sold"),
+        ("pets list --fields id,na", "id,name"),
+        ("pets import --unknown c", "check"),
+        ("pets list --fail", "--fail-if-truncated"),
+        ("pets list --max-w", "--max-wait"),
         ("pets ", "list create get import export help --help"),
         ("pets ad", "add"),
         ("config set ma", "max_wait max_response_size"),

@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use insta::assert_snapshot;
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::Plan;
 
-use super::harness::Petstore;
+use super::harness::{Petstore, serve};
 
 /// Hides the crates' version.
 fn unversioned(text: &str) -> String {
@@ -20,18 +20,18 @@ async fn shows_the_request_without_a_key_or_a_service() {
     assert_snapshot!(unversioned(&ran.transcript()), @r#"
     --- stdout
     POST $PETSTORE_BASE_URL/pets
-    Accept: application/json
-    Authorization: Bearer $PETSTORE_API_KEY
-    Content-Type: application/json
-    User-Agent: petstore/VERSION petstore-client/VERSION
+    accept: application/json
+    authorization: Bearer $PETSTORE_API_KEY
+    content-type: application/json
+    user-agent: petstore/VERSION petstore-client/VERSION
 
     {"name":"Rex","categoryId":7}
 
     printf 'Authorization: Bearer %s' "$PETSTORE_API_KEY" |
       curl -X POST "$PETSTORE_BASE_URL"/pets -H @- \
-      -H 'Accept: application/json' \
-      -H 'Content-Type: application/json' \
-      -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \
+      -H 'accept: application/json' \
+      -H 'content-type: application/json' \
+      -H 'user-agent: petstore/VERSION petstore-client/VERSION' \
       --data-raw '{"name":"Rex","categoryId":7}'
     --- stderr
     note: not sent
@@ -42,38 +42,21 @@ async fn shows_the_request_without_a_key_or_a_service() {
 #[tokio::test]
 async fn shows_it_as_a_document_where_asked_and_never_the_key() {
     let petstore = Petstore::bare().var("PETSTORE_API_KEY", "sentinel");
-    let words = [
-        "--base-url",
-        "https://petstore.example/v1",
-        "api",
-        "/pets?a=b",
-        "-X",
-        "GET",
-    ];
-    let fields = [
-        "--query",
-        "q=it's",
-        "-H",
-        "X-Trace: $x",
-        "--dry-run",
-        "-o",
-        "json",
-    ];
-    let ran = petstore
-        .run_words(&[&words[..], &fields[..]].concat())
-        .await;
+    let line = "--base-url https://petstore.example/v1 api /pets?a=b -X GET --query q=it's \
+                -H X-Trace:$x --dry-run -o json";
+    let ran = petstore.run(line).await;
     assert_snapshot!(unversioned(&ran.transcript()), @r#"
     --- stdout
     {
       "method": "GET",
       "url": "https://petstore.example/v1/pets?a=b&q=it%27s",
       "headers": {
-        "Accept": "application/json",
-        "Authorization": "Bearer $PETSTORE_API_KEY",
-        "User-Agent": "petstore/VERSION petstore-client/VERSION",
-        "X-Trace": "$x"
+        "accept": "application/json",
+        "authorization": "Bearer $PETSTORE_API_KEY",
+        "user-agent": "petstore/VERSION petstore-client/VERSION",
+        "x-trace": "$x"
       },
-      "curl": "printf 'Authorization: Bearer %s' \"$PETSTORE_API_KEY\" |\n  curl 'https://petstore.example/v1/pets?a=b&q=it%27s' -H @- \\\n  -H 'Accept: application/json' \\\n  -H 'User-Agent: petstore/VERSION petstore-client/VERSION' \\\n  -H 'X-Trace: $x'"
+      "curl": "printf 'Authorization: Bearer %s' \"$PETSTORE_API_KEY\" |\n  curl 'https://petstore.example/v1/pets?a=b&q=it%27s' -H @- \\\n  -H 'accept: application/json' \\\n  -H 'user-agent: petstore/VERSION petstore-client/VERSION' \\\n  -H 'x-trace: $x'"
     }
     --- stderr
     note: not sent
@@ -85,25 +68,11 @@ async fn shows_it_as_a_document_where_asked_and_never_the_key() {
 #[tokio::test(flavor = "multi_thread")]
 #[cfg(unix)]
 async fn the_curl_that_is_shown_sends_just_that() {
-    let server = MockServer::builder()
-        .key("k", Plan::Free)
-        .start()
-        .await
-        .unwrap();
-    let words = [
-        "pets",
-        "create",
-        "it's \"R$x\" \\ \u{1b}犬",
-        "--category-id",
-        "7",
-        "--dry-run",
-    ];
-    let ran = Petstore::bare()
-        .run_words(&[&words[..], &["--jq", ".curl", "-o", "tsv"]].concat())
-        .await;
+    let server = serve("k", Plan::Free).await;
+    let name = "it's \"R$x\" \\ \u{1b}犬";
+    let words = ["pets", "create", name, "--category-id", "7", "--dry-run"];
     let pipe = Petstore::bare().run_words(&words).await.stdout;
     let (_, curl) = pipe.split_once("\n\nprintf ").unwrap();
-    assert!(ran.stdout.starts_with("printf 'Auth"), "{}", ran.stdout);
     let Ok(sent) = Command::new("sh")
         .args([
             "-c",
@@ -119,18 +88,19 @@ async fn the_curl_that_is_shown_sends_just_that() {
         return;
     }
     let pet: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
-    assert_eq!(pet["name"], words[2]);
+    assert_eq!(pet["name"], name);
     assert_eq!(pet["id"], 26);
 }
 
 #[tokio::test]
 async fn the_curl_takes_brackets_literally() {
-    let run = async |line: &str| {
+    for (line, curl) in [
+        ("/pets?limit={1,2}", "curl --globoff "),
+        ("/pets -X HEAD", "curl --head "),
+    ] {
         Petstore::bare()
             .run(&format!("api {line} --dry-run"))
             .await
-            .stdout
-    };
-    assert!(run("/pets?limit={1,2}").await.contains("curl --globoff "));
-    assert!(run("/pets -X HEAD").await.contains("curl --head "));
+            .shows(curl);
+    }
 }

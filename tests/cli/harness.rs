@@ -8,11 +8,35 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use petstore_cli::{Dirs, Env, Signal, Stream};
-use petstore_mock::MockServer;
+use petstore_mock::{MockServer, Plan};
+use tempfile::TempDir;
+use wiremock::matchers::any;
+use wiremock::{Mock, ResponseTemplate};
 
 /// The time on every clock of these tests: 2026-11-21, 10:00:00 UTC.
 pub(super) fn noon() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200)
+}
+
+/// Starts a service with a key.
+pub(super) async fn serve(key: &str, plan: Plan) -> MockServer {
+    let builder = MockServer::builder().key(key, plan);
+    builder.start().await.unwrap()
+}
+
+/// Starts a server that gives the same answer to every request.
+pub(super) async fn answering(answer: ResponseTemplate) -> wiremock::MockServer {
+    let server = wiremock::MockServer::start().await;
+    Mock::given(any()).respond_with(answer).mount(&server).await;
+    server
+}
+
+/// Returns a home folder with a config.toml.
+pub(super) fn home_with(config: &str) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("config")).unwrap();
+    std::fs::write(home.path().join("config/config.toml"), config).unwrap();
+    home
 }
 
 /// A command to run.
@@ -194,6 +218,36 @@ impl Petstore {
 }
 
 impl Ran {
+    /// Checks what a command printed that succeeded.
+    #[track_caller]
+    pub(super) fn printed(&self, stdout: &str) {
+        assert_eq!((&*self.stdout, self.code), (stdout, 0), "{}", self.stderr);
+    }
+
+    /// Checks the exit code.
+    #[track_caller]
+    pub(super) fn ended(&self, code: u8) {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+    }
+
+    /// Checks a part of standard output.
+    #[track_caller]
+    pub(super) fn shows(&self, part: &str) {
+        assert!(self.stdout.contains(part), "{}", self.stdout);
+    }
+
+    /// Checks a part of standard error.
+    #[track_caller]
+    pub(super) fn says(&self, part: &str) {
+        assert!(self.stderr.contains(part), "{}", self.stderr);
+    }
+
+    /// Checks all of standard error, and the exit code.
+    #[track_caller]
+    pub(super) fn said(&self, stderr: &str, code: u8) {
+        assert_eq!((&*self.stderr, self.code), (stderr, code));
+    }
+
     /// The sentence that sums up an import, such as `2 of 3 rows created, 1 found`: all, created or
     /// found, rejected, unknown and remaining rows.
     pub(super) fn summary(&self) -> [usize; 5] {

@@ -8,7 +8,7 @@ use super::harness::Petstore;
 
 pub(super) async fn printed(line: &str) -> String {
     let ran = Petstore::bare().run(line).await;
-    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0), "{line}");
+    ran.said("", 0);
     ran.stdout
 }
 
@@ -148,7 +148,7 @@ async fn there_is_a_manual_page_for_every_command() {
     let ran = Petstore::bare()
         .run_words(&["man", folder.path().to_str().unwrap()])
         .await;
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.ended(0);
     let page = |name: &str| {
         let name = format!("petstore {name}").trim_end().replace(' ', "-");
         std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()

@@ -6,16 +6,12 @@ use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan};
 use tempfile::TempDir;
 
-use super::harness::{Petstore, session};
+use super::harness::{Petstore, serve, session};
 
 const KEY: &str = "sentinel-key";
 
 async fn server() -> MockServer {
-    MockServer::builder()
-        .key(KEY, Plan::Free)
-        .start()
-        .await
-        .unwrap()
+    serve(KEY, Plan::Free).await
 }
 
 /// A command that knows the service, and no key.
@@ -36,7 +32,7 @@ async fn a_line_break_at_the_end_is_not_part_of_the_key() {
         let ran = Petstore::at(&server, &format!("{KEY}{end}"))
             .run("pets list")
             .await;
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.ended(0);
     }
 }
 
@@ -52,12 +48,9 @@ async fn the_key_file_is_private_and_otherwise_refused() {
     assert_eq!(mode(home.path().join("config/keys")), 0o700);
     std::fs::set_permissions(stored(&home), PermissionsExt::from_mode(0o640)).unwrap();
     let ran = keyless(&server, &home).run("pets list").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: others can read the key in HOME/config/keys/default (mode 0640)
-    hint: `chmod 600 HOME/config/keys/default`
-    --- exit 3
-    ");
+    let said = "error: others can read the key in HOME/config/keys/default (mode 0640)\n\
+                hint: `chmod 600 HOME/config/keys/default`\n";
+    ran.said(said, 3);
 }
 
 #[tokio::test]
@@ -81,19 +74,15 @@ async fn a_variable_can_name_a_file_and_the_key_variable_overrides_it() {
     );
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let ran = named().run("pets list").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: others can read the key in HOME/ci key (mode 0644)
-    hint: `chmod 600 'HOME/ci key'`
-    --- exit 3
-    ");
+    let said = "error: others can read the key in HOME/ci key (mode 0644)\n\
+                hint: `chmod 600 'HOME/ci key'`\n";
+    ran.said(said, 3);
     let gone = keyless(&server, &home).var("PETSTORE_API_KEY_FILE", "/nowhere/key");
     let ran = gone.run("pets list").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: cannot read /nowhere/key: no such file (from PETSTORE_API_KEY_FILE)
-    --- exit 3
-    ");
+    ran.said(
+        "error: cannot read /nowhere/key: no such file (from PETSTORE_API_KEY_FILE)\n",
+        3,
+    );
 }
 
 #[tokio::test]
@@ -144,10 +133,10 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
         let ran = petstore.run(&format!("auth login {option}")).await;
         let said =
             format!("{asked}note: accepted by the service; stored in HOME/config/keys/{profile}\n");
-        assert_eq!((ran.stderr, ran.code), (said, 0));
+        ran.said(&said, 0);
         let later = Petstore::bare().home(home.path());
         let later = later.run(&format!("pets list --profile {profile}")).await;
-        assert_eq!(later.code, 0, "{}", later.stderr);
+        later.ended(0);
     }
 }
 
@@ -234,12 +223,9 @@ async fn a_script_gets_the_key_and_a_terminal_asks_first() {
         ("sentinel\n", "", 0)
     );
     let ran = keyless(&server, &home).terminal().run("auth token").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: the terminal would show the API key
-    hint: `--show` prints it; a script uses `$(petstore auth token)`
-    --- exit 2
-    ");
+    let said = "error: the terminal would show the API key\n\
+                hint: `--show` prints it; a script uses `$(petstore auth token)`\n";
+    ran.said(said, 2);
     let ran = keyless(&server, &home).terminal().run("auth token --show");
     assert_eq!(ran.await.stdout, "sentinel\n");
     // The command of a dry run works without a variable.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use petstore_mock::{Clock, Effect, MockServer, Operation, Plan, RateFault, RetryAfter};
 
-use super::harness::{Petstore, noon};
+use super::harness::{Petstore, answering, noon};
 
 async fn serve(plan: Plan, clock: Clock) -> MockServer {
     MockServer::builder()
@@ -30,7 +30,7 @@ async fn a_terminal_shows_a_countdown_and_then_clears_it() {
         .stderr_terminal()
         .run("pets list --limit 9 --all")
         .await;
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.ended(0);
     let shown: Vec<_> = ran.stderr.split("\r\u{1b}[K").collect();
     // The line is redrawn ten times a second. The wait ends a second after the reset.
     assert!(shown.len() > 500, "{}", ran.stderr);
@@ -62,7 +62,7 @@ async fn a_script_gets_one_note_and_quiet_none() {
         .stderr_terminal()
         .run("store orders -q")
         .await;
-    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+    ran.said("", 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,13 +89,10 @@ async fn a_command_that_may_not_wait_says_what_it_would_wait_for() {
         .delay(Duration::from_secs(5));
     let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
     let (slow, other) = tokio::join!(run("pets list"), run("store orders --max-wait 0"));
-    assert_eq!(slow.code, 0, "{}", slow.stderr);
-    assert_snapshot!(other.transcript(), @"
-    --- stderr
-    error: waited 0 s for a first response that says how many requests may follow, and may wait no longer
-    hint: `--max-wait 1m` waits longer
-    --- exit 7
-    ");
+    slow.ended(0);
+    let said = "error: waited 0 s for a first response that says how many requests may follow, and may wait no longer\n\
+                hint: `--max-wait 1m` waits longer\n";
+    other.said(said, 7);
 }
 
 #[tokio::test]
@@ -136,11 +133,10 @@ async fn the_limits_are_asked_for_even_where_the_service_said_to_wait() {
         (run("pets list --max-wait 0").await.code, busy.hits()),
         (7, 1)
     );
-    assert_snapshot!(run("limits").await.transcript(), @"
-    --- stderr
-    note: requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)
-    --- exit 0
-    ");
+    run("limits").await.said(
+        "note: requests wait for the rate limit, in 30 s (2026-11-21T10:00:30Z)\n",
+        0,
+    );
     assert_eq!(server.requests(..).len(), 1);
     assert_snapshot!(run("limits --refresh").await.transcript(), @"
     --- stdout
@@ -165,11 +161,16 @@ async fn a_later_command_says_that_the_key_is_banned() {
     let home = tempfile::tempdir().unwrap();
     let petstore = || Petstore::at(&server, "k").home(home.path());
     assert_eq!(petstore().run("pets list").await.code, 7);
-    assert_snapshot!(petstore().run("pets list --error-format json").await.transcript(), @r#"
-    --- stderr
-    {"level":"error","exit":7,"kind":"banned","message":"the service banned this key for 4 min 59 s (until 2026-11-21T10:04:59Z)","hint":"`--max-wait 5m` waits for it","retryAt":"2026-11-21T10:04:59Z","retryAfterSeconds":299,"attempts":0,"mayHaveBeenProcessed":false}
-    --- exit 7
-    "#);
+    let ran = petstore().run("pets list --error-format json").await;
+    let error: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    let shown = ["kind", "message", "hint", "retryAt"].map(|field| error[field].as_str().unwrap());
+    let expected = [
+        "banned",
+        "the service banned this key for 4 min 59 s (until 2026-11-21T10:04:59Z)",
+        "`--max-wait 5m` waits for it",
+        "2026-11-21T10:04:59Z",
+    ];
+    assert_eq!((shown, ran.code), (expected, 7));
     assert_snapshot!(petstore().run("limits").await.transcript(), @"
     --- stdout
     minute	60	0	2026-11-21T10:01:00Z	60
@@ -179,7 +180,7 @@ async fn a_later_command_says_that_the_key_is_banned() {
     ");
     let ran = petstore().terminal().run("limits --color never").await;
     let end = "Requests wait for the end of the ban, in 4 min 59 s (10:04:59).";
-    assert!(ran.stdout.contains(end), "{}", ran.stdout);
+    ran.shows(end);
     assert_eq!(server.requests(..).len(), 1);
 }
 
@@ -194,20 +195,14 @@ async fn a_retry_after_of_more_than_25_hours_is_shown_as_25_hours() {
     let home = tempfile::tempdir().unwrap();
     let petstore = || Petstore::at(&server, "k").home(home.path());
     // The first command learns it from the service, and the second one from the first.
-    assert_snapshot!(petstore().run("pets list").await.transcript(), @"
-    --- stderr
-    error: rate limit used up, resets in 25 h (2026-11-22T11:00:00Z)
-    hint: run the command again then, or add `--max-wait 25h`
-    --- exit 7
-    ");
-    assert_snapshot!(petstore().run("pets list --error-format json").await.transcript(), @r#"
-    --- stderr
-    {"level":"error","exit":7,"kind":"rate_limited","message":"rate limit used up, resets in 25 h (2026-11-22T11:00:00Z)","hint":"run the command again then, or add `--max-wait 25h`","retryAt":"2026-11-22T11:00:00Z","retryAfterSeconds":90000,"attempts":0,"mayHaveBeenProcessed":false}
-    --- exit 7
-    "#);
+    for _ in 0..2 {
+        let ran = petstore().run("pets list").await;
+        let said = "error: rate limit used up, resets in 25 h (2026-11-22T11:00:00Z)\n\
+                    hint: run the command again then, or add `--max-wait 25h`\n";
+        ran.said(said, 7);
+    }
     let ran = petstore().terminal().run("limits --color never").await;
-    let end = "Requests wait for the rate limit, in 25 h (Sun 11:00).";
-    assert!(ran.stdout.contains(end), "{}", ran.stdout);
+    ran.shows("Requests wait for the rate limit, in 25 h (Sun 11:00).");
 }
 
 #[tokio::test]
@@ -215,12 +210,9 @@ async fn the_limits_are_shown_without_a_request_while_they_are_known() {
     let server = serve(Plan::Free, Clock::frozen(noon())).await;
     let home = tempfile::tempdir().unwrap();
     let run = async |line: &str| Petstore::at(&server, "k").home(home.path()).run(line).await;
-    assert_snapshot!(run("limits").await.transcript(), @"
-    --- stderr
-    note: no response yet with this key
-    hint: `petstore limits --refresh` sends a request
-    --- exit 0
-    ");
+    let said = "note: no response yet with this key\n\
+                hint: `petstore limits --refresh` sends a request\n";
+    run("limits").await.said(said, 0);
     run("pets list").await;
     let left = "limits --jq .[].remaining";
     assert_eq!(run(left).await.stdout, "59\n");
@@ -243,33 +235,24 @@ async fn the_limits_are_shown_without_a_request_while_they_are_known() {
 
 #[tokio::test]
 async fn a_service_that_does_not_describe_its_limits_is_told_apart() {
-    let service = wiremock::MockServer::start().await;
-    wiremock::Mock::given(wiremock::matchers::any())
-        .respond_with(wiremock::ResponseTemplate::new(200).set_body_string("[]"))
-        .mount(&service)
-        .await;
+    let service = answering(wiremock::ResponseTemplate::new(200).set_body_string("[]")).await;
     let home = tempfile::tempdir().unwrap();
-    let run = async |line: &str| {
-        let petstore = Petstore::with(&service.uri(), "no-limits");
-        petstore.home(home.path()).run(line).await.transcript()
-    };
-    assert_snapshot!(run("limits").await, @"
-    --- stderr
-    note: no response yet with this key
-    hint: `petstore limits --refresh` sends a request
-    --- exit 0
-    ");
-    run("store orders").await;
-    assert_snapshot!(run("limits").await, @"
-    --- stderr
-    note: the service does not describe its rate limits
-    --- exit 0
-    ");
-    assert_snapshot!(run("limits --refresh").await, @"
-    --- stderr
-    error: the service does not describe its rate limits
-    --- exit 5
-    ");
+    for (line, said, code) in [
+        ("store orders", "", 0),
+        (
+            "limits",
+            "note: the service does not describe its rate limits\n",
+            0,
+        ),
+        (
+            "limits --refresh",
+            "error: the service does not describe its rate limits\n",
+            5,
+        ),
+    ] {
+        let petstore = Petstore::with(&service.uri(), "no-limits").home(home.path());
+        petstore.run(line).await.said(said, code);
+    }
 }
 
 #[tokio::test]
@@ -293,47 +276,19 @@ async fn a_window_that_has_ended_is_shown_full() {
     let server = serve(Plan::Free, Clock::runtime(noon())).await;
     let home = tempfile::tempdir().unwrap();
     let petstore = || Petstore::at(&server, "k").home(home.path());
-    assert_eq!(petstore().run("pets list -q").await.code, 0);
+    petstore().run("pets list -q").await.ended(0);
     tokio::time::advance(Duration::from_secs(90)).await;
     let ran = petstore().terminal().run("limits --color never").await;
-    assert!(
-        ran.stdout
-            .contains("minute    60     60  ████████████████████  has reset\n"),
-        "{}{}",
-        ran.stdout,
-        ran.stderr
-    );
-    assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
-}
-
-#[tokio::test]
-async fn all_windows_of_a_quota_are_shown() {
-    let service = wiremock::MockServer::start().await;
-    let now = unix_now();
-    for (path, limit, reset) in [("/a", 5, 20), ("/b", 60, 40), ("/c", 1_000, 7_200)] {
-        let answer = wiremock::ResponseTemplate::new(200)
-            .set_body_string("[]")
-            .insert_header("x-ratelimit-limit", limit.to_string())
-            .insert_header("x-ratelimit-remaining", (limit - 1).to_string())
-            .insert_header("x-ratelimit-reset", (now + reset).to_string());
-        wiremock::Mock::given(wiremock::matchers::path(path))
-            .respond_with(answer)
-            .mount(&service)
-            .await;
-    }
-    let petstore = || Petstore::with(&service.uri(), "three-windows");
-    for path in ["/a", "/b", "/c"] {
-        let ran = petstore().run(&format!("api {path}")).await;
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-    }
-    let ran = petstore().terminal().run("limits --color never").await;
-    let rows: Vec<_> = ran.stdout.lines().map(|line| &line[..6]).collect();
-    assert_eq!(
-        &rows[..4],
-        ["QUOTA ", "minute", "minute", "day   "],
-        "{}",
-        ran.stdout
-    );
+    ran.shows("minute    60     60  ████████████████████  has reset\n");
+    ran.said("", 0);
+    let pets = home.path().join("pets.ndjson");
+    std::fs::write(&pets, super::import::rows(70)).unwrap();
+    let ran = petstore()
+        .run(&format!("pets import {} --dry-run", pets.display()))
+        .await;
+    let plan =
+        "HOME/pets.ndjson has 70 rows to send; the minute quota lets the last go in 1 min, 10:01\n";
+    ran.printed(plan);
 }
 
 #[tokio::test]
@@ -351,7 +306,7 @@ async fn an_hours_quota_has_its_name_everywhere() {
     assert_eq!(petstore().run("pets list").await.code, 0);
     let ran = petstore().terminal().run("limits --color never").await;
     let row = "hour       0    300  ░░░░░░░░░░░░░░░░░░░░  in 40 min";
-    assert!(ran.stdout.contains(row), "{}", ran.stdout);
+    ran.shows(row);
     let ran = petstore().run("limits --jq .[].quota").await;
     assert_eq!(ran.stdout, "hour\n");
     let ran = petstore().run("pets list").await;
@@ -362,30 +317,5 @@ async fn an_hours_quota_has_its_name_everywhere() {
     let line = format!("pets import {} --dry-run", pets.display());
     let ran = petstore().run(&line).await;
     let plan = "pets.csv has 1 row to send; the hour quota lets the last go in 40 min, ";
-    assert!(ran.stdout.contains(plan), "{}", ran.stdout);
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the server of the test sends the machine's time"
-)]
-fn unix_now() -> u64 {
-    let now = std::time::SystemTime::now();
-    now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_dry_run_after_a_reset_counts_with_a_full_quota() {
-    let server = serve(Plan::Free, Clock::runtime(noon())).await;
-    let home = tempfile::tempdir().unwrap();
-    let petstore = || Petstore::at(&server, "k").home(home.path());
-    assert_eq!(petstore().run("pets list -q").await.code, 0);
-    tokio::time::advance(Duration::from_secs(90)).await;
-    let pets = home.path().join("pets.ndjson");
-    std::fs::write(&pets, super::import::rows(70)).unwrap();
-    let line = format!("pets import {} --dry-run", pets.display());
-    let ran = petstore().run(&line).await;
-    let plan =
-        "HOME/pets.ndjson has 70 rows to send; the minute quota lets the last go in 1 min, 10:01\n";
-    assert_eq!((&*ran.stdout, &*ran.stderr, ran.code), (plan, "", 0));
+    ran.shows(plan);
 }

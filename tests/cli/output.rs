@@ -1,10 +1,10 @@
 //! Tests of `--jq`, colour, narrow tables and standard error.
 
 use insta::assert_snapshot;
-use petstore_mock::{MockServer, Plan, Seed, SeedPet};
+use petstore_mock::{Clock, MockServer, Plan, Seed, SeedPet};
 use serde_json::{Value, json};
 
-use super::harness::Petstore;
+use super::harness::{Petstore, noon, serve};
 
 #[tokio::test]
 async fn reaches_nested_fields_of_what_is_not_described() {
@@ -29,101 +29,64 @@ const BRAMBLE: &str = "{\"name\":\"Bramble\",\"categoryId\":1,\"status\":\"avail
 
 #[tokio::test]
 async fn runs_a_jq_expression_over_the_whole_result() {
-    let run = async |jq: &str, rest: &[&str]| {
-        let words = ["--mock", "pets", "list", "--all", "--jq", jq];
-        let ran = Petstore::bare().run_words(&[&words, rest].concat()).await;
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        ran.stdout
-    };
-    assert_eq!(run("length", &[]).await, "25\n");
-    assert_eq!(
-        run(".[:2] | map(.name)", &["-o", "ndjson"]).await,
-        "\"Bramble\"\n\"Miso\"\n"
-    );
-    assert_eq!(run(".[:2][].name", &[]).await, "Bramble\nMiso\n");
-    assert_eq!(run(".[0] | del(.id)", &[]).await, BRAMBLE);
-    assert_eq!(
-        run(".[:2][] | [.id, .name] | @tsv", &[]).await,
-        "1\tBramble\n2\tMiso\n"
-    );
-    assert_eq!(
-        run(".[:2][] | [.id, .name] | @csv", &[]).await,
-        "1,\"Bramble\"\n2,\"Miso\"\n"
-    );
-    assert_eq!(run("pick(.[0].id)", &[]).await, "[{\"id\":1}]\n");
-    assert_eq!(run("env.TZ, $ENV.TZ", &[]).await, "UTC\nUTC\n");
-    assert_eq!(run("", &[]).await.lines().count(), 1);
-    assert_eq!(
-        run(".[:2][] | [.id, .name]", &["-o", "tsv"]).await,
-        "1\tBramble\n2\tMiso\n"
-    );
-    assert_eq!(run(".[] | select(.id == 99)", &[]).await, "");
-    assert_snapshot!(run("[.[0]]", &["--fields", "id,name"]).await, @r#"[{"id":1,"name":"Bramble"}]"#);
+    for (jq, options, expected) in [
+        ("length", "", "25\n"),
+        (".[:2] | map(.name)", "-o ndjson", "\"Bramble\"\n\"Miso\"\n"),
+        (".[:2][].name", "", "Bramble\nMiso\n"),
+        (".[0] | del(.id)", "", BRAMBLE),
+        (".[:2][] | [.id, .name] | @tsv", "", "1\tBramble\n2\tMiso\n"),
+        (
+            ".[:2][] | [.id, .name] | @csv",
+            "",
+            "1,\"Bramble\"\n2,\"Miso\"\n",
+        ),
+        (".[:2][] | [.id, .name]", "-o tsv", "1\tBramble\n2\tMiso\n"),
+        ("pick(.[0].id)", "", "[{\"id\":1}]\n"),
+        ("env.TZ, $ENV.TZ", "", "UTC\nUTC\n"),
+        (".[] | select(.id == 99)", "", ""),
+        (
+            "[.[0]]",
+            "--fields id,name",
+            "[{\"id\":1,\"name\":\"Bramble\"}]\n",
+        ),
+        // A whole number has no point.
+        ("6 / 2, 3 * 1e2, [10 / 4, -6 / 2]", "", "3\n300\n[2.5,-3]\n"),
+    ] {
+        let mut words = vec!["--mock", "pets", "list", "--all", "--jq", jq];
+        words.extend(options.split_whitespace());
+        Petstore::bare().run_words(&words).await.printed(expected);
+    }
 }
 
 #[tokio::test]
 async fn a_bad_jq_expression_is_refused_before_anything_is_sent() {
-    let server = MockServer::builder()
-        .key("k", Plan::enterprise(1, 9))
-        .start()
-        .await
-        .unwrap();
-    for jq in [
-        ".[",
-        ".a | nope",
-        ". +",
-        "$x",
-        ".[] as",
-        "\"a",
-        "import \"a\" as a; .",
-    ] {
-        let ran = Petstore::at(&server, "k")
-            .run_words(&["pets", "list", "--jq", jq])
-            .await;
-        assert!(
-            ran.stderr.starts_with("error: `--jq`: "),
-            "{jq}: {}",
-            ran.stderr
-        );
-        assert!(
-            ran.stderr.contains(" at character "),
-            "{jq}: {}",
-            ran.stderr
-        );
-        assert_eq!((ran.stdout.as_str(), ran.code), ("", 2), "{jq}");
-    }
+    let server = serve("k", Plan::Free).await;
     for (jq, problem) in [
         (".a | nope", "there is no filter `nope`, at character 6"),
         ("map(.[0] | {a: 1)", "`{` is never closed, at character 12"),
+        (".[", " at character "),
+        (". +", " at character "),
+        ("$x", " at character "),
+        (".[] as", " at character "),
+        ("\"a", " at character "),
+        ("import \"a\" as a; .", " at character "),
     ] {
-        let ran = Petstore::at(&server, "k")
-            .run_words(&["pets", "list", "--jq", jq])
-            .await;
-        assert_eq!(
-            ran.stderr.lines().next(),
-            Some(&*format!("error: `--jq`: {problem}"))
-        );
+        let petstore = Petstore::at(&server, "k");
+        let ran = petstore.run_words(&["pets", "list", "--jq", jq]).await;
+        assert!(ran.stderr.starts_with("error: `--jq`: "), "{}", ran.stderr);
+        ran.says(problem);
+        assert_eq!((&*ran.stdout, ran.code), ("", 2), "{jq}");
     }
-    // The only request of this minute is still available.
-    assert_eq!(
-        Petstore::at(&server, "k")
-            .run("pets list --max-wait 0")
-            .await
-            .code,
-        0
-    );
+    assert_eq!(server.requests(..).len(), 0);
 }
 
 #[tokio::test]
 async fn a_jq_expression_that_fails_leaves_no_half_document() {
     let line = ["--mock", "pets", "list", "--jq", ".[].id, error(\"no\")"];
     let ran = Petstore::bare().run_words(&line).await;
-    assert_snapshot!(ran.transcript(), @r#"
-    --- stderr
-    error: `--jq`: no
-    hint: `-o json` without `--jq` shows the data
-    --- exit 2
-    "#);
+    let said = "error: `--jq`: no\n\
+                hint: `-o json` without `--jq` shows the data\n";
+    ran.said(said, 2);
 }
 
 #[tokio::test]
@@ -148,43 +111,47 @@ async fn a_table_fits_the_terminal_and_cuts_no_identifier() {
         .width(48)
         .run("pets list -o table")
         .await;
-    assert!(
-        piped.stdout.contains("goes on  9223372036854775807"),
-        "{}",
-        piped.stdout
-    );
+    piped.shows("goes on  9223372036854775807");
 }
 
 #[tokio::test]
 async fn colour_follows_the_flag_then_the_variables_then_the_terminal() {
-    let colored = async |terminal: bool, vars: &[(&str, &str)], flags: &str| {
+    for (terminal, vars, flags, colored) in [
+        (true, "", "", true),
+        (false, "", "", false),
+        (true, "NO_COLOR=1", "", false),
+        (true, "NO_COLOR=", "", true),
+        (true, "TERM=dumb", "", false),
+        (false, "CLICOLOR_FORCE=1", "", true),
+        (false, "CLICOLOR_FORCE=1 NO_COLOR=1", "", false),
+        (false, "NO_COLOR=1", "--color always", true),
+        (true, "CLICOLOR_FORCE=1", "--color never", false),
+    ] {
         let mut petstore = Petstore::bare();
         if terminal {
             petstore = petstore.terminal();
         }
-        for (name, value) in vars {
+        for (name, value) in vars
+            .split_whitespace()
+            .filter_map(|var| var.split_once('='))
+        {
             petstore = petstore.var(name, value);
         }
         let ran = petstore
             .run(&format!("--mock pets list -o json {flags}"))
             .await;
-        ran.stdout.contains("\u{1b}[")
-    };
-    assert!(colored(true, &[], "").await);
-    assert!(!colored(false, &[], "").await);
-    assert!(!colored(true, &[("NO_COLOR", "1")], "").await);
-    assert!(colored(true, &[("NO_COLOR", "")], "").await);
-    assert!(!colored(true, &[("TERM", "dumb")], "").await);
-    assert!(colored(false, &[("CLICOLOR_FORCE", "1")], "").await);
-    assert!(!colored(false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], "").await);
-    assert!(colored(false, &[("NO_COLOR", "1")], "--color always").await);
-    assert!(!colored(true, &[("CLICOLOR_FORCE", "1")], "--color never").await);
+        assert_eq!(
+            ran.stdout.contains("\u{1b}["),
+            colored,
+            "{terminal} {vars} {flags}"
+        );
+    }
 }
 
 #[tokio::test]
 async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
     let ran = Petstore::bare().run("--color=always pets lst").await;
-    assert!(ran.stderr.contains("\u{1b}["), "{}", ran.stderr);
+    ran.says("\u{1b}[");
     let ran = Petstore::bare().run("pets lst --error-format json").await;
     let error: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(error["message"], "no command `lst`");
@@ -216,97 +183,60 @@ async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
 
 #[tokio::test]
 async fn errors_and_notes_are_objects_for_programs() {
-    let server = MockServer::builder()
-        .key("k", Plan::enterprise(1, 9))
-        .start()
-        .await
-        .unwrap();
-    let json = || Petstore::at(&server, "k");
-    let traced = Petstore::bare()
-        .run("--mock pets list -vvv --error-format json")
-        .await;
-    let lines: Vec<Value> = traced
-        .stderr
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let builder = MockServer::builder().key("k", Plan::enterprise(1, 9));
+    let builder = builder.clock(Clock::frozen(noon()));
+    let server = builder.start().await.unwrap();
+    let run = async |line: &str| -> Vec<Value> {
+        let line = format!("{line} --error-format json");
+        let ran = Petstore::at(&server, "k").run(&line).await;
+        let lines = ran.stderr.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let traced = run("--mock pets list -vvv").await;
     assert!(
-        lines.iter().any(|line| line["level"] == "trace"),
-        "{lines:?}"
+        traced.iter().any(|line| line["level"] == "trace"),
+        "{traced:?}"
     );
-    let refused = Petstore::bare()
-        .run("--mock api /nope -i --error-format json")
-        .await;
-    assert!(
-        refused.stderr.lines().all(|line| line.starts_with('{')),
-        "{}",
-        refused.stderr
-    );
-    let incomplete = Petstore::bare()
-        .run("--mock pets --error-format json")
-        .await;
-    assert!(
-        incomplete.stderr.lines().all(|line| line.starts_with('{')),
-        "{}",
-        incomplete.stderr
-    );
-    let noted = json().run("pets list --error-format json").await;
-    let note: Value = serde_json::from_str(&noted.stderr).unwrap();
-    assert_eq!(note["level"], "note");
-    let refused = json()
-        .run("pets get 1 --max-wait 0 --error-format json")
-        .await;
-    let error: Value = serde_json::from_str(refused.stderr.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        (&error["exit"], &error["kind"]),
-        (&json!(7), &json!("rate_limited"))
-    );
-    assert_eq!(error["quota"], "minute");
+    for line in ["--mock api /nope -i", "--mock pets"] {
+        assert!(!run(line).await.is_empty(), "{line}");
+    }
+    assert_eq!(run("pets list").await[0]["level"], "note");
+    let refused = run("pets get 1 --max-wait 0").await;
+    let error = refused.last().unwrap();
+    let shown = ["exit", "kind", "quota"].map(|field| error[field].clone());
+    assert_eq!(shown, [json!(7), json!("rate_limited"), json!("minute")]);
     assert!(error["retryAt"].as_str().unwrap().ends_with('Z'), "{error}");
+    // A wait ends a second after the reset.
     assert!(
-        error["retryAfterSeconds"].as_u64().unwrap() <= 60,
+        error["retryAfterSeconds"].as_u64().unwrap() <= 61,
         "{error}"
     );
 }
 
 #[tokio::test]
 async fn verbose_shows_headers_and_bodies_and_never_the_key() {
-    let server = MockServer::builder()
-        .key("sentinel-key", Plan::Free)
-        .start()
-        .await
-        .unwrap();
-    for (flag, head, body) in [
-        ("-v", false, false),
-        ("-vv", true, false),
-        ("-vvv", true, true),
-    ] {
-        for line in [
+    let server = serve("sentinel-key", Plan::Free).await;
+    for (line, attempt, sent) in [
+        (
             "pets create sentinel-key --category-id 7",
-            "api /pets?status=sentinel-key",
+            "POST /v1/pets  201 in ",
+            "> content-type: ",
+        ),
+        ("api /pets?status=sentinel-key", "GET /v1/pets", "> GET "),
+    ] {
+        for (flag, head, body) in [
+            ("-v", false, false),
+            ("-vv", true, false),
+            ("-vvv", true, true),
         ] {
-            let line = format!("{line} {flag}");
-            let ran = Petstore::at(&server, "sentinel-key").run(&line).await;
-            assert_eq!(
-                ran.stderr.contains("\n< x-ratelimit-limit: 60\n"),
-                head,
-                "{}",
-                ran.stderr
-            );
-            let sent = if line.starts_with("api") {
-                "> GET "
-            } else {
-                "> content-type: "
-            };
-            assert_eq!(ran.stderr.contains(sent), head, "{}", ran.stderr);
-            assert_eq!(ran.stderr.contains("\n< {"), body, "{}", ran.stderr);
-            let attempt = if line.starts_with("api") {
-                "GET /v1/pets"
-            } else {
-                "POST /v1/pets  201 in "
-            };
-            assert!(ran.stderr.contains(attempt), "{}", ran.stderr);
-            assert!(!ran.stderr.contains("sentinel-key"), "{}", ran.stderr);
+            let petstore = Petstore::at(&server, "sentinel-key");
+            let ran = petstore.run(&format!("{line} {flag}")).await;
+            ran.says(attempt);
+            let shown = ["\n< x-ratelimit-limit: 60\n", sent, "\n< {", "sentinel-key"]
+                .map(|part| ran.stderr.contains(part));
+            assert_eq!(shown, [head, head, body, false], "{}", ran.stderr);
         }
     }
 }
@@ -321,71 +251,40 @@ async fn output_is_harmless_at_a_terminal_and_reads_back() {
         "犬🐕",
         "=",
     ];
-    let seed = names
-        .iter()
-        .fold(Seed::new(), |seed, name| seed.pet(SeedPet::new(*name, 1)));
-    let server = MockServer::builder()
-        .key("k", Plan::Free)
-        .seed(seed)
-        .start()
-        .await
-        .unwrap();
-    let run = async |line: &str| Petstore::at(&server, "k").run(line).await.stdout;
+    let pets = |seed: Seed, name: &&str| seed.pet(SeedPet::new(*name, 1));
+    let seed = names.iter().fold(Seed::new(), pets);
+    let builder = MockServer::builder().key("k", Plan::Free).seed(seed);
+    let server = builder.start().await.unwrap();
     let harmless = |shown: &str| {
-        assert!(
-            !shown.contains(|c: char| c.is_control() && !"\n\t".contains(c)),
-            "{shown:?}"
-        );
-        assert!(
-            !shown.contains(['\u{202e}', '\u{200b}', '\u{feff}', '\u{e0041}']),
-            "{shown:?}"
-        );
-    };
-    let of = |pets: &[Value]| {
-        pets.iter()
-            .map(|pet| pet["name"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
+        let acts = |c: char| c.is_control() && !"\n\t".contains(c);
+        let hides = ['\u{202e}', '\u{200b}', '\u{feff}', '\u{e0041}'];
+        assert!(!shown.contains(acts) && !shown.contains(hides), "{shown:?}");
     };
     for line in ["pets list -o json", "api /pets", "pets list -o ndjson"] {
-        let text = run(line).await;
+        let text = Petstore::at(&server, "k").run(line).await.stdout;
         harmless(&text);
-        let pets: Vec<Value> = match line.ends_with("ndjson") {
-            true => text
-                .lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect(),
-            false => serde_json::from_str(&text).unwrap(),
-        };
-        assert_eq!(of(&pets), names, "{line}");
+        let values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let values = values.map(Result::unwrap).flat_map(|value| match value {
+            Value::Array(pets) => pets,
+            pet => vec![pet],
+        });
+        let read: Vec<_> = values
+            .map(|pet| pet["name"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(read, names, "{line}");
     }
-    let text = run("pets list -o csv").await;
+    let text = Petstore::at(&server, "k")
+        .run("pets list -o csv")
+        .await
+        .stdout;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let read: Vec<_> = reader
         .records()
         .map(|row| row.unwrap()[1].to_owned())
         .collect();
     assert_eq!(read, names);
-    harmless(
-        &Petstore::at(&server, "k")
-            .terminal()
-            .run("pets list -o csv")
-            .await
-            .stdout,
-    );
-}
-
-#[tokio::test]
-async fn whole_numbers_of_a_jq_expression_have_no_point() {
-    let run = async |jq: &str| {
-        Petstore::bare()
-            .run_words(&["--mock", "pets", "list", "--jq", jq])
-            .await
-            .stdout
-    };
-    assert_eq!(
-        run("6 / 2, 3 * 1e2, [10 / 4, -6 / 2], {a: (length / 5)}").await,
-        "3\n300\n[2.5,-3]\n{\"a\":4}\n"
-    );
+    let terminal = Petstore::at(&server, "k").terminal();
+    harmless(&terminal.run("pets list -o csv").await.stdout);
 }
 
 #[tokio::test]
@@ -420,9 +319,6 @@ async fn a_field_that_is_late_for_the_columns_is_named() {
         let ran = Petstore::with(&server.base(), "k").run(&line).await;
         let text = "field `colour` appeared after the first page; `-o ndjson` shows it";
         assert_eq!(ran.stderr, format!("{word}: {text}\n"), "{line}");
-        assert_eq!(
-            (ran.stdout.as_str(), ran.code),
-            ("id,name,categoryId,status\n1,Rex,7,\n2,Tom,7,\n", 0)
-        );
+        ran.printed("id,name,categoryId,status\n1,Rex,7,\n2,Tom,7,\n");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use petstore_mock::{Clock, MockServer, Operation, Seed, SeedPet};
 
-use super::harness::{Petstore, noon};
+use super::harness::{Petstore, answering, noon};
 use super::shop::{Paging, Shop};
 
 #[tokio::test]
@@ -16,19 +16,15 @@ async fn lists_all_pages_without_a_note() {
             .run(&format!("--mock pets list --all --limit {size}"))
             .await;
         assert_eq!(ran.stdout.lines().count(), 25);
-        assert_eq!((ran.stderr.as_str(), ran.code), ("", 0));
+        ran.said("", 0);
     }
 }
 
 #[tokio::test]
 async fn fields_that_the_service_sends_besides_are_shown() {
-    let service = wiremock::MockServer::start().await;
     let pet = |id| serde_json::json!({ "id": id, "name": "Rex", "categoryId": 7, "owner": { "name": "Ada" } });
     let page = wiremock::ResponseTemplate::new(200).set_body_json([pet(1), pet(2)]);
-    wiremock::Mock::given(wiremock::matchers::any())
-        .respond_with(page)
-        .mount(&service)
-        .await;
+    let service = answering(page).await;
     let run = async |line: &str| {
         Petstore::with(&service.uri(), "k")
             .terminal()
@@ -73,12 +69,8 @@ async fn max_limits_a_list_over_several_pages() {
 #[tokio::test]
 async fn numbers_are_shown_with_all_their_digits() {
     let pet = r#"{"id":1,"name":"Rex","categoryId":7,"status":null,"price":1.10,"chip":90071992547409931234}"#;
-    let service = wiremock::MockServer::start().await;
     let response = wiremock::ResponseTemplate::new(200).set_body_raw(pet, "application/json");
-    wiremock::Mock::given(wiremock::matchers::any())
-        .respond_with(response)
-        .mount(&service)
-        .await;
+    let service = answering(response).await;
     let run = async |line: &str| Petstore::with(&service.uri(), "k").run(line).await.stdout;
     assert_eq!(run("pets get 1 -o ndjson").await, format!("{pet}\n"));
     assert_eq!(run("api /pets/1 --jq .").await, format!("{pet}\n"));
@@ -103,21 +95,14 @@ async fn a_created_pet_that_cannot_be_shown_as_asked_is_named() {
 
 #[tokio::test]
 async fn a_success_without_a_pet_may_have_created_one() {
-    let service = wiremock::MockServer::start().await;
     let created = wiremock::ResponseTemplate::new(201);
-    wiremock::Mock::given(wiremock::matchers::any())
-        .respond_with(created)
-        .mount(&service)
-        .await;
+    let service = answering(created).await;
     let ran = Petstore::with(&service.uri(), "k")
         .run("pets create Rex --category-id 7")
         .await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: the response 201 could not be read: its body is empty where JSON was expected
-    hint: the pet may have been created: look in `petstore pets list --all` before you try again
-    --- exit 5
-    ");
+    let said = "error: the response 201 could not be read: its body is empty where JSON was expected\n\
+                hint: the pet may have been created: look in `petstore pets list --all` before you try again\n";
+    ran.said(said, 5);
 }
 
 #[tokio::test]
@@ -144,12 +129,9 @@ async fn pets_are_found_by_their_ids_on_any_page() {
     note: searching all pages of pets for pets 130, 240
     --- exit 0
     ");
-    assert_snapshot!(run("pets list --id 999 --fields id").await.transcript(), @"
-    --- stderr
-    note: searching all pages of pets for pet 999
-    error: no pet 999; searched all 250 pets
-    --- exit 9
-    ");
+    let said = "note: searching all pages of pets for pet 999\n\
+                error: no pet 999; searched all 250 pets\n";
+    run("pets list --id 999 --fields id").await.said(said, 9);
     let ran = run("pets list --id 7,9 --status sold --fields id").await;
     let error = "error: pet 7 has no status; pet 9 has no status\n";
     assert_eq!((&*ran.stdout, &*ran.stderr, ran.code), ("", error, 9));
@@ -165,12 +147,9 @@ async fn a_pet_beyond_a_list_without_pages_may_exist() {
         .await
         .unwrap();
     let ran = Petstore::at(&server, "k").run("pets list --id 999").await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: no pet 999 among the 100 pets that the service lists
-    hint: there may be more; the service does not say how to list them
-    --- exit 8
-    ");
+    let said = "error: no pet 999 among the 100 pets that the service lists\n\
+                hint: there may be more; the service does not say how to list them\n";
+    ran.said(said, 8);
 }
 
 /// A seed of pets with the ids from 1.
@@ -185,60 +164,41 @@ async fn an_export_into_a_file_says_what_it_wrote() {
     let server = MockServer::start().await;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let run = async |line: &str| {
-        let petstore = Petstore::at(&server, "pro-key").home(folder.path());
-        petstore
-            .run(&format!("pets export {line}"))
-            .await
-            .transcript()
-    };
-    let mut text = String::new();
-    for (name, options) in [
-        ("pets.csv", ""),
-        ("pets.json", ""),
-        ("pets.txt", "--jq .[].name -o tsv"),
-        ("pets.ndjson.gz", ""),
-        ("pets.xlsx", ""),
-        ("", ""),
+    let wrote = "note: wrote 25 pets\n";
+    for (name, options, said, code) in [
+        ("pets.csv", "", wrote, 0),
+        ("pets.json", "", wrote, 0),
+        ("pets.txt", "--jq .[].name -o tsv", wrote, 0),
+        (
+            "pets.ndjson.gz",
+            "",
+            "error: no format has the extension `.gz`\n\
+             hint: `petstore pets export | gzip > FILE` compresses\n",
+            2,
+        ),
+        (
+            "pets.xlsx",
+            "",
+            "error: no format has the extension `.xlsx`\nhint: `-o FORMAT` sets the format\n",
+            2,
+        ),
+        (
+            "",
+            "",
+            "error: HOME/ is not a file\nhint: name a file in it\n",
+            2,
+        ),
+        (
+            "nodir/x",
+            "",
+            "error: cannot write HOME/nodir/x: there is no folder HOME/nodir\n",
+            2,
+        ),
     ] {
-        let ran = run(&format!("{} {options}", path(name))).await;
-        let line = format!("$ petstore pets export {name} {options}");
-        text += &format!("{}\n{ran}\n\n", line.trim_end());
+        let petstore = Petstore::at(&server, "pro-key").home(folder.path());
+        let line = format!("pets export {} {options}", path(name));
+        petstore.run(&line).await.said(said, code);
     }
-    assert_snapshot!(text, @"
-    $ petstore pets export pets.csv
-    --- stderr
-    note: wrote 25 pets
-    --- exit 0
-
-    $ petstore pets export pets.json
-    --- stderr
-    note: wrote 25 pets
-    --- exit 0
-
-    $ petstore pets export pets.txt --jq .[].name -o tsv
-    --- stderr
-    note: wrote 25 pets
-    --- exit 0
-
-    $ petstore pets export pets.ndjson.gz
-    --- stderr
-    error: no format has the extension `.gz`
-    hint: `petstore pets export | gzip > FILE` compresses
-    --- exit 2
-
-    $ petstore pets export pets.xlsx
-    --- stderr
-    error: no format has the extension `.xlsx`
-    hint: `-o FORMAT` sets the format
-    --- exit 2
-
-    $ petstore pets export
-    --- stderr
-    error: HOME/ is not a file
-    hint: name a file in it
-    --- exit 2
-    ");
     let pets = std::fs::read_to_string(path("pets.csv")).unwrap();
     assert_eq!(pets.lines().count(), 26);
     assert!(
@@ -265,11 +225,7 @@ async fn a_terminal_shows_how_far_an_export_is() {
         .delay(Duration::from_secs(2));
     let petstore = Petstore::at(&server, "pro-key").stderr_terminal();
     let ran = petstore.run("pets export").await;
-    assert!(
-        ran.stderr.contains(" exporting pets: 200 so far"),
-        "{}",
-        ran.stderr
-    );
+    ran.says(" exporting pets: 200 so far");
     assert!(ran.stderr.ends_with("\r\u{1b}[K"), "{}", ran.stderr);
     assert_eq!((ran.stdout.lines().count(), ran.code), (300, 0));
 }
@@ -289,20 +245,7 @@ async fn an_export_notices_pages_that_overlap() {
     ] {
         shop.state().paging = paging;
         let ran = Petstore::with(&shop.url(), "k").run("pets export").await;
-        assert_eq!((&*ran.stderr, ran.code), (said, code), "{paging:?}");
+        ran.said(said, code);
         assert_eq!(ran.stdout.lines().count(), 230);
     }
-}
-
-#[tokio::test]
-async fn an_export_into_a_missing_folder_names_it() {
-    let server = petstore_mock::MockServer::start().await;
-    let home = tempfile::tempdir().unwrap();
-    let line = format!("pets export {}", home.path().join("nodir/x").display());
-    let ran = Petstore::at(&server, "pro-key")
-        .home(home.path())
-        .run(&line)
-        .await;
-    let said = "error: cannot write HOME/nodir/x: there is no folder HOME/nodir\n";
-    assert_eq!((&*ran.stderr, ran.code), (said, 2));
 }

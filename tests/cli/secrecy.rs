@@ -1,14 +1,13 @@
 //! Tests that no command writes the key.
 
-use petstore_mock::{MockServer, Plan};
-use wiremock::matchers::any;
-use wiremock::{Mock, ResponseTemplate};
+use petstore_mock::Plan;
+use wiremock::ResponseTemplate;
 
-use super::harness::Petstore;
+use super::harness::{Petstore, answering, serve};
 
 const KEY: &str = "sentinel-5f1c";
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "pets list",
     "pets list --all -o json",
     "pets list -o table",
@@ -17,6 +16,7 @@ const COMMANDS: [&str; 20] = [
     "pets create Rex --category-id 7",
     "store orders",
     "limits",
+    "pets list --jq env",
     "api /pets -i",
     "api /nope -i",
     "api /pets -X DELETE",
@@ -33,21 +33,9 @@ const COMMANDS: [&str; 20] = [
 
 #[tokio::test]
 async fn no_output_contains_the_key() {
-    let server = MockServer::builder()
-        .key(KEY, Plan::Business)
-        .start()
-        .await
-        .unwrap();
-    let refusing = MockServer::builder()
-        .key("another", Plan::Free)
-        .start()
-        .await
-        .unwrap();
-    let spent = MockServer::builder()
-        .key(KEY, Plan::enterprise(0, 0))
-        .start()
-        .await
-        .unwrap();
+    let server = serve(KEY, Plan::Business).await;
+    let refusing = serve("another", Plan::Free).await;
+    let spent = serve(KEY, Plan::enterprise(0, 0)).await;
     for target in [&server, &refusing, &spent] {
         for line in COMMANDS {
             for told in ["-q", "-vvv --error-format json"] {
@@ -78,8 +66,7 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
             .insert_header("link", format!("<http://127.0.0.1:9/{KEY}>; rel=next")),
     ];
     for answer in answers {
-        let server = wiremock::MockServer::start().await;
-        Mock::given(any()).respond_with(answer).mount(&server).await;
+        let server = answering(answer).await;
         for line in [
             "pets list --all",
             "pets create Rex --category-id 7",
@@ -99,19 +86,14 @@ async fn a_service_that_repeats_the_key_does_not_bring_it_to_light() {
 
 #[tokio::test]
 async fn headers_that_may_hold_a_secret_are_hidden() {
-    let server = wiremock::MockServer::start().await;
     let answer = ResponseTemplate::new(200).set_body_string("[]");
     let answer = answer
         .insert_header("set-cookie", "id=hush")
         .insert_header("x-request-id", "42");
-    Mock::given(any()).respond_with(answer).mount(&server).await;
+    let server = answering(answer).await;
     let words = ["api", "/x", "-H", "X-Token: hush", "-vvv"];
     let ran = Petstore::with(&server.uri(), KEY).run_words(&words).await;
-    assert!(
-        ran.stderr.contains("\n< x-request-id: 42\n"),
-        "{}",
-        ran.stderr
-    );
+    ran.says("\n< x-request-id: 42\n");
     assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
 }
 

@@ -1,6 +1,5 @@
 //! Tests that text from the service is escaped in every format.
 
-use insta::assert_snapshot;
 use petstore_mock::{MockServer, Plan, Seed, SeedPet};
 
 use super::harness::Petstore;
@@ -29,26 +28,13 @@ async fn a_hostile_name_acts_on_no_terminal_and_no_line_based_tool() {
         "api /pets -o table",
     ] {
         let ran = Petstore::at(&server, "k").run(line).await;
-        assert!(
-            !ran.stdout
-                .contains(|c: char| c.is_control() && !"\n\t".contains(c)),
-            "{line}"
-        );
-        assert_eq!(
-            ran.stdout
-                .lines()
-                .filter(|line| line.contains("owned"))
-                .count(),
-            1,
-            "{line}"
-        );
+        let acts = |c: char| c.is_control() && !"\n\t".contains(c);
+        assert!(!ran.stdout.contains(acts), "{line}: {:?}", ran.stdout);
+        let shown =
+            r"\u{1b}]0;owned\u{7}a\tb\r\nc\\n\u{7f}\u{9b}2J\u{202e}evil\u{200b}\u{feff}\u{e0041}";
+        let lines = ran.stdout.lines().filter(|line| line.contains(shown));
+        assert_eq!(lines.count(), 1, "{line}: {}", ran.stdout);
     }
-    let ran = Petstore::at(&server, "k").run("pets list -o table").await;
-    assert_snapshot!(ran.stdout, @r"
-    ID  NAME                                                                                CATEGORY ID  STATUS
-    1   \u{1b}]0;owned\u{7}a\tb\r\nc\\n\u{7f}\u{9b}2J\u{202e}evil\u{200b}\u{feff}\u{e0041}  1            –
-    2   犬                                                                                  2            –
-    ");
     let ran = Petstore::at(&server, "k").run("pets list -o tsv").await;
     assert_eq!(ran.stdout.lines().next().unwrap().split('\t').count(), 4);
 }
@@ -74,7 +60,7 @@ async fn a_body_that_verbose_shows_is_harmless() {
     let ran = Petstore::at(&server().await, "k")
         .run("pets list -vvv")
         .await;
-    assert!(ran.stderr.contains("owned"), "{}", ran.stderr);
+    ran.says("owned");
     let acts = |c: char| c.is_control() && !"\n\t".contains(c);
     assert!(!ran.stderr.contains(acts), "{:?}", ran.stderr);
     assert!(

@@ -29,23 +29,6 @@ async fn get(client: &Client) -> petstore_client::Response<petstore_client::Pet>
 }
 
 #[tokio::test]
-async fn reads_what_the_service_announces() {
-    let server = saying(&[
-        ("Deprecation", "@1764892800"),
-        ("Sunset", "Fri, 05 Dec 2031 00:00:00 GMT"),
-        ("Link", "</v1/pets>; rel=\"successor-version\""),
-    ]);
-    let pet = get(&client(&server.base())).await;
-    let said = pet.meta.deprecation().unwrap();
-    assert_eq!(
-        (said.since(), said.sunset()),
-        (at(1_764_892_800), at(REMOVAL + 365 * 86_400))
-    );
-    assert_eq!(said.replacement(), Some("/v1/pets"));
-    assert_eq!(said.days_left(at(REMOVAL).unwrap()), Some(365));
-}
-
-#[tokio::test]
 async fn says_what_the_specification_says_where_the_service_is_silent() {
     for (headers, since) in [
         (vec![], None),
@@ -67,14 +50,12 @@ async fn says_what_the_specification_says_where_the_service_is_silent() {
 
 #[tokio::test]
 async fn any_operation_may_be_announced_and_a_raw_request_too() {
-    let server = saying(&[("Deprecation", "true")]);
-    let client = client(&server.base());
-    let raw = client.request(Method::GET, "/x").send().await.unwrap();
-    assert!(raw.meta.deprecation().is_some());
-    let server = saying(&[]);
-    let client = super::kit::client(&server.base());
-    let raw = client.request(Method::GET, "/x").send().await.unwrap();
-    assert!(raw.meta.deprecation().is_none());
+    for (headers, is_announced) in [(&[("Deprecation", "true")][..], true), (&[], false)] {
+        let server = saying(headers);
+        let client = client(&server.base());
+        let raw = client.request(Method::GET, "/x").send().await.unwrap();
+        assert_eq!(raw.meta.deprecation().is_some(), is_announced);
+    }
 }
 
 #[tokio::test]
@@ -103,40 +84,26 @@ async fn warns_once_for_each_operation_and_client() {
 }
 
 #[tokio::test]
-async fn the_hook_hears_of_each_operation_once() {
+async fn the_hook_hears_of_each_operation_once_and_may_use_the_client() {
     let server = saying(&[("Deprecation", "@1764892800")]);
-    let (client, recorded) = recorded(builder(&server.base()), |event| match event.kind {
+    let slot: Arc<Mutex<Option<Client>>> = Arc::default();
+    let inside = Arc::clone(&slot);
+    let (client, recorded) = recorded(builder(&server.base()), move |event| match event.kind {
         EventKind::Deprecated(deprecation) => {
+            let client = inside.lock().unwrap().clone().unwrap();
+            assert!(client.limits().snapshot().blocked.is_none());
             Some((event.operation.unwrap().to_owned(), deprecation.since()))
         }
         _ => None,
     });
     let client = client.build().unwrap();
+    *slot.lock().unwrap() = Some(client.clone());
     for _ in 0..3 {
         get(&client).await;
         client.clone().store().orders().await.unwrap();
     }
-    let since = at(1_764_892_800);
-    let expected = [
-        ("getPet".to_owned(), since),
-        ("GET /store/orders".to_owned(), since),
-    ];
+    let expected = ["getPet", "GET /store/orders"].map(|name| (name.to_owned(), at(1_764_892_800)));
     assert_eq!(*recorded.lock().unwrap(), expected);
-}
-
-#[tokio::test]
-async fn a_hook_may_use_the_client_itself() {
-    let server = saying(&[]);
-    let slot: Arc<Mutex<Option<Client>>> = Arc::default();
-    let inside = Arc::clone(&slot);
-    let client = builder(&server.base()).on_event(move |_| {
-        let client = inside.lock().unwrap().clone().unwrap();
-        drop(client.pets().list());
-        assert!(format!("{client:?}").contains("Client"));
-    });
-    let client = client.build().unwrap();
-    *slot.lock().unwrap() = Some(client.clone());
-    get(&client).await;
 }
 
 #[tokio::test]

@@ -56,16 +56,6 @@ async fn a_list_takes_parameters_that_it_does_not_know() {
 }
 
 #[tokio::test]
-async fn a_pet_with_two_fields_of_one_name_is_not_sent() {
-    let (server, client) = serve(vec![no_pets()]);
-    let rex = NewPet::new("Rex", 7).with_field("name", "Max");
-    let error = client.pets().create(&rex).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
-    assert_eq!(error.operation(), Some("createPet"));
-    assert_eq!(server.count(), 0);
-}
-
-#[tokio::test]
 async fn a_content_type_replaces_that_of_the_body() {
     let (server, client) = serve(vec![answer(201, &[], REX), no_pets(), no_pets()]);
     let rex = NewPet::new("Rex", 7);
@@ -109,19 +99,19 @@ async fn reserved_headers_are_refused_before_anything_is_sent() {
         "Connection",
         "Transfer-Encoding",
     ] {
-        let error = client.pets().list().header(name, "x").await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
         let said = format!("the client sets the header `{}`", name.to_lowercase());
-        assert!(error.to_string().contains(&said), "{error}");
         let options = RequestOptions::new().header(name, "x");
-        let error = client.pets().list().options(&options).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
+        for list in [
+            client.pets().list().header(name, "x"),
+            client.pets().list().options(&options),
+        ] {
+            let error = list.await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
+            assert!(error.to_string().contains(&said), "{error}");
+        }
     }
-    let error = client
-        .pets()
-        .create(&NewPet::new("a", 1))
-        .header("a b", "x");
-    assert!(error.await.unwrap_err().to_string().contains("`a b`"));
+    let error = client.pets().list().header("a b", "x").await.unwrap_err();
+    assert!(error.to_string().contains("`a b`"), "{error}");
     assert_eq!(server.count(), 0);
 }
 
@@ -224,13 +214,9 @@ fn a_client_either_wraps_or_replaces_the_transport() {
     let error = both.build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("`wrap_transport`"), "{error}");
-    let connection = Connection::new()
-        .allow_insecure_http(true)
-        .connect_timeout(super::kit::secs(1));
-    let wrapped = petstore_client::test_util::builder()
-        .connection(connection)
-        .wrap_transport(|builtin| builtin);
-    assert!(wrapped.build().is_ok());
+    let connection = Connection::new().connect_timeout(super::kit::secs(1));
+    let wrapped = petstore_client::test_util::builder().connection(connection);
+    assert!(wrapped.wrap_transport(|builtin| builtin).build().is_ok());
 }
 
 /// A wrapper that answers all requests after the first one itself, as if no quota were left.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use petstore_client::events::Event;
 use petstore_client::limits::BlockReason;
 use petstore_client::retry::{Backoff, RetryPolicy};
-use petstore_client::{Client, ClientBuilder, Error, Meta, NewPet, RequestOptions};
+use petstore_client::{Client, ClientBuilder, Error, Meta, NewPet, Page, Pet, RequestOptions};
 use petstore_mock::{Builder, Clock, MockServer, Plan};
 
 use super::wire::{Act, Wire};
@@ -94,6 +94,19 @@ pub(super) fn serve(acts: Vec<Act>) -> (Wire, Client) {
     (server, client)
 }
 
+/// Creates a pet.
+pub(super) async fn create(client: &Client) -> Result<Pet, Error> {
+    client.pets().create(&NewPet::new("Rex", 7)).await
+}
+
+/// Lists pets with these options.
+pub(super) async fn list_with(
+    client: &Client,
+    options: &RequestOptions,
+) -> Result<Page<Pet>, Error> {
+    client.pets().list().options(options).await
+}
+
 /// Lists pets. Returns the metadata of the response.
 pub(crate) async fn list_meta(client: &Client) -> Meta {
     let response = client.pets().list().with_meta().await;
@@ -103,10 +116,7 @@ pub(crate) async fn list_meta(client: &Client) -> Meta {
 /// Returns the error of one attempt to list pets, for this action of the server.
 pub(super) async fn list_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);
-    client(&server.base())
-        .pets()
-        .list()
-        .options(&once())
+    list_with(&client(&server.base()), &once())
         .await
         .unwrap_err()
 }
@@ -114,11 +124,7 @@ pub(super) async fn list_error(act: Act) -> Error {
 /// Returns the error of a call that creates a pet, for this action of the server.
 pub(super) async fn create_error(act: Act) -> Error {
     let server = Wire::of(vec![act]);
-    let error = client(&server.base())
-        .pets()
-        .create(&NewPet::new("Rex", 7))
-        .await
-        .unwrap_err();
+    let error = create(&client(&server.base())).await.unwrap_err();
     assert_eq!(server.count(), 1, "a POST is not sent again: {error}");
     error
 }

@@ -19,5 +19,5 @@ mod settings;
 mod test_util;
 mod transport;
 
-pub(crate) use kit::{START, answer, at, list_meta, mock, reason, sources};
+pub(crate) use kit::{START, answer, at, mock, reason, sources};
 pub(crate) use wire::{Act, Seen, Wire};

@@ -5,7 +5,7 @@ use petstore_client::retry::RetryPolicy;
 use petstore_client::transport::{Connection, Proxy};
 use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 
-use super::kit::{KEY, builder, client, no_pets};
+use super::kit::{KEY, builder, client, list_with, no_pets};
 use super::wire::Wire;
 
 fn build(base: &str) -> Result<Client, Error> {
@@ -25,77 +25,67 @@ fn problem(result: Result<Client, Error>) -> String {
 #[test]
 fn says_what_is_wrong_with_which_part() {
     for (base, expected) in [
-        ("", "the base URL cannot be used: it is empty"),
-        ("   ", "the base URL cannot be used: it is empty"),
-        (
-            "petstore.example/v1",
-            "the base URL cannot be used: it does not begin with `https://`",
-        ),
+        ("   ", "it is empty"),
+        ("petstore.example/v1", "it does not begin with `https://`"),
         ("localhost:4010/v1", "neither http nor https"),
-        ("ftp://petstore.example/v1", "neither http nor https"),
         ("https://", "empty host"),
         ("https://a b/", "invalid"),
-        ("https://[::1/", "invalid IPv6 address"),
         ("https://h:99999/", "invalid port"),
-        (
-            "https://me@petstore.example/v1",
-            "a user name or a password",
-        ),
+        ("https://me@petstore.example/v1", "a user name or"),
         ("https://petstore.example/v1?a=b", "a query"),
         ("https://petstore.example/v1#a", "a fragment"),
-        (
-            "http://petstore.example/v1",
-            "plain http to another machine",
-        ),
-        (
-            "http://127.0.0.1.example/v1",
-            "plain http to another machine",
-        ),
-        (
-            "http://localhost.example/v1",
-            "plain http to another machine",
-        ),
+        ("http://petstore.example/v1", "plain http to another"),
+        ("http://127.0.0.1.example/v1", "plain http to another"),
+        ("http://localhost.example/v1", "plain http to another"),
     ] {
         let problem = problem(build(base));
-        assert!(problem.contains(expected), "{base}: {problem}");
-        assert!(
-            problem.starts_with("the base URL cannot be used: "),
-            "{base}: {problem}"
-        );
+        let begins = problem.starts_with("the base URL cannot be used: ");
+        assert!(begins && problem.contains(expected), "{base}: {problem}");
     }
-    for key in ["", " k", "k\n", "k k", "\u{0}", "schlüssel"] {
-        let result = Client::builder("https://petstore.example/v1")
-            .api_key(key)
-            .build();
-        assert!(
-            problem(result).starts_with("the API key cannot be used: it"),
-            "{key:?}"
-        );
+    let builder = || Client::builder("https://petstore.example/v1");
+    let attempts = RetryPolicy::new().attempts(0);
+    for (builder, expected) in [
+        (builder().api_key(""), "the API key cannot be used: it"),
+        (builder(), "the API key cannot be used: none was given"),
+        (
+            builder().api_key(KEY).user_agent("a\nb"),
+            "the user agent cannot be used",
+        ),
+        (
+            builder().api_key(KEY).retry(attempts),
+            "the number of attempts cannot be used: it must be at least 1",
+        ),
+        (
+            builder().api_key(KEY).header("Authorization", "x"),
+            "the header cannot be used: ",
+        ),
+        (
+            builder().api_key(KEY).header("bad name", "x"),
+            "the header cannot be used: ",
+        ),
+        (
+            builder().api_key(KEY).header("X-Bad", "a\r\nb: c"),
+            "the header cannot be used: ",
+        ),
+        (
+            builder()
+                .api_key(KEY)
+                .connection(Connection::new().proxy(Proxy::all("::pw"))),
+            "the proxy cannot be used: its URL is not valid",
+        ),
+    ] {
+        let problem = problem(builder.build());
+        assert!(problem.starts_with(expected), "{problem}");
     }
-    let none = Client::builder("https://petstore.example/v1").build();
-    assert!(problem(none).contains("the API key cannot be used: none was given"));
-    let agent = Client::builder("https://petstore.example/v1")
-        .api_key(KEY)
-        .user_agent("a\nb");
-    assert!(problem(agent.build()).contains("the user agent cannot be used"));
 }
 
 #[tokio::test]
 async fn no_attempts_at_all_are_refused() {
-    let none = Client::builder("https://petstore.example/v1")
-        .api_key(KEY)
-        .retry(RetryPolicy::new().attempts(0))
-        .build();
-    let expected = "the number of attempts cannot be used: it must be at least 1";
-    assert_eq!(problem(none), expected);
     let client = Client::new("https://petstore.example/v1", KEY).unwrap();
-    let error = client
-        .pets()
-        .list()
-        .options(&RequestOptions::new().max_attempts(0))
-        .await
-        .unwrap_err();
+    let none = RequestOptions::new().max_attempts(0);
+    let error = list_with(&client, &none).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    let expected = "the number of attempts cannot be used: it must be at least 1";
     assert!(error.to_string().contains(expected), "{error}");
 }
 
@@ -171,11 +161,6 @@ async fn a_proxy_is_used_for_remote_servers_with_its_credentials() {
         head.contains("proxy-authorization: basic a2vubmvsonb3"),
         "{head}"
     );
-    let bad = Client::builder("https://petstore.example")
-        .api_key(KEY)
-        .connection(Connection::new().proxy(Proxy::all("::pw")));
-    let problem = problem(bad.build());
-    assert_eq!(problem, "the proxy cannot be used: its URL is not valid");
 }
 
 #[tokio::test]
@@ -205,16 +190,4 @@ async fn the_programs_name_and_headers_are_sent_with_each_request() {
     assert!(head(1).contains("x-team: dogs"), "{}", head(1));
     let built = client.pets().list().build().unwrap();
     assert_eq!(built.headers()["x-team"], "cats");
-    for (name, value) in [
-        ("Authorization", "x"),
-        ("bad name", "x"),
-        ("X-Bad", "a\r\nb: c"),
-    ] {
-        let client = Client::builder("https://petstore.example").api_key(KEY);
-        let problem = problem(client.header(name, value).build());
-        assert!(
-            problem.starts_with("the header cannot be used: "),
-            "{problem}"
-        );
-    }
 }

@@ -179,36 +179,25 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Script
             }
             act = *then;
         }
-        let kept = match act {
+        let bytes = match &act {
             Act::Drip(..) => unreachable!("it is done"),
-            Act::Answer(bytes) => stream.write_all(&bytes).await.is_ok(),
             Act::Later(wait, bytes) => {
-                tokio::time::sleep(wait).await;
-                stream.write_all(&bytes).await.is_ok()
+                tokio::time::sleep(*wait).await;
+                bytes
             }
-            Act::Cut(bytes) => {
-                let _ = stream.write_all(&bytes).await;
-                false
-            }
-            Act::Reset(bytes) => {
-                let _ = stream.write_all(&bytes).await;
-                stream.set_zero_linger().unwrap();
-                false
-            }
-            Act::Stall(bytes) => {
-                let _ = stream.write_all(&bytes).await;
-                std::future::pending().await
-            }
-            Act::Flood(head, more) => {
-                let mut going = stream.write_all(&head).await.is_ok();
-                while going {
-                    going = stream.write_all(&more).await.is_ok();
-                }
-                false
-            }
+            Act::Answer(bytes) | Act::Cut(bytes) | Act::Reset(bytes) | Act::Stall(bytes) => bytes,
+            Act::Flood(head, _) => head,
         };
-        if !kept {
-            return;
+        let is_written = stream.write_all(bytes).await.is_ok();
+        match act {
+            Act::Answer(_) | Act::Later(..) if is_written => {}
+            Act::Reset(_) => return stream.set_zero_linger().unwrap(),
+            Act::Stall(_) => std::future::pending().await,
+            Act::Flood(_, more) if is_written => {
+                while stream.write_all(&more).await.is_ok() {}
+                return;
+            }
+            _ => return,
         }
     }
 }

@@ -143,93 +143,67 @@ fn program(variable: &str, default: &str) -> String {
 /// Runs a client until it gets a response or gives up.
 async fn run(name: &str, how: Run, method: &'static str, server: &MockServer) {
     let url = format!("{}/pets", server.url());
-    let script = |file: &str| Path::new(HERE).join(file);
     let authorization = format!("Authorization: Bearer {KEY}");
-    let json = "Content-Type: application/json";
-    let has_body = method == "POST";
+    let body = ["--header", "Content-Type: application/json", "--data", REX];
+    let body = if method == "POST" { &body[..] } else { &[] };
     let mut command = match how {
-        Run::Python => {
-            let mut command = Command::new(program("PETSTORE_TEST_PYTHON", "python3"));
-            command.arg(script("clients.py")).args([name, method, &url]);
-            command
+        Run::Python => script(&program("PETSTORE_TEST_PYTHON", "python3"), "clients.py"),
+        Run::Node => script("node", "clients.mjs"),
+        Run::Curl(flags) => {
+            let mut curl = Command::new("curl");
+            curl.args(flags);
+            curl
         }
-        Run::Node => {
-            let mut command = Command::new("node");
-            command
-                .arg(script("clients.mjs"))
-                .args([name, method, &url]);
-            command
+        Run::CurlLoop => {
+            let line = "for n in 1 2 3 4 5 6 7 8 9; do curl \"$@\"; done";
+            let mut shell = Command::new("sh");
+            shell.args(["-c", line, "sh"]);
+            shell
         }
-        Run::Curl(_) | Run::CurlLoop => {
-            let mut command = match how {
-                Run::Curl(flags) => {
-                    let mut curl = Command::new("curl");
-                    curl.args(flags);
-                    curl
-                }
-                _ => {
-                    let mut shell = Command::new("sh");
-                    shell.args([
-                        "-c",
-                        "for n in 1 2 3 4 5 6 7 8 9; do curl \"$@\"; done",
-                        "sh",
-                    ]);
-                    shell
-                }
-            };
-            command.args(["--silent", "--request", method, "--header", &authorization]);
-            if has_body {
-                command.args(["--header", json, "--data", REX]);
-            }
-            command.arg(&url);
-            command
-        }
-        Run::Wget => {
-            let mut command = Command::new("wget");
-            command.args(["--quiet", "--output-document=-", "--header", &authorization]);
-            if has_body {
-                command.args(["--header", json, &format!("--post-data={REX}")]);
-            }
-            command.arg(&url);
-            command
-        }
+        Run::Wget => Command::new("wget"),
         Run::ReqwestRetry => return reqwest_retry(method, &url).await,
         Run::Ours => return ours(method, server).await,
     };
-    command
-        .env("PETSTORE_API_KEY", KEY)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let output = command
-        .output()
-        .await
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
+    match how {
+        Run::Curl(_) | Run::CurlLoop => {
+            command.args(["--silent", "--request", method, "--header", &authorization]);
+            command.args(body).arg(&url)
+        }
+        Run::Wget => {
+            command.args(["--quiet", "--output-document=-", "--header", &authorization]);
+            let body = body
+                .iter()
+                .map(|word| word.replace("--data", "--post-data"));
+            command.args(body).arg(&url)
+        }
+        _ => command.args([name, method, &url]),
+    };
+    command.env("PETSTORE_API_KEY", KEY);
+    let command = command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = command.output().await;
+    let output = output.unwrap_or_else(|error| panic!("{name}: {error}"));
     let is_script = matches!(how, Run::Python | Run::Node);
-    assert!(
-        output.status.success() || !is_script,
-        "{name} cannot be run: {said}"
-    );
+    let is_fine = output.status.success() || !is_script;
+    assert!(is_fine, "{name} cannot be run: {output:?}");
+}
+
+/// Returns the command of a script in this folder.
+fn script(program: &str, file: &str) -> Command {
+    let mut command = Command::new(program);
+    command.arg(Path::new(HERE).join(file));
+    command
 }
 
 async fn reqwest_retry(method: &str, url: &str) {
     let bounds = (Duration::from_millis(100), Duration::from_secs(2));
     let policy = ExponentialBackoff::builder().retry_bounds(bounds.0, bounds.1);
-    let plain = reqwest::Client::builder()
-        .no_proxy()
-        .user_agent("reqwest-retry/1")
-        .build()
-        .unwrap();
     let retries = RetryTransientMiddleware::new_with_policy(policy.build_with_max_retries(4));
+    let plain = reqwest::Client::builder().no_proxy().build().unwrap();
     let client = ClientBuilder::new(plain).with(retries).build();
-    let request = client
-        .request(method.parse().unwrap(), url)
-        .bearer_auth(KEY);
-    let json = request.header("content-type", "application/json");
-    let _ = json
-        .body(if method == "POST" { REX } else { "" })
-        .send()
-        .await;
+    let request = client.request(method.parse().unwrap(), url);
+    let request = request.header("content-type", "application/json");
+    let body = if method == "POST" { REX } else { "" };
+    let _ = request.bearer_auth(KEY).body(body).send().await;
 }
 
 async fn ours(method: &str, server: &MockServer) {

@@ -61,9 +61,8 @@ impl Document {
         let named = |place: &str| {
             let parameters = parameters.into_iter().flatten();
             let there = parameters.filter(|one| one["in"] == place);
-            there
-                .map(|one| one["name"].as_str().unwrap().to_owned())
-                .collect()
+            let names = there.map(|one| one["name"].as_str().unwrap().to_owned());
+            names.collect()
         };
         let mut responses = Vec::new();
         for (status, response) in operation["responses"].as_object().unwrap() {
@@ -167,24 +166,16 @@ async fn every_operation_and_parameter() {
     let client = client(&server);
     let operations = Document::of_the_service().operations();
     assert_eq!(operations.len(), OFFERED.len());
-    let of_the_mock: BTreeSet<_> = Operation::ALL
-        .iter()
-        .map(|one| {
-            (
-                one.name().to_owned(),
-                one.method().to_string(),
-                one.path().to_owned(),
-            )
-        })
-        .collect();
-    let described: BTreeSet<_> = operations
-        .iter()
-        .map(|one| (one.id.clone(), one.method.to_string(), one.path.clone()))
-        .collect();
-    assert_eq!(of_the_mock, described);
+    assert_eq!(operations.len(), Operation::ALL.len());
 
     for operation in &operations {
         let id = &operation.id;
+        let mut of_the_mock = Operation::ALL.iter().filter(|one| one.name() == id);
+        let of_the_mock = of_the_mock
+            .next()
+            .unwrap_or_else(|| panic!("{id} is not mocked"));
+        assert_eq!(of_the_mock.method(), operation.method);
+        assert_eq!(of_the_mock.path(), operation.path);
         let mut offered = OFFERED.iter().filter(|one| one.id == *id);
         let offered = offered
             .next()
@@ -362,11 +353,8 @@ async fn every_status_and_header() {
                     response.meta.headers().clone()
                 }
                 Err(error) => {
-                    let found = (
-                        error.status().map(|status| status.as_u16()),
-                        Some(error.kind()),
-                    );
-                    assert_eq!(found, (Some(*status), kind), "{what}: {error}");
+                    assert_eq!(error.status().unwrap().as_u16(), *status, "{what}: {error}");
+                    assert_eq!(Some(error.kind()), kind, "{what}: {error}");
                     error.response().unwrap().headers().clone()
                 }
             };
@@ -408,10 +396,8 @@ async fn read_by_the_client() -> BTreeSet<String> {
     let server = server_for(200).await;
     let page = client(&server).pets().list().with_meta().await.unwrap();
     let quota = QuotaWindow::of(page.meta.headers()).unwrap();
-    assert_eq!(
-        (quota.limit, quota.remaining, quota.reset),
-        (300, 299, at(START + 60))
-    );
+    assert_eq!((quota.limit, quota.remaining), (300, 299));
+    assert_eq!(quota.reset, at(START + 60));
     assert_eq!(page.value.has_more(), Some(true), "Link");
 
     let pet = client(&server).pets().get(1).with_meta().await.unwrap();

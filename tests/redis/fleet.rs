@@ -1,10 +1,11 @@
-//! Fleets of real processes that share a key and have lost their store, or are far from it, for two full
-//! windows in real time. Each process is this program, started again. They take two minutes:
+//! Fleets of real processes that share a key and have no store, for two full windows in real time. Each
+//! process is this program, started again. They take two minutes:
 //! `cargo test --features redis-server --test redis fleet -- --ignored --nocapture`.
 
 #![allow(clippy::print_stdout, reason = "the figures are the result")]
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::any::Any;
+use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -15,11 +16,15 @@ use petstore_mock::{Admission, Clock, MockServer, Plan, Seed};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{KEY, Redis, Security, far_away};
+use super::KEY;
+use super::server::Redis;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// The processes stop before the third window.
 const LENGTH: Duration = Duration::from_secs(118);
+/// The most refusals in a window, which get no key banned, and the least used part of the quota.
+const MOST_REFUSED: usize = 10;
+const LEAST_USED: f64 = 0.9;
 const LATENCY: Duration = Duration::from_millis(90);
 const INPUT: [&str; 4] = [
     "FLEET_SERVICE",
@@ -65,8 +70,6 @@ enum Store {
     Refuses,
     /// It accepts connections and never answers.
     IsSilent,
-    /// It works, and a round trip takes 200 ms.
-    IsFar,
     /// It is killed after 62 s, when the second window has begun.
     IsLost,
 }
@@ -77,10 +80,6 @@ struct Fleet {
     limit: u32,
     processes: usize,
     tasks: usize,
-    starts_within: Duration,
-    /// The most refusals in a window, and the least used part of the quota.
-    most_refused: usize,
-    least_used: f64,
 }
 
 impl Fleet {
@@ -90,19 +89,6 @@ impl Fleet {
             limit: 1_000,
             processes: 8,
             tasks: 8,
-            starts_within: Duration::from_secs(2),
-            // Fewer get no key banned.
-            most_refused: 10,
-            least_used: 0.9,
-        }
-    }
-
-    /// A fleet whose processes know each other.
-    fn far() -> Self {
-        Self {
-            most_refused: 0,
-            least_used: 0.97,
-            ..Self::new(Store::IsFar)
         }
     }
 
@@ -110,82 +96,64 @@ impl Fleet {
     async fn run(self) -> Option<String> {
         let server = service(self.limit).await;
         let end = Instant::now() + LENGTH;
-        let children = match self.store {
+        let (port, store): (u16, Box<dyn Any>) = match self.store {
             Store::Refuses => {
                 let socket = TcpSocket::new_v4().unwrap();
                 socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-                let address = socket.local_addr().unwrap();
-                self.run_on(&server, address, end).await
+                (socket.local_addr().unwrap().port(), Box::new(socket))
             }
             Store::IsSilent => {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                let address = listener.local_addr().unwrap();
-                self.run_on(&server, address, end).await
-            }
-            Store::IsFar => {
-                let redis = Redis::start(Security::Nothing).await;
-                let port = far_away(redis.port, Duration::from_millis(100)).await;
-                let address = (Ipv4Addr::LOCALHOST, port).into();
-                self.run_on(&server, address, end).await
+                (listener.local_addr().unwrap().port(), Box::new(listener))
             }
             Store::IsLost => {
-                let redis = Redis::start(Security::Nothing).await;
-                let address = (Ipv4Addr::LOCALHOST, redis.port).into();
-                let killer = tokio::spawn(async move {
+                let redis = Redis::open().await;
+                let port = redis.port();
+                let lost = async move {
                     sleep_until(end - LENGTH + Duration::from_secs(62)).await;
                     drop(redis);
-                });
-                let children = self.run_on(&server, address, end).await;
-                killer.await.unwrap();
-                children
+                };
+                (port, Box::new(tokio::spawn(lost)))
             }
         };
+        let children = self.run_on(&server, port, end).await;
+        drop(store);
         assert_eq!(children, self.processes, "{self:?}: a process has failed");
         self.judge(&server)
     }
 
     /// Starts the processes, and waits for their end. Returns how many have succeeded.
-    async fn run_on(self, server: &MockServer, store: SocketAddr, end: Instant) -> usize {
+    async fn run_on(self, server: &MockServer, store: u16, end: Instant) -> usize {
         let mut children = Vec::new();
-        let pause = self.starts_within / u32::try_from(self.processes).unwrap();
+        let pause = Duration::from_secs(2) / u32::try_from(self.processes).unwrap();
         for _ in 0..self.processes {
             children.push(start(server, store, self.tasks, end));
             sleep(pause).await;
         }
-        let wait = |mut child: Child| child.wait().unwrap().success();
-        let ended = tokio::task::spawn_blocking(move || {
-            children
-                .into_iter()
-                .map(wait)
-                .filter(|is_ok| *is_ok)
-                .count()
-        });
-        ended.await.unwrap()
+        let wait = |child: &mut Child| child.wait().unwrap().success();
+        let ended = move || children.iter_mut().map(wait).filter(|is_ok| *is_ok).count();
+        tokio::task::spawn_blocking(ended).await.unwrap()
     }
 
     fn judge(self, server: &MockServer) -> Option<String> {
         let second = minute() + MINUTE;
         let requests = server.requests(..);
-        let count = |is_first, admission| {
-            requests
-                .iter()
-                .filter(|one| (one.arrived < second) == is_first && one.admission == admission)
-                .count()
+        let window = |is_first: bool| {
+            [Admission::Admitted, Admission::Refused, Admission::Banned].map(|admission| {
+                let of_window = requests
+                    .iter()
+                    .filter(|one| (one.arrived < second) == is_first);
+                of_window.filter(|one| one.admission == admission).count()
+            })
         };
-        let of_window = |is_first| {
-            [Admission::Admitted, Admission::Refused, Admission::Banned]
-                .map(|admission| count(is_first, admission))
-        };
-        let windows = [of_window(true), of_window(false)];
+        let windows = [window(true), window(false)];
         let shown = format!("{self:?}: admitted, refused, banned {windows:?}");
         println!("{shown}");
         let used = windows.iter().map(|[admitted, ..]| admitted).sum::<usize>();
-        let least = f64::from(2 * self.limit) * self.least_used;
-        let is_within = windows
-            .iter()
-            .all(|[_, refused, banned]| *banned == 0 && *refused <= self.most_refused);
-        let uses_enough = used as f64 >= least;
-        (!is_within || !uses_enough).then_some(shown)
+        let least = f64::from(2 * self.limit) * LEAST_USED;
+        let is_fine = |[_, refused, banned]: &[usize; 3]| *banned == 0 && *refused <= MOST_REFUSED;
+        let is_kept = windows.iter().all(is_fine) && used as f64 >= least;
+        (!is_kept).then_some(shown)
     }
 }
 
@@ -208,11 +176,11 @@ fn minute() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
 }
 
-fn start(server: &MockServer, store: SocketAddr, tasks: usize, end: Instant) -> Child {
+fn start(server: &MockServer, store: u16, tasks: usize, end: Instant) -> Child {
     let left = end.duration_since(Instant::now()).as_millis();
     let input = [
         server.url().to_string(),
-        format!("redis://{store}"),
+        format!("redis://127.0.0.1:{store}"),
         tasks.to_string(),
         left.to_string(),
     ];
@@ -224,41 +192,17 @@ fn start(server: &MockServer, store: SocketAddr, tasks: usize, end: Instant) -> 
         .unwrap()
 }
 
-async fn run_all(fleets: impl IntoIterator<Item = Fleet>) {
-    let broken: Vec<_> = join_all(fleets.into_iter().map(Fleet::run))
-        .await
-        .into_iter()
-        .flatten()
-        .collect();
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes two minutes"]
 async fn processes_that_cannot_share_do_not_ban_the_key() {
-    let stores = [Store::Refuses, Store::IsSilent, Store::IsLost];
     let small = Fleet {
         limit: 300,
         processes: 16,
         tasks: 4,
         ..Fleet::new(Store::Refuses)
     };
-    let fleets = stores.map(Fleet::new).into_iter();
-    run_all(fleets.chain([Fleet::far(), small])).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes two minutes"]
-async fn processes_that_start_within_20_seconds_do_not_ban_the_key() {
-    let late = Fleet {
-        starts_within: Duration::from_secs(20),
-        ..Fleet::new(Store::Refuses)
-    };
-    let small = Fleet {
-        limit: 300,
-        processes: 16,
-        tasks: 4,
-        ..late
-    };
-    run_all([late, small]).await;
+    let [refuses, silent, lost] = [Store::Refuses, Store::IsSilent, Store::IsLost].map(Fleet::new);
+    let broken = join_all([refuses, silent, lost, small].map(Fleet::run)).await;
+    let broken: Vec<_> = broken.into_iter().flatten().collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }

@@ -1,50 +1,26 @@
 //! Checks that the sections and rules of the specification that comments and texts cite exist.
 
-use std::path::PathBuf;
-
 use super::{CRATES, files, read};
-
-const SPECIFICATION: &str = "petstore-mock/guide/specification.md";
-
-/// All files that hold text with citations.
-fn texts() -> Vec<PathBuf> {
-    let folders = CRATES.iter().chain(&["tests", "examples", ".github"]);
-    let mut texts: Vec<_> = folders
-        .flat_map(|folder| files(folder, &["rs", "md", "yaml", "toml"]))
-        // It has the words that introduce a citation.
-        .filter(|path| !path.ends_with("citations.rs"))
-        .collect();
-    texts.extend(["README.md", "CHANGELOG.md"].map(PathBuf::from));
-    texts
-}
-
-/// Joins the lines of comments, because a citation may span two lines.
-fn joined(text: &str) -> String {
-    let lines = text
-        .lines()
-        .map(|line| line.trim().trim_start_matches(['/', '!', '#']).trim_start());
-    lines.collect::<Vec<_>>().join(" ")
-}
 
 /// Returns the number at the start of a text, such as `4.3`.
 fn number(text: &str) -> &str {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let is_other = |c: char| !c.is_ascii_digit() && c != '.';
+    let end = text.find(is_other).unwrap_or(text.len());
     text[..end].trim_end_matches('.')
 }
 
 /// The citations of a text: the number of a section, and of its rule if one is named.
 fn citations(text: &str) -> Vec<(String, Option<String>)> {
-    let text = joined(text);
-    let cited = text.split_inclusive("pecification, section ").skip(1);
-    let cited = cited.map(|rest| {
+    // A citation may span two lines of a comment.
+    let lines = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches(['/', '!', '#']).trim_start());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    let cited = text.split("pecification, section ").skip(1).map(|rest| {
         let section = number(rest);
-        let rest = &rest[section.len()..];
-        let rule = ["", "s"]
-            .iter()
-            .find_map(|plural| rest.strip_prefix(&format!(", rule{plural} ")));
-        (section.to_owned(), rule.map(|rule| number(rule).to_owned()))
+        let rule = rest[section.len()..].strip_prefix(", rule");
+        let rule = rule.map(|rule| number(rule.trim_start_matches(['s', ' '])).to_owned());
+        (section.to_owned(), rule)
     });
     cited.collect()
 }
@@ -67,9 +43,13 @@ fn problem(specification: &str, section: &str, rule: Option<&str>) -> Option<Str
 
 #[test]
 fn every_cited_section_of_the_specification_exists() {
-    let specification = read(SPECIFICATION);
+    let specification = read("petstore-mock/guide/specification.md");
+    let folders = CRATES.iter().chain(&["tests", "examples", ".github"]);
+    let texts = folders.flat_map(|folder| files(folder, &["rs", "md", "yaml", "toml"]));
+    let texts = texts.chain(["README.md".into(), "CHANGELOG.md".into()]);
     let (mut count, mut wrong) = (0, Vec::new());
-    for path in texts() {
+    // This file has the words that introduce a citation.
+    for path in texts.filter(|path| !path.ends_with("citations.rs")) {
         for (section, rule) in citations(&read(&path)) {
             count += 1;
             let problem = problem(&specification, &section, rule.as_deref());

@@ -1,16 +1,6 @@
 //! Checks that the files exist which the documents name.
 
-use std::path::{Path, PathBuf};
-
 use super::{CRATES, files, read, root};
-
-/// All documents.
-fn documents() -> Vec<PathBuf> {
-    let folders = CRATES.iter().chain(&[".github"]);
-    let mut documents: Vec<_> = folders.flat_map(|name| files(name, &["md"])).collect();
-    documents.extend(["README.md", "CHANGELOG.md"].map(PathBuf::from));
-    documents
-}
 
 /// Returns the targets of the links that lead to files.
 fn links(text: &str) -> Vec<&str> {
@@ -18,35 +8,31 @@ fn links(text: &str) -> Vec<&str> {
         .split("](")
         .skip(1)
         .filter_map(|rest| rest.split(')').next());
-    let defined = text
+    let lines = text
         .lines()
-        .filter_map(|line| line.strip_prefix('[')?.split_once("]: "))
-        .map(|(_, target)| target);
-    let targets = inline.chain(defined).filter_map(|it| it.split('#').next());
-    targets
-        .filter(|it| !it.is_empty() && !it.contains(':'))
+        .filter_map(|line| line.strip_prefix('[')?.split_once("]: "));
+    let targets = inline.chain(lines.map(|(_, target)| target));
+    let files = targets.filter_map(|target| target.split('#').next());
+    files
+        .filter(|file| !file.is_empty() && !file.contains(':'))
         .collect()
 }
 
 #[test]
 fn the_links_of_the_documents_lead_to_files() {
+    let folders = CRATES.iter().chain(&[".github"]);
+    let mut documents: Vec<_> = folders.flat_map(|name| files(name, &["md"])).collect();
+    documents.extend(["README.md".into(), "CHANGELOG.md".into()]);
     let mut count = 0;
-    for document in documents() {
-        let text = read(&document);
+    for document in documents {
         let folder = root().join(document.parent().unwrap());
-        for link in links(&text) {
+        for link in links(&read(&document)) {
             count += 1;
-            let target = folder.join(link);
-            assert!(target.exists(), "{} links to {link}", document.display());
+            let exists = folder.join(link).exists();
+            assert!(exists, "{} links to {link}", document.display());
         }
     }
     assert!(count > 30, "only {count} links were found");
-}
-
-/// Returns the words in backticks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    let quoted = text.split('`').skip(1).step_by(2);
-    quoted.filter(|word| !word.contains(char::is_whitespace))
 }
 
 /// Returns the folder that a text names after `start`.
@@ -60,36 +46,20 @@ fn the_paths_in_the_contributors_pages_exist() {
     let mut count = 0;
     for page in files(".github", &["md"]) {
         let text = read(&page);
-        let folder = folder_after(&text, "All paths are below `").unwrap_or_default();
-        let folder = Path::new(folder);
-        for word in quoted(&text) {
-            let path = match word {
-                _ if ["petstore-", "tests/", ".ci/", ".github/"]
-                    .iter()
-                    .any(|start| word.starts_with(start)) =>
-                {
-                    PathBuf::from(word)
-                }
-                _ if word.ends_with(".rs") && folder != Path::new("") => folder.join(word),
+        let folder = folder_after(&text, "All paths are below `").map(|folder| root().join(folder));
+        for word in text.split('`').skip(1).step_by(2) {
+            let starts = ["petstore-", "tests/", ".ci/", ".github/"];
+            let path = match &folder {
+                _ if word.contains(char::is_whitespace) => continue,
+                _ if starts.iter().any(|start| word.starts_with(start)) => root().join(word),
+                Some(folder) if word.ends_with(".rs") => folder.join(word),
                 _ => continue,
             };
             count += 1;
-            assert!(
-                root().join(&path).exists(),
-                "{} names {}",
-                page.display(),
-                path.display()
-            );
+            assert!(path.exists(), "{} names {word}", page.display());
         }
     }
     assert!(count > 50, "only {count} paths were found");
-}
-
-/// Returns the paths that a picture names: the last lines of its labels.
-fn paths_of_picture(picture: &str) -> impl Iterator<Item = &str> {
-    let labels = picture.split('"').skip(1).step_by(2);
-    let last_lines = labels.filter_map(|label| label.rsplit_once("<br>"));
-    last_lines.flat_map(|(_, paths)| paths.split(", "))
 }
 
 #[test]
@@ -100,11 +70,15 @@ fn the_paths_in_the_pictures_of_the_architecture_exist() {
         let (picture, text) = section.split_once("```").expect("a picture ends");
         let folder = folder_after(text, "All paths of this picture are below `")
             .expect("the text after a picture names a folder");
-        for path in paths_of_picture(picture) {
+        // The last line of a label has the paths.
+        let labels = picture.split('"').skip(1).step_by(2);
+        let paths = labels.filter_map(|label| label.rsplit_once("<br>"));
+        for path in paths.flat_map(|(_, paths)| paths.split(", ")) {
             count += 1;
+            let exists = root().join(folder).join(path).exists();
             assert!(
-                root().join(folder).join(path).exists(),
-                "a picture of ARCHITECTURE.md names {path}, which is not below {folder}"
+                exists,
+                "a picture names {path}, which is not below {folder}"
             );
         }
     }

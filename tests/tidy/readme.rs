@@ -15,9 +15,6 @@ const READMES: [&str; 5] = [
     "petstore-mock/guide/connections.md",
 ];
 
-#[cfg(unix)]
-const ACTION: &str = ".github/actions/petstore-mock/action.yml";
-
 /// A fenced block.
 struct Block {
     file: &'static str,
@@ -74,7 +71,7 @@ fn every_block_of_the_readmes_has_a_tested_kind() {
         };
         assert!(
             known,
-            "{file}: no test knows what to do with\n```{language}\n{text}\n```"
+            "{file}: no test knows what to do with {language}\n{text}"
         );
     }
 }
@@ -95,6 +92,16 @@ fn every_shell_block_of_the_readmes_runs() {
     }
 }
 
+/// Replaces the port of a local address.
+#[cfg(unix)]
+fn masked(line: &str) -> String {
+    let Some((before, after)) = line.split_once("127.0.0.1:") else {
+        return line.to_owned();
+    };
+    let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{before}127.0.0.1:PORT{rest}")
+}
+
 /// A session is a command after `$`, with its output at a terminal below. A server is stopped after
 /// its shown output.
 #[test]
@@ -102,20 +109,9 @@ fn every_shell_block_of_the_readmes_runs() {
 fn every_session_of_the_readmes_prints_what_it_shows() {
     use std::io::{BufRead as _, BufReader};
 
-    let masked = |line: &str| {
-        line.split_once("127.0.0.1:")
-            .map_or(line.to_owned(), |(before, after)| {
-                let port = after
-                    .find(|c: char| !c.is_ascii_digit())
-                    .unwrap_or(after.len());
-                format!("{before}127.0.0.1:PORT{}", &after[port..])
-            })
-    };
     for Block { file, text, .. } in of("console") {
         let (typed, shown) = text.split_once('\n').unwrap_or((&text, ""));
-        let typed = typed
-            .strip_prefix("$ ")
-            .unwrap_or_else(|| panic!("{file}: {typed}"));
+        let typed = typed.strip_prefix("$ ").expect(file);
         let shell = Shell::open();
         if shown.is_empty() {
             shell.type_in(typed, &[]);
@@ -126,15 +122,11 @@ fn every_session_of_the_readmes_prints_what_it_shows() {
         let results = BufReader::new(serving.stdout.take().unwrap()).lines();
         let messages = BufReader::new(serving.stderr.take().unwrap()).lines();
         let lines = results.chain(messages).take(shown.lines().count());
-        let written: Vec<_> = lines.map(Result::unwrap).collect();
+        let written: Vec<_> = lines.map(|line| masked(&line.unwrap())).collect();
         serving.kill().unwrap();
         serving.wait().unwrap();
         let shown: Vec<_> = shown.lines().map(masked).collect();
-        assert_eq!(
-            written.iter().map(|line| masked(line)).collect::<Vec<_>>(),
-            shown,
-            "{file}"
-        );
+        assert_eq!(written, shown, "{file}");
     }
 }
 
@@ -150,31 +142,24 @@ fn every_configuration_of_the_readmes_is_valid() {
     }
 }
 
-/// Returns the commands of a pipeline: what `run` and `script` name.
-fn commands(pipeline: &str) -> Vec<String> {
-    fn collect(node: &Yaml, is_command: bool, found: &mut Vec<String>) {
-        match node {
-            Yaml::String(line) if is_command => found.push(line.clone()),
-            Yaml::Array(items) => items
-                .iter()
-                .for_each(|item| collect(item, is_command, found)),
-            Yaml::Hash(fields) => fields.iter().for_each(|(name, value)| {
-                collect(
+/// Adds the commands of a pipeline: what `run` and `script` name.
+fn commands(node: &Yaml, is_command: bool, found: &mut Vec<String>) {
+    match node {
+        Yaml::String(line) if is_command => found.push(line.clone()),
+        Yaml::Array(items) => items
+            .iter()
+            .for_each(|item| commands(item, is_command, found)),
+        Yaml::Hash(fields) => {
+            for (name, value) in fields {
+                commands(
                     value,
                     matches!(name.as_str(), Some("run" | "script")),
                     found,
                 );
-            }),
-            _ => {}
+            }
         }
+        _ => {}
     }
-    let mut found = Vec::new();
-    let documents = YamlLoader::load_from_str(pipeline).unwrap();
-    documents
-        .iter()
-        .for_each(|document| collect(document, false, &mut found));
-    assert!(!found.is_empty(), "no command in\n{pipeline}");
-    found
 }
 
 #[test]
@@ -182,92 +167,83 @@ fn commands(pipeline: &str) -> Vec<String> {
 fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
     for Block { text, .. } in of("yaml") {
         let shell = Shell::open();
-        let summary = shell.home.path().join("summary");
-        let lines = commands(&text).join("\n");
-        shell.type_in(
-            &lines,
-            &[
-                ("GITHUB_ACTIONS", "true"),
-                ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
-            ],
+        let mut lines = Vec::new();
+        commands(
+            &YamlLoader::load_from_str(&text).unwrap()[0],
+            false,
+            &mut lines,
         );
+        assert!(!lines.is_empty(), "no command in\n{text}");
+        let github = [
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_STEP_SUMMARY", "summary"),
+        ];
+        shell.type_in(&lines.join("\n"), &github);
         let (report, expected) = match text.contains("junit: compliance.xml") {
-            true => (
-                shell.home.path().join("compliance.xml"),
-                "petstore-mock compliance",
-            ),
-            false => (summary, "nothing found in 1 request"),
+            true => ("compliance.xml", "petstore-mock compliance"),
+            false => ("summary", "nothing found in 1 request"),
         };
-        let report = std::fs::read_to_string(report).unwrap();
+        let report = shell.left(report);
         assert!(report.contains(expected), "{report}");
     }
 }
 
-/// Returns the script of a step of the action.
+/// Returns the action, and the script of one of its steps.
 #[cfg(unix)]
-fn script_of(action: &Yaml, step: &str) -> String {
-    let steps = action["runs"]["steps"].as_vec().unwrap();
-    let step = steps.iter().find(|it| it["name"].as_str() == Some(step));
-    step.unwrap()["run"].as_str().unwrap().to_owned()
+fn step_of_the_action(name: &str) -> (Yaml, String) {
+    let text = read(".github/actions/petstore-mock/action.yml");
+    let action = YamlLoader::load_from_str(&text).unwrap().remove(0);
+    let mut steps = action["runs"]["steps"].as_vec().unwrap().iter();
+    let step = steps.find(|step| step["name"].as_str() == Some(name));
+    let script = step.unwrap()["run"].as_str().unwrap().to_owned();
+    (action, script)
 }
 
 #[test]
 #[cfg(unix)]
 fn the_action_runs_a_command_and_fails_with_its_findings() {
-    let action = &YamlLoader::load_from_str(&read(ACTION)).unwrap()[0];
-    let script = script_of(action, "Run the command");
-    let default = |name: &str| {
-        action["inputs"][name]["default"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
-    let warnings = default("fail-on");
+    let (action, script) = step_of_the_action("Run the command");
+    let default = |name: &str| action["inputs"][name]["default"].as_str().unwrap();
     for (command, fail_on, is_fine) in [
-        ("cargo test", &*warnings, true),
-        ("true", &*warnings, false),
+        ("cargo test", default("fail-on"), true),
+        ("true", default("fail-on"), false),
         ("true", "none", true),
         ("false", "none", false),
     ] {
         let shell = Shell::open();
-        let summary = shell.home.path().join("summary");
         let inputs = [
             ("COMMAND", command),
-            ("PETSTORE_MOCK_PLAN", &default("plan")),
+            ("PETSTORE_MOCK_PLAN", default("plan")),
             ("FAIL_ON", fail_on),
-            ("PETSTORE_MOCK_SENDERS", &default("senders")),
-            ("PETSTORE_MOCK_REPORT", &default("report")),
+            ("PETSTORE_MOCK_SENDERS", default("senders")),
+            ("PETSTORE_MOCK_REPORT", default("report")),
             ("GITHUB_ACTIONS", "true"),
-            ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
+            ("GITHUB_STEP_SUMMARY", "summary"),
         ];
         let ended = shell.command(&script, &inputs).output().unwrap();
         assert_eq!(ended.status.success(), is_fine, "{command}: {ended:?}");
-        let report = std::fs::read_to_string(shell.home.path().join("compliance.xml")).unwrap();
-        assert!(report.starts_with("<?xml"), "{report}");
-        assert_eq!(summary.exists(), fail_on != "none");
+        assert!(shell.left("compliance.xml").starts_with("<?xml"));
+        let has_summary = shell.home.path().join("summary").exists();
+        assert_eq!(has_summary, fail_on != "none");
     }
 }
 
 #[test]
 #[cfg(unix)]
 fn each_use_of_the_action_in_a_job_names_another_artifact() {
-    let action = &YamlLoader::load_from_str(&read(ACTION)).unwrap()[0];
-    let script = script_of(action, "Name the artifact");
+    let (_, script) = step_of_the_action("Name the artifact");
     let shell = Shell::open();
-    let output = shell.home.path().join("output");
     for artifact in ["", "", "mine"] {
         let inputs = [
             ("ARTIFACT", artifact),
             ("JOB", "test-0"),
-            ("RUNNER_TEMP", shell.home.path().to_str().unwrap()),
-            ("GITHUB_OUTPUT", output.to_str().unwrap()),
+            ("RUNNER_TEMP", "."),
+            ("GITHUB_OUTPUT", "output"),
         ];
         shell.type_in(&script, &inputs);
     }
-    assert_eq!(
-        std::fs::read_to_string(output).unwrap(),
-        "name=petstore-compliance-test-0-1\nname=petstore-compliance-test-0-2\nname=mine\n"
-    );
+    let named = "name=petstore-compliance-test-0-1\nname=petstore-compliance-test-0-2\nname=mine\n";
+    assert_eq!(shell.left("output"), named);
 }
 
 #[test]
@@ -277,26 +253,9 @@ fn every_rust_block_of_the_readme_is_part_of_an_example() {
     let examples = examples.map(|name| squeeze(&read(format!("examples/{name}.rs"))));
     for block in of("rust").iter().filter(|block| block.file == "README.md") {
         let block = squeeze(&block.text);
-        assert!(
-            examples.iter().any(|text| text.contains(&block)),
-            "in no example: {block}"
-        );
+        let is_there = examples.iter().any(|text| text.contains(&block));
+        assert!(is_there, "in no example: {block}");
     }
-}
-
-/// The lines below `Examples:` in all manual pages.
-#[cfg(unix)]
-fn examples(shell: &Shell) -> Vec<String> {
-    shell.type_in("petstore man pages", &[]);
-    let pages = std::fs::read_dir(shell.home.path().join("pages")).unwrap();
-    let lines = pages.flat_map(|page| {
-        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
-        let text = text.replace("\\-", "-").replace("\\*(Aq", "'");
-        let list = text.split("Examples:\n").nth(1).unwrap_or_default();
-        let lines = list.lines().take_while(|line| line.starts_with("  "));
-        lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
-    });
-    lines.collect()
 }
 
 #[test]
@@ -305,7 +264,16 @@ fn every_example_of_the_help_runs() {
     let shell = Shell::open();
     let run = |line: &str| shell.type_in(line, &shell.set_up());
     run("petstore config set base_url https://petstore.example/v1 --profile staging");
-    let mut lines = examples(&shell);
+    run("petstore man pages");
+    // The lines below `Examples:` in all manual pages.
+    let mut lines = Vec::new();
+    for page in std::fs::read_dir(shell.home.path().join("pages")).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let text = text.replace("\\-", "-").replace("\\*(Aq", "'");
+        let list = text.split("Examples:\n").nth(1).unwrap_or_default();
+        let examples = list.lines().take_while(|line| line.starts_with("  "));
+        lines.extend(examples.map(|line| line.trim().to_owned()));
+    }
     // Other examples use the profile.
     lines.sort_by_key(|line| line.contains("config delete"));
     assert!(lines.len() > 40, "{lines:?}");

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
@@ -89,50 +89,45 @@ impl Shell {
 
     /// Runs a script, and returns its standard output. Panics if it fails.
     pub(super) fn type_in(&self, script: &str, vars: &[(&str, &str)]) -> String {
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = self.command(script, vars).output().unwrap();
-        let (stdout, stderr) = (
-            String::from_utf8_lossy(&stdout),
-            String::from_utf8_lossy(&stderr),
-        );
-        assert!(status.success(), "{script}\n{status}\n{stdout}\n{stderr}");
-        stdout.into_owned()
+        let ended = self.command(script, vars).output().unwrap();
+        assert!(ended.status.success(), "{script}\n{ended:?}");
+        String::from_utf8_lossy(&ended.stdout).into_owned()
     }
 
     pub(super) fn command(&self, script: &str, vars: &[(&str, &str)]) -> Command {
-        let home = self.home.path();
-        let programs = programs();
+        let (home, programs) = (self.home.path(), programs());
+        let examples = format!("{}/examples/", programs.display());
         let script = script
             .replace(ELSEWHERE, self.server.url())
             .replace("cargo run -- ", "petstore ")
-            .replace(
-                "cargo run --example ",
-                &format!("{}/examples/", programs.display()),
-            );
-        let path = format!("{}/bin:{}", home.display(), programs.display());
+            .replace("cargo run --example ", &examples);
         let mut shell = Command::new("sh");
         shell
             .args(["-eu", "-c", &format!("PATH=\"$0:$PATH\"\n{script}")])
-            .arg(path);
-        for name in [
+            .arg(format!("{}/bin:{}", home.display(), programs.display()));
+        let own = [
             "PETSTORE_BASE_URL",
             "PETSTORE_API_KEY",
             "XDG_CONFIG_HOME",
             "XDG_STATE_HOME",
-        ] {
+        ];
+        for name in own {
             shell.env_remove(name);
         }
         shell
             .current_dir(home)
             .env("HOME", home)
-            .envs(vars.iter().copied());
-        // `auth login` reads the key from standard input.
-        shell.stdin(std::fs::File::open(home.join("key.txt")).unwrap());
-        shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+            .envs(vars.iter().copied())
+            // `auth login` reads the key from standard input.
+            .stdin(std::fs::File::open(home.join("key.txt")).unwrap())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         shell
+    }
+
+    /// Reads a file that a script has left.
+    pub(super) fn left(&self, name: &str) -> String {
+        std::fs::read_to_string(self.home.path().join(name)).unwrap()
     }
 
     /// The variables that name the mock server and its key.

@@ -14,7 +14,6 @@ use crate::error::{CliError, Failure, Kind, Result};
 use crate::files;
 use crate::input::{MAX_BODY, Reader};
 use crate::output::{ANY, Printer, Shape};
-use crate::screen::{GREEN, RED};
 use crate::session::{Connector, Purpose};
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials::{self, KeySource};
@@ -29,8 +28,8 @@ pub(crate) enum Auth {
     #[command(after_long_help = examples!(
         "petstore auth status",
         "petstore --mock auth status -o json";
-        "Exits with 3 if there is no key or the service refuses it, and with 6 or 7 if the key could \
-         not be checked.",
+        "The exit code is 0 if the service accepts the key, and 3 if it refuses it or if there is no \
+         key. Other codes say why the key could not be checked.",
         "Fields: profile, baseUrl, source, accepted, problem"
     ))]
     Status,
@@ -212,11 +211,9 @@ async fn ask_key(reader: &mut Reader) -> Result<String> {
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
-            let stdin = Path::new("-");
-            let bytes = reader.read(stdin, "the key", MAX_BODY).await?;
+            let bytes = reader.read(Path::new("-"), "the key", MAX_BODY).await?;
             let Ok(text) = String::from_utf8(bytes) else {
-                let problem = "standard input is not UTF-8";
-                return Err(CliError::usage(problem));
+                return Err(CliError::usage("standard input is not UTF-8"));
             };
             text
         }
@@ -235,7 +232,7 @@ async fn ask_key(reader: &mut Reader) -> Result<String> {
     "petstore auth token | wc -c",
     "petstore auth token --show";
     "A script uses `$(petstore auth token)`. It prints the key that commands use: PETSTORE_API_KEY, \
-     the file that PETSTORE_API_KEY_FILE names, or the stored key."
+     the file that PETSTORE_API_KEY_FILE names, the output of key_command, or the stored key."
 ))]
 pub(crate) struct Token {
     /// Print the key on a terminal too
@@ -281,59 +278,18 @@ async fn status(connector: &Connector, system: &System, printer: &Printer, ui: &
             Err(code) => return Err(CliError::Silent(code)),
         },
     };
-    let accepted;
-    let problem;
-    match &failure {
-        None => {
-            accepted = Some(true);
-            problem = None;
-        }
-        Some(failure) => {
-            accepted = match failure.kind {
-                Kind::Key => Some(false),
-                _ => None,
-            };
-            problem = Some(failure.message.as_str());
-        }
-    }
-    let source = source(settings, system);
-    let profile = settings.profile();
-    if printer.is_table() {
-        let screen = printer.screen();
-        let none = screen.symbol("–");
-        let problem = problem.unwrap_or_default();
-        let status = match accepted {
-            Some(true) => {
-                let mark = screen.paint(GREEN, screen.symbol("✓"));
-                format!("{mark} accepted by the service")
-            }
-            Some(false) => {
-                let mark = screen.paint(RED, screen.symbol("✗"));
-                format!("{mark} {problem}")
-            }
-            None => format!("{none} not checked: {problem}"),
-        };
-        let key = match source {
-            Some(source) => source,
-            None => none.to_owned(),
-        };
-        let pairs = screen.pairs(&[
-            ("profile", profile.to_owned()),
-            ("service", base_url),
-            ("key", key),
-            ("status", status),
-        ]);
-        printer.print(&pairs)?;
-    } else {
-        let document = json!({
-            "profile": profile,
-            "baseUrl": base_url,
-            "source": source,
-            "accepted": accepted,
-            "problem": problem,
-        });
-        output.document(&document)?;
-    }
+    let accepted = match failure.as_ref().map(|failure| failure.kind) {
+        None => Some(true),
+        Some(Kind::Key) => Some(false),
+        Some(_) => None,
+    };
+    output.document(&json!({
+        "profile": settings.profile(),
+        "baseUrl": base_url,
+        "source": source(settings, system),
+        "accepted": accepted,
+        "problem": failure.as_ref().map(|failure| &failure.message),
+    }))?;
     match failure {
         None => Ok(()),
         Some(failure) => end(&failure, printer, ui),
@@ -346,7 +302,7 @@ fn source(settings: &Settings, system: &System) -> Option<String> {
         return None;
     }
     let key = credentials::find(settings, system).ok()??;
-    Some(key.source().shown())
+    Some(key.source.shown())
 }
 
 /// Ends a command whose printed result already describes the failure.

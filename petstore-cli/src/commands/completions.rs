@@ -16,9 +16,11 @@ use super::pets::PETS;
 use crate::env::{Env, System};
 use crate::error::{CliError, Result};
 use crate::output::Printer;
-use crate::settings::Values;
 use crate::settings::config_file::{ConfigFile, Profile};
 use crate::ui::Ui;
+
+/// The stores that need no address.
+const STORES: [&str; 2] = ["file", "off"];
 
 /// The completion scripts set this variable to the name of the shell.
 pub(crate) const COMPLETE: &str = "PETSTORE_COMPLETE";
@@ -122,13 +124,27 @@ pub(crate) fn complete(mut env: Env, tree: Command) -> Result<()> {
     let profiles = ConfigFile::load(&system).unwrap_or_default();
     let known = Known {
         profiles: profiles.profile_names().map(str::to_owned).collect(),
-        setting,
+        values: values_of_setting(&tree, &setting),
         shows_options,
     };
     let mut tree = with_values(tree, &known);
     let folder = Some(Path::new("."));
     shell.write_complete(&mut tree, words, folder, &mut env.stdout.writer)?;
     Ok(env.stdout.writer.flush()?)
+}
+
+/// Returns the values of a setting that its option accepts.
+fn values_of_setting(tree: &Command, setting: &str) -> Vec<String> {
+    if setting == "limits_store" {
+        return STORES.map(str::to_owned).into();
+    }
+    let mut values = Vec::new();
+    for option in tree.get_arguments().filter(|arg| arg.get_id() == setting) {
+        for value in option.get_possible_values() {
+            values.push(value.get_name().to_owned());
+        }
+    }
+    values
 }
 
 /// Returns the position of the incomplete word, if the shell's script passes it.
@@ -151,8 +167,8 @@ fn separate_values(words: &mut [OsString]) {
 /// The values that the command tree does not contain.
 struct Known {
     profiles: Vec<String>,
-    /// The setting of `petstore config set`.
-    setting: String,
+    /// The values of the setting in `petstore config set`.
+    values: Vec<String>,
     /// Whether the incomplete word is an option.
     shows_options: bool,
 }
@@ -183,16 +199,10 @@ impl Known {
             "fields" => Some(one_of(
                 PETS.fields.iter().map(|&name| name.to_owned()).collect(),
             )),
-            "value" => Some(one_of(Values::choices(&self.setting))),
+            "value" => Some(one_of(self.values.clone())),
             "method" => Some(one_of(METHODS.map(str::to_owned).into())),
             "journal" => Some(files(is_journal)),
-            _ if Values::NAMES.contains(&name) => {
-                let choices = Values::choices(name);
-                if choices.is_empty() {
-                    return None;
-                }
-                Some(one_of(choices))
-            }
+            "limits_store" => Some(one_of(STORES.map(str::to_owned).into())),
             _ if arg.get_value_hint() == ValueHint::FilePath => {
                 Some(files(|path| !is_journal(path)))
             }

@@ -16,12 +16,11 @@ use crate::ui::Ui;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     /// Show the settings in force, with the source of each value.
-    #[command(after_long_help = examples!(
+    #[command(alias = "ls", after_long_help = examples!(
         "petstore config list",
         "petstore config list -o json";
         "Fields: setting, value, from. The API key itself is not shown."
     ))]
-    #[command(alias = "ls")]
     List,
     /// Show the value of a setting.
     #[command(after_long_help = examples!(
@@ -29,11 +28,7 @@ pub(crate) enum Config {
         "petstore config get base_url --profile staging";
         "Exits with 9 if the setting has no value."
     ))]
-    Get {
-        /// The setting
-        #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
-        setting: String,
-    },
+    Get(Setting),
     /// Set a value in the profile, which is created if missing.
     #[command(after_long_help = examples!(
         "petstore config set base_url https://petstore.example/v1",
@@ -41,50 +36,40 @@ pub(crate) enum Config {
         "Comments and the layout of the file stay as they are."
     ))]
     Set {
-        /// The setting
-        #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
-        setting: String,
+        #[command(flatten)]
+        setting: Setting,
         /// Its value
         value: String,
     },
     /// Remove a value from the profile.
-    #[command(after_long_help = examples!(
-        "petstore config unset output"
-    ))]
-    Unset {
-        /// The setting
-        #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
-        setting: String,
-    },
+    #[command(after_long_help = examples!("petstore config unset output"))]
+    Unset(Setting),
     /// Choose the default profile.
-    #[command(after_long_help = examples!(
-        "petstore config use staging"
-    ))]
-    Use {
-        /// The profile
-        #[arg(value_parser = parse::<Profile>)]
-        name: Profile,
-    },
+    #[command(after_long_help = examples!("petstore config use staging"))]
+    Use(Named),
     /// Remove a profile and its API key.
-    #[command(after_long_help = examples!(
-        "petstore config delete staging";
-        "Another profile keeps its settings and its key."
-    ))]
-    Delete {
-        /// The profile
-        #[arg(value_parser = parse::<Profile>)]
-        name: Profile,
-    },
+    #[command(after_long_help = examples!("petstore config delete staging"))]
+    Delete(Named),
     /// List the profiles.
-    #[command(after_long_help = examples!(
-        "petstore config profiles"
-    ))]
+    #[command(after_long_help = examples!("petstore config profiles"))]
     Profiles,
     /// Show the path of the configuration file.
-    #[command(after_long_help = examples!(
-        "petstore config path"
-    ))]
+    #[command(after_long_help = examples!("petstore config path"))]
     Path,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Setting {
+    /// The setting
+    #[arg(value_parser = PossibleValuesParser::new(Values::NAMES))]
+    setting: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Named {
+    /// The profile
+    #[arg(value_parser = parse::<Profile>)]
+    name: Profile,
 }
 
 const SETTINGS: Shape = Shape {
@@ -109,22 +94,17 @@ impl Config {
         ui: &Ui,
     ) -> Result<()> {
         match self {
-            Self::List | Self::Get { .. } | Self::Profiles | Self::Path => {}
-            Self::Set { .. } | Self::Unset { .. } | Self::Use { .. } | Self::Delete { .. } => {
-                settings.refuse_mock("config")?;
-            }
-        }
-        match self {
             Self::List => list(settings, system, printer, ui),
-            Self::Get { setting } => get(&setting, settings, printer),
-            Self::Set { setting, value } => set(&setting, &value, settings, system, ui).await,
-            Self::Unset { setting } => unset(&setting, settings, system, ui).await,
-            Self::Use { name } => choose(name.as_str(), settings, system).await,
-            Self::Delete { name } => delete(name.as_str(), settings, system, ui).await,
+            Self::Get(Setting { setting }) => get(&setting, settings, printer),
+            Self::Set { setting, value } => {
+                set(&setting.setting, &value, settings, system, ui).await
+            }
+            Self::Unset(Setting { setting }) => unset(&setting, settings, system, ui).await,
+            Self::Use(Named { name }) => choose(name.as_str(), settings, system).await,
+            Self::Delete(Named { name }) => delete(name.as_str(), settings, system, ui).await,
             Self::Profiles => profiles(settings, system, printer, ui),
             Self::Path => {
-                let path = ConfigFile::path(system.dirs());
-                let path = path.ok_or_else(config_file::no_folder)?;
+                let path = ConfigFile::path(system.dirs()).ok_or_else(config_file::no_folder)?;
                 printer.start(ANY)?.document(&path.display().to_string())
             }
         }
@@ -144,7 +124,7 @@ fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Res
     // `doctor` reports an invalid key; here it counts as missing.
     let key = credentials::find(settings, system).ok().flatten();
     let key = match &key {
-        Some(key) => row("api_key", Some("set"), &key.source().shown()),
+        Some(key) => row("api_key", Some("set"), &key.source.shown()),
         None => row("api_key", None, "default"),
     };
     rows.insert(2, key);
@@ -176,6 +156,7 @@ async fn set(
     system: &System,
     ui: &Ui,
 ) -> Result<()> {
+    settings.refuse_mock("config set")?;
     if let Err(problem) = Values::default().set(setting, text) {
         return Err(CliError::usage(format!("{setting} {problem}")));
     }
@@ -214,6 +195,7 @@ fn stored_text(setting: &str, text: &str) -> Result<String> {
 }
 
 async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+    settings.refuse_mock("config unset")?;
     settings.require_profile()?;
     let profile = settings.profile();
     let mut removed = None;
@@ -229,6 +211,7 @@ async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> 
 }
 
 async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> {
+    settings.refuse_mock("config use")?;
     if name != "default" && !settings.config().has(name) {
         return Err(settings.no_profile(name));
     }
@@ -240,6 +223,7 @@ async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> 
 
 /// Removes a profile, its key, and its choice as the default profile.
 async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+    settings.refuse_mock("config delete")?;
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);
     if !has_profile && !key.exists() {

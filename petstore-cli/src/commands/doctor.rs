@@ -17,7 +17,7 @@ use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::session::words::quota_left;
 use crate::session::{Connector, Purpose};
 use crate::settings::config_file::ConfigFile;
-use crate::settings::{Settings, credentials};
+use crate::settings::credentials;
 use crate::time;
 
 /// With a larger difference, the times in messages are misleading.
@@ -54,54 +54,6 @@ struct Check {
     kind: Option<Kind>,
 }
 
-impl Check {
-    fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            check,
-            result: Outcome::Ok,
-            found: found.into(),
-            hint: None,
-            kind: None,
-        }
-    }
-
-    fn warning(check: &'static str, found: impl Into<String>, hint: &str) -> Self {
-        Self {
-            result: Outcome::Warning,
-            hint: Some(hint.to_owned()),
-            ..Self::ok(check, found)
-        }
-    }
-
-    /// Creates a check from its result. A rate limit is not a failure.
-    fn of(check: &'static str, found: Result<String>, connector: &Connector) -> Self {
-        let error = match found {
-            Ok(found) => return Self::ok(check, found),
-            Err(error) => error,
-        };
-        let Ok(failure) = connector.explain(error) else {
-            return Self::skipped(check, "not checked");
-        };
-        let (result, kind) = match failure.kind {
-            Kind::RateLimited | Kind::Banned => (Outcome::Warning, None),
-            kind => (Outcome::Failed, Some(kind)),
-        };
-        Self {
-            result,
-            hint: failure.hint,
-            kind,
-            ..Self::ok(check, failure.message)
-        }
-    }
-
-    fn skipped(check: &'static str, why: &str) -> Self {
-        Self {
-            result: Outcome::Skipped,
-            ..Self::ok(check, why)
-        }
-    }
-}
-
 /// Check configuration, key, service, clock and rate limits.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples!(
@@ -121,7 +73,13 @@ impl Doctor {
         printer: &Printer,
     ) -> Result<()> {
         let mut output = printer.start(CHECKS)?;
-        let checks = checks(problem, connector, system).await;
+        let mut examination = Examination {
+            connector,
+            system,
+            checks: Vec::new(),
+        };
+        examination.run(problem).await;
+        let checks = examination.checks;
         if printer.is_format_set() && !printer.is_table() {
             output.rows(&checks)?;
             output.finish()?;
@@ -135,123 +93,196 @@ impl Doctor {
     }
 }
 
-async fn checks(problem: Option<CliError>, connector: &Connector, system: &System) -> Vec<Check> {
-    let settings = connector.settings();
-    let mut checks = vec![config(problem, connector, system)];
-    if checks[0].result == Outcome::Failed {
-        // What is wrong there may be what is missing here.
-        for name in ["base URL", "API key", "service"] {
-            checks.push(Check::skipped(name, "not checked"));
-        }
-        return checks;
-    }
-    if !settings.is_mock() {
-        let url = base_url(settings);
-        let has_url = url.is_ok();
-        checks.push(Check::of("base URL", url, connector));
-        checks.push(key(has_url, connector, system).await);
-    }
-    match connector.connect(Purpose::Read).await {
-        Ok(client) => service(connector, system, &client, &mut checks).await,
-        // A failed check above prevents the request.
-        Err(_) if checks.iter().any(|check| check.result == Outcome::Failed) => {
-            checks.push(Check::skipped("service", "not checked"));
-        }
-        Err(error) => {
-            let check = Check::of("service", Err(error), connector);
-            checks.push(check);
-        }
-    }
-    checks
+/// The checks, and what they examine.
+struct Examination<'c> {
+    connector: &'c Connector,
+    system: &'c System,
+    checks: Vec<Check>,
 }
 
-/// Returns the base URL, and where it comes from.
-fn base_url(settings: &Settings) -> Result<String> {
-    let url = settings.base_url()?;
-    let source = settings.source("base_url");
-    Ok(format!("{url}{source}"))
-}
-
-/// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
-async fn key(has_url: bool, connector: &Connector, system: &System) -> Check {
-    const NAME: &str = "API key";
-
-    if !has_url && !credentials::is_in_variable(system) {
-        return Check::skipped(NAME, "not checked without a base URL");
+impl Examination<'_> {
+    fn add(&mut self, check: &'static str, result: Outcome, found: impl Into<String>) {
+        self.checks.push(Check {
+            check,
+            result,
+            found: found.into(),
+            hint: None,
+            kind: None,
+        });
     }
-    let found = connector.key().await;
-    let found = found.map(|(_, source)| source.shown());
-    Check::of(NAME, found, connector)
-}
 
-fn config(problem: Option<CliError>, connector: &Connector, system: &System) -> Check {
-    const NAME: &str = "config";
+    fn warn(&mut self, check: &'static str, found: impl Into<String>, hint: &str) {
+        self.checks.push(Check {
+            check,
+            result: Outcome::Warning,
+            found: found.into(),
+            hint: Some(hint.to_owned()),
+            kind: None,
+        });
+    }
 
-    let settings = connector.settings();
-    if settings.is_mock() {
-        return Check::ok(NAME, "none needed for a built-in mock server");
-    }
-    if let Some(problem) = problem {
-        return Check::of(NAME, Err(problem), connector);
-    }
-    if let Err(problem) = settings.require_profile() {
-        return Check::of(NAME, Err(problem), connector);
-    }
-    let Some(path) = ConfigFile::path(system.dirs()) else {
-        let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
-        return Check::warning(NAME, "no configuration folder", hint);
-    };
-    let shown = system.shown(&path);
-    let found = if path.exists() {
-        let profile = settings.profile();
-        format!("{shown}, profile {profile}")
-    } else {
-        format!("no file {shown}")
-    };
-    Check::ok(NAME, found)
-}
-
-/// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
-async fn service(connector: &Connector, system: &System, client: &Client, checks: &mut Vec<Check>) {
-    let options = RequestOptions::new().max_wait(MAX_WAIT).max_attempts(1);
-    let started = tokio::time::Instant::now();
-    let list = client.pets().list().limit(1);
-    let asked = list.options(&options).with_meta().await;
-    let elapsed = started.elapsed();
-    let date;
-    let quota;
-    let found = match asked {
-        Ok(response) => {
-            let meta = response.meta;
-            date = date_of(meta.headers());
-            quota = QuotaWindow::of(meta.headers());
-            let status = meta.status().as_u16();
-            let elapsed = elapsed.as_millis();
-            Ok(format!("{status} in {elapsed} ms, key accepted"))
-        }
-        Err(error) => {
-            date = error.date();
-            quota = error.quota();
-            Err(error.into())
-        }
-    };
-    checks.push(Check::of("service", found, connector));
-    if let Some(date) = date {
-        let own = connector.clock().now();
-        checks.push(clock(date, own, elapsed));
-    }
-    let limits = client.limits().snapshot();
-    let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
-    if let Some(quota) = quota.or(fewest.copied()) {
-        let now = match date.or(limits.service_time) {
-            Some(now) => now,
-            None => connector.clock().now(),
+    /// Adds a result. A rate limit is not a failure.
+    fn add_result(&mut self, check: &'static str, found: Result<String>) {
+        let error = match found {
+            Ok(found) => return self.add(check, Outcome::Ok, found),
+            Err(error) => error,
         };
-        checks.push(rate_limits(&quota, now, connector));
+        let Ok(failure) = self.connector.explain(error) else {
+            return self.add(check, Outcome::Skipped, "not checked");
+        };
+        let (result, kind) = match failure.kind {
+            Kind::RateLimited | Kind::Banned => (Outcome::Warning, None),
+            kind => (Outcome::Failed, Some(kind)),
+        };
+        self.checks.push(Check {
+            check,
+            result,
+            found: failure.message,
+            hint: failure.hint,
+            kind,
+        });
     }
-    if let Some(store) = &limits.shared {
-        let elsewhere = connector.why_limits_are_elsewhere();
-        checks.push(limits_store(store, elsewhere, system));
+
+    fn has_failed(&self) -> bool {
+        self.checks.iter().any(|check| check.kind.is_some())
+    }
+
+    async fn run(&mut self, problem: Option<CliError>) {
+        let settings = self.connector.settings();
+        self.config(problem);
+        if self.has_failed() {
+            // What is wrong there may be what is missing here.
+            for name in ["base URL", "API key", "service"] {
+                self.add(name, Outcome::Skipped, "not checked");
+            }
+            return;
+        }
+        if !settings.is_mock() {
+            let url = settings.base_url();
+            let source = settings.source("base_url");
+            self.add_result("base URL", url.map(|url| format!("{url}{source}")));
+            self.key().await;
+        }
+        match self.connector.connect(Purpose::Read).await {
+            Ok(client) => self.service(&client).await,
+            // A failed check above prevents the request.
+            Err(_) if self.has_failed() => self.add("service", Outcome::Skipped, "not checked"),
+            Err(error) => self.add_result("service", Err(error)),
+        }
+    }
+
+    fn config(&mut self, problem: Option<CliError>) {
+        let settings = self.connector.settings();
+        if settings.is_mock() {
+            return self.add(
+                "config",
+                Outcome::Ok,
+                "none needed for a built-in mock server",
+            );
+        }
+        let found = match problem {
+            Some(problem) => Err(problem),
+            None => settings.require_profile(),
+        };
+        if let Err(problem) = found {
+            return self.add_result("config", Err(problem));
+        }
+        let Some(path) = ConfigFile::path(self.system.dirs()) else {
+            let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
+            return self.warn("config", "no configuration folder", hint);
+        };
+        let shown = self.system.shown(&path);
+        let found = match path.exists() {
+            true => format!("{shown}, profile {}", settings.profile()),
+            false => format!("no file {shown}"),
+        };
+        self.add("config", Outcome::Ok, found);
+    }
+
+    /// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
+    async fn key(&mut self) {
+        if self.has_failed() && !credentials::is_in_variable(self.system) {
+            return self.add(
+                "API key",
+                Outcome::Skipped,
+                "not checked without a base URL",
+            );
+        }
+        let found = self.connector.key().await;
+        self.add_result("API key", found.map(|(_, source)| source.shown()));
+    }
+
+    /// Requests one pet, and checks the response. A refusal also shows the clock and the limit.
+    async fn service(&mut self, client: &Client) {
+        let options = RequestOptions::new().max_wait(MAX_WAIT).max_attempts(1);
+        let started = tokio::time::Instant::now();
+        let list = client.pets().list().limit(1);
+        let asked = list.options(&options).with_meta().await;
+        let elapsed = started.elapsed();
+        let (date, quota, found) = match asked {
+            Ok(response) => {
+                let status = response.meta.status().as_u16();
+                let found = format!("{status} in {} ms, key accepted", elapsed.as_millis());
+                let headers = response.meta.headers();
+                (date_of(headers), QuotaWindow::of(headers), Ok(found))
+            }
+            Err(error) => (error.date(), error.quota(), Err(error.into())),
+        };
+        self.add_result("service", found);
+        if let Some(date) = date {
+            self.clock(date, elapsed);
+        }
+        let limits = client.limits().snapshot();
+        let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
+        if let Some(quota) = quota.or(fewest.copied()) {
+            let now = date.or(limits.service_time);
+            self.rate_limits(&quota, now.unwrap_or_else(|| self.connector.clock().now()));
+        }
+        if let Some(store) = &limits.shared {
+            self.limits_store(store);
+        }
+    }
+
+    /// Compares the clocks. `Date` has whole seconds, and the response took time.
+    fn clock(&mut self, service: SystemTime, elapsed: Duration) {
+        let (apart, side) = match self.connector.clock().now().duration_since(service) {
+            Ok(ahead) => (ahead, "ahead of"),
+            Err(behind) => (behind.duration(), "behind"),
+        };
+        if apart <= MAX_CLOCK_ERROR + elapsed {
+            return self.add("clock", Outcome::Ok, "agrees with the service");
+        }
+        let length = time::duration(apart);
+        let found = format!("{length} {side} the service; times shown may be off");
+        self.warn("clock", found, "set this machine's clock");
+    }
+
+    fn rate_limits(&mut self, quota: &QuotaWindow, now: SystemTime) {
+        let left = quota.reset.duration_since(now).unwrap_or_default();
+        let resets = self.connector.clock().until(quota.reset, left);
+        let rest = quota_left(quota.quota, quota.remaining, quota.limit);
+        let found = format!("{rest}, resets {resets}");
+        match quota.remaining {
+            0 => {
+                let hint = "wait until then, or let commands wait: `--max-wait`";
+                self.warn("rate limits", found, hint);
+            }
+            _ => self.add("rate limits", Outcome::Ok, found),
+        }
+    }
+
+    fn limits_store(&mut self, store: &Shared) {
+        let mut found = self.system.shown(Path::new(&*store.location));
+        if let Some(problem) = &store.problem {
+            let effect = "limits are not shared, and the key may be banned";
+            let found = format!("{found}: {problem}; {effect}");
+            let hint = "make the store usable, or choose another one with `--limits-store`";
+            return self.warn("limits store", found, hint);
+        }
+        if store.holders > 1 {
+            found += &format!(", shared by {} processes", store.holders);
+        }
+        self.add("limits store", Outcome::Ok, found);
     }
 }
 
@@ -259,68 +290,6 @@ async fn service(connector: &Connector, system: &System, client: &Client, checks
 fn date_of(headers: &HeaderMap) -> Option<SystemTime> {
     let date = headers.get(DATE)?.to_str().ok()?;
     time::parse_date(date)
-}
-
-fn rate_limits(quota: &QuotaWindow, now: SystemTime, connector: &Connector) -> Check {
-    const NAME: &str = "rate limits";
-
-    let left = quota.reset.duration_since(now).unwrap_or_default();
-    let resets = connector.clock().until(quota.reset, left);
-    let rest = quota_left(quota.quota, quota.remaining, quota.limit);
-    let found = format!("{rest}, resets {resets}");
-    if quota.remaining > 0 {
-        return Check::ok(NAME, found);
-    }
-    let hint = "wait until then, or let commands wait: `--max-wait`";
-    Check::warning(NAME, found, hint)
-}
-
-fn limits_store(store: &Shared, elsewhere: Option<String>, system: &System) -> Check {
-    const NAME: &str = "limits store";
-
-    let mut found = system.shown(Path::new(&*store.location));
-    if let Some(problem) = &store.problem {
-        let effect = "limits are not shared, and the key may be banned";
-        let found = format!("{found}: {problem}; {effect}");
-        let hint = "make the store usable, or choose another one with `--limits-store`";
-        return Check::warning(NAME, found, hint);
-    }
-    if store.holders > 1 {
-        found += &format!(", shared by {} processes", store.holders);
-    }
-    if let Some(reason) = elsewhere {
-        found += &format!("; {reason}");
-    }
-    Check::ok(NAME, found)
-}
-
-fn clock(service: SystemTime, own: SystemTime, elapsed: Duration) -> Check {
-    const NAME: &str = "clock";
-
-    // `Date` has whole seconds, and the response took time.
-    let usual = Duration::from_secs(1) + elapsed;
-    let apart;
-    let side;
-    match own.duration_since(service) {
-        Ok(ahead) if ahead <= usual => {
-            return Check::ok(NAME, "agrees with the service, to the second");
-        }
-        Ok(ahead) => {
-            apart = ahead;
-            side = "ahead of";
-        }
-        Err(behind) => {
-            apart = behind.duration();
-            side = "behind";
-        }
-    }
-    let length = time::duration(apart);
-    let found = format!("{length} {side} the service");
-    if apart <= MAX_CLOCK_ERROR {
-        return Check::ok(NAME, found);
-    }
-    let found = format!("{found}; times shown may be off");
-    Check::warning(NAME, found, "set this machine's clock")
 }
 
 /// Writes the checks for people.
@@ -353,18 +322,10 @@ fn show(printer: &Printer, checks: &[Check]) -> Result<()> {
 
 /// Returns the last line: how many checks failed, and which one first.
 fn summary(checks: &[Check]) -> String {
-    let mut failed = Vec::new();
-    for check in checks {
-        if check.kind.is_some() {
-            failed.push(check.check);
-        }
-    }
-    match failed.as_slice() {
-        [] => String::new(),
-        [one] => format!("1 problem: {one}\n"),
-        [first, ..] => {
-            let count = failed.len();
-            format!("{count} problems; first: {first}\n")
-        }
+    let mut failed = checks.iter().filter(|check| check.kind.is_some());
+    match (failed.next(), failed.count()) {
+        (None, _) => String::new(),
+        (Some(only), 0) => format!("1 problem: {}\n", only.check),
+        (Some(first), more) => format!("{} problems; first: {}\n", more + 1, first.check),
     }
 }

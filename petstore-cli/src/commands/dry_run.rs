@@ -52,10 +52,10 @@ pub(crate) fn show(
     let body = body.map(|body| std::str::from_utf8(body)).transpose();
     let body = body.map_err(|_| not_text("the body"))?;
     let key = connector.key_expression();
-    let mut headers = vec![("Authorization".to_owned(), format!("Bearer {key}"))];
+    let mut headers = vec![("authorization".to_owned(), format!("Bearer {key}"))];
     for (name, value) in request.headers() {
         let value = value.to_str().map_err(|_| not_text("a header"))?;
-        headers.push((title_case(name.as_str()), value.to_owned()));
+        headers.push((name.to_string(), value.to_owned()));
     }
     headers.sort();
     let method = request.method().as_str();
@@ -74,7 +74,7 @@ pub(crate) fn show(
     let mut curl = format!(
         "printf 'Authorization: Bearer %s' \"{key}\" |\n  curl {globs}{option}{quoted} -H @-"
     );
-    for (name, value) in headers.iter().filter(|(name, _)| name != "Authorization") {
+    for (name, value) in headers.iter().filter(|(name, _)| name != "authorization") {
         let header = escape::shell(&format!("{name}: {value}"));
         curl += &format!(" \\\n  -H {header}");
     }
@@ -103,13 +103,4 @@ pub(crate) fn show(
     }
     shown["curl"] = curl.into();
     output.document(&shown)
-}
-
-/// Turns `content-type` into `Content-Type`.
-fn title_case(name: &str) -> String {
-    let word = |word: &str| match word.split_at_checked(1) {
-        Some((first, rest)) => first.to_uppercase() + rest,
-        None => word.to_owned(),
-    };
-    name.split('-').map(word).collect::<Vec<_>>().join("-")
 }

@@ -10,7 +10,7 @@ use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
 use crate::screen::{Screen, YELLOW};
-use crate::session::words::{QUOTAS, limit_name};
+use crate::session::words::limit_name;
 use crate::session::{Connector, Purpose};
 use crate::time::{self, Clock, count, plural};
 use crate::ui::Ui;
@@ -35,10 +35,16 @@ pub(crate) struct Limits {
     forget: bool,
 }
 
-/// Narrower terminals show resets without the time of day.
-const MIN_WIDE: usize = 56;
 /// What is said if responses come without rate limit headers.
 const NOT_DESCRIBED: &str = "the service does not describe its rate limits";
+
+/// The rows: a quota, its name, and whether each key has it by the specification.
+const ROWS: [(Quota, &str, bool); Quota::ALL.len() + 1] = [
+    (Quota::Minute, "minute", true),
+    (Quota::Hour, "hour", false),
+    (Quota::Day, "day", true),
+    (Quota::Unknown, "other", false),
+];
 
 const LIMITS: Shape = Shape {
     noun: "limits",
@@ -136,11 +142,10 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
 
 /// Returns the cells of a quota.
 fn amounts(name: &str, window: &QuotaWindow, resets: &str, screen: &Screen) -> Vec<Cell> {
-    let left = Cell::new(count(window.remaining));
-    let left = match window.remaining {
-        0 => left.styled(YELLOW),
-        _ => left,
-    };
+    let mut left = Cell::new(count(window.remaining));
+    if window.remaining == 0 {
+        left = left.styled(YELLOW);
+    }
     vec![
         Cell::new(name),
         left,
@@ -152,20 +157,17 @@ fn amounts(name: &str, window: &QuotaWindow, resets: &str, screen: &Screen) -> V
 
 /// Formats the limits for people.
 fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) -> String {
-    let is_narrow = screen.width().is_some_and(|width| width < MIN_WIDE);
     let mut rows = Vec::new();
-    let known = QUOTAS
-        .iter()
-        .map(|it| (it.quota(), it.name(), it.is_specified()));
-    for (quota, name, is_specified) in known.chain([(Quota::Unknown, "other", false)]) {
+    for (quota, name, is_specified) in ROWS {
         let before = rows.len();
         for window in limits.windows.iter().filter(|it| it.quota == quota) {
             let left = window.reset.duration_since(now).unwrap_or_default();
-            let resets = match is_narrow {
-                true => format!("in {}", time::duration(left)),
-                false => clock.until(window.reset, left),
-            };
-            rows.push(amounts(name, window, &resets, screen));
+            rows.push(amounts(
+                name,
+                window,
+                &clock.until(window.reset, left),
+                screen,
+            ));
         }
         for window in limits.ended.iter().filter(|it| it.quota == quota) {
             rows.push(amounts(name, window, "has reset", screen));

@@ -73,10 +73,21 @@ pub(crate) fn usage_error(error: &Error, args: &[String]) -> CliError {
         ErrorKind::InvalidValue if value.is_empty() => {
             CliError::usage(format!("`{arg}` needs a value"))
         }
+        ErrorKind::InvalidValue if arg == "<SETTING>" => {
+            let list = || Some("`petstore config list` lists them".to_owned());
+            CliError::usage(format!("no setting `{value}`"))
+                .hint_if(known(&value).or_else(|| suggestion(error)).or_else(list))
+        }
         ErrorKind::InvalidValue => {
             let values = either(&texts(error, ContextKind::ValidValue));
-            CliError::usage(format!("{} is not {values}", given(&arg, &value)))
-                .hint_if(known(&value).or_else(|| suggestion(error)))
+            let problem = format!("{} is not {values}", given(&arg, &value));
+            match arg.starts_with("--output") && value.contains(['.', '/']) {
+                true => CliError::usage(problem)
+                    .hint("redirect the result into a file: `-o json > FILE`"),
+                false => {
+                    CliError::usage(problem).hint_if(known(&value).or_else(|| suggestion(error)))
+                }
+            }
         }
         ErrorKind::ValueValidation => {
             let source = error.source().and_then(|source| source.downcast_ref());
@@ -85,11 +96,7 @@ pub(crate) fn usage_error(error: &Error, args: &[String]) -> CliError {
                 None => Invalid::new("is not valid"),
             };
             let (problem, hint) = invalid.named(given(&arg, &value)).into_parts();
-            match arg.starts_with("--output") && value.contains(['.', '/']) {
-                true => CliError::usage(problem)
-                    .hint("redirect the result into a file: `-o json > FILE`"),
-                false => CliError::usage(problem).hint_if(hint),
-            }
+            CliError::usage(problem).hint_if(hint)
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = texts(error, ContextKind::InvalidArg).join(" and ");

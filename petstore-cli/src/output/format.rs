@@ -7,13 +7,15 @@ use std::path::Path;
 
 use anstyle::Style;
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::escape::{self, to_text};
 use crate::screen::{BLUE, DIM, GREEN, MAGENTA, PLAIN, Screen, YELLOW};
 
 /// The format of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum OutputFormat {
     /// Aligned columns for people
     Table,
@@ -33,14 +35,6 @@ impl OutputFormat {
         match self {
             Self::Csv | Self::Tsv => true,
             Self::Table | Self::Json | Self::Ndjson => false,
-        }
-    }
-
-    /// Returns whether the first line contains the names of the columns.
-    pub(super) fn has_header(self) -> bool {
-        match self {
-            Self::Csv => true,
-            Self::Table | Self::Json | Self::Ndjson | Self::Tsv => false,
         }
     }
 
@@ -148,6 +142,17 @@ pub(super) fn csv<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_format_for_programs_is_the_extension_of_its_files() {
+        for &format in OutputFormat::value_variants() {
+            let name = format.to_possible_value().unwrap();
+            let file = format!("pets.{}", name.get_name());
+            let is_for_people = format == OutputFormat::Table;
+            let expected = (!is_for_people).then_some(format);
+            assert_eq!(OutputFormat::of_file(Path::new(&file)), expected);
+        }
+    }
 
     fn written(document: &Value, depth: Option<usize>) -> String {
         let screen = Screen::file();

@@ -100,8 +100,7 @@ fn without_points(value: Value) -> Value {
 }
 
 fn read(value: &Value) -> Result<Val> {
-    let text = value.to_string();
-    jaq_json::read::parse_single(text.as_bytes())
+    jaq_json::read::parse_single(value.to_string().as_bytes())
         .map_err(|problem| CliError::internal(problem.to_string()))
 }
 
@@ -140,55 +139,31 @@ fn compile(code: &str) -> Result<Filter> {
             Some((at, kind)) => (at, kind.as_str()),
             None => ("", "name"),
         };
-        let problem = format!("there is no {kind} `{what}`");
-        misplaced(code, what, &problem)
+        misplaced(code, what, &format!("there is no {kind} `{what}`"))
     })
 }
 
 /// Returns the error for an expression that is not valid jq.
 fn misread<'c>(code: &'c str, errors: impl Iterator<Item = load::Error<&'c str>>) -> CliError {
     let first = errors.filter_map(first_problem).next();
-    let Misread { part, text } = first.unwrap_or(Misread {
-        part: code,
-        text: "expected an expression".to_owned(),
-    });
-    misplaced(code, part, &text).hint("put the expression in single quotes")
+    let (part, problem) = first.unwrap_or((code, "expected an expression".to_owned()));
+    misplaced(code, part, &problem).hint("put the expression in single quotes")
 }
 
-/// What is wrong, and with which part of the expression.
-struct Misread<'c> {
-    part: &'c str,
-    text: String,
-}
-
-fn first_problem<'c>(error: load::Error<&'c str>) -> Option<Misread<'c>> {
+/// Returns the wrong part of the expression, and what is wrong with it.
+fn first_problem(error: load::Error<&str>) -> Option<(&str, String)> {
     match error {
-        load::Error::Lex(errors) => {
-            let (expected, at) = errors.into_iter().next()?;
-            Some(match expected {
-                lex::Expect::Delim(open) => Misread {
-                    part: open,
-                    text: format!("`{open}` is never closed"),
-                },
-                other => Misread {
-                    part: at,
-                    text: format!("expected {}", other.as_str()),
-                },
-            })
-        }
+        load::Error::Lex(errors) => match errors.into_iter().next()? {
+            (lex::Expect::Delim(open), _) => Some((open, format!("`{open}` is never closed"))),
+            (expected, part) => Some((part, format!("expected {}", expected.as_str()))),
+        },
         load::Error::Parse(errors) => {
-            let (expected, at) = errors.into_iter().next()?;
-            Some(Misread {
-                part: at,
-                text: format!("expected {}", expected.as_str()),
-            })
+            let (expected, part) = errors.into_iter().next()?;
+            Some((part, format!("expected {}", expected.as_str())))
         }
         load::Error::Io(errors) => {
-            let (at, _) = errors.into_iter().next()?;
-            Some(Misread {
-                part: at,
-                text: "modules are not supported".to_owned(),
-            })
+            let (part, _) = errors.into_iter().next()?;
+            Some((part, "modules are not supported".to_owned()))
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::screen::{BOLD, DIM, Screen};
 
 /// The separator of columns.
 const GAP: usize = 2;
+/// The width of `  +2`, the number of hidden columns.
+const MARK: usize = 4;
 
 /// A column's header, and how it shrinks if the table is too wide.
 #[derive(Debug, Clone, Default)]
@@ -180,25 +182,16 @@ impl Table {
             return columns;
         };
         loop {
-            // The mark follows the title of the last column, which may be narrower than the
-            // column's cells.
-            let gap = columns.last().filter(|last| last.head.least.is_none());
-            let gap = gap.map_or(0, |last| last.width - last.head.title.width());
-            let mark = if self.hidden(&columns) > 0 {
-                4_usize.saturating_sub(gap)
-            } else {
-                0
+            let mark = match self.hidden(&columns) {
+                0 => 0,
+                _ => MARK,
             };
             let mut cut = columns.clone();
-            let first = columns
-                .iter()
-                .map(|column| column.head.dropped)
-                .max()
-                .unwrap_or(0);
-            if shrink(&mut cut, room.saturating_sub(mark)) || first == 0 {
+            let first = columns.iter().map(|column| column.head.dropped).max();
+            if shrink(&mut cut, room.saturating_sub(mark)) || first.is_none_or(|order| order == 0) {
                 return cut;
             }
-            columns.retain(|column| column.head.dropped != first);
+            columns.retain(|column| Some(column.head.dropped) != first);
         }
     }
 }

@@ -4,7 +4,6 @@ use petstore_client::limits::{BlockReason, Blocked};
 use petstore_client::{Error, ErrorKind, TimeoutKind};
 use serde_json::{Map, Value, json};
 
-use super::key_command::KeyCommandError;
 use super::purpose::Purpose;
 use super::words::exhausted;
 use crate::env::System;
@@ -139,9 +138,11 @@ impl Explainer<'_> {
 
 /// Returns the client's sentence, and how many attempts failed.
 fn sentence(error: &Error) -> String {
-    let cause = std::error::Error::source(error);
-    if let Some(failed) = cause.and_then(|cause| cause.downcast_ref::<KeyCommandError>()) {
-        return failed.to_string();
+    // The sentence of the `key_command`.
+    if error.kind() == ErrorKind::Credentials
+        && let Some(cause) = std::error::Error::source(error)
+    {
+        return cause.to_string();
     }
     let problem = error.problem();
     match error.attempts() {
@@ -196,11 +197,9 @@ fn fields(error: &Error) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
     use std::time::{Duration, SystemTime};
 
     use http::StatusCode;
-    use petstore_client::limits::Quota;
     use petstore_client::test_util::ErrorBuilder;
 
     use super::*;
@@ -212,14 +211,12 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_329_859)
     }
 
-    /// Returns the exit code and the hint of an error, with these variables.
-    fn hinted(vars: &[(&str, &str)], purpose: Purpose, error: &Error) -> (u8, Option<String>) {
+    /// Returns the failure of a command with these variables.
+    fn failure(vars: &[(&str, &str)], purpose: Purpose, error: &Error) -> Failure {
         let base_url = [("PETSTORE_BASE_URL", "https://petstore.example/v1")];
-        let all = base_url.iter().chain(vars);
-        let vars: HashMap<_, _> = all
-            .map(|(name, value)| ((*name).to_owned(), value.into()))
-            .collect();
-        let system = System::new(vars, Dirs::default(), now, None);
+        let vars = base_url.iter().chain(vars);
+        let vars = vars.map(|(name, value)| ((*name).to_owned(), value.into()));
+        let system = System::new(vars.collect(), Dirs::default(), now, None);
         let (settings, problem) = Settings::resolve(None, &Values::default(), &system, false);
         assert!(problem.is_none(), "{problem:?}");
         let explainer = Explainer {
@@ -229,139 +226,107 @@ mod tests {
             purpose,
             key: &KeySource::Variable,
         };
-        let failure = explainer.failure(error);
-        (failure.kind.code(), failure.hint)
+        explainer.failure(error)
+    }
+
+    fn status(status: u16) -> Error {
+        ErrorBuilder::response(StatusCode::from_u16(status).unwrap(), "").build()
+    }
+
+    fn unprocessed(kind: ErrorKind) -> Error {
+        let error = ErrorBuilder::new(kind).may_have_been_processed(false);
+        error.build()
     }
 
     #[test]
     fn each_kind_has_its_code_and_its_hint() {
-        let status =
-            |status| ErrorBuilder::response(StatusCode::from_u16(status).unwrap(), "").build();
-        let of = |kind| {
-            ErrorBuilder::new(kind)
-                .may_have_been_processed(false)
-                .build()
-        };
-        let from = "(from PETSTORE_BASE_URL)";
         for (error, code, hint) in [
-            (
-                status(401),
-                3,
-                "set PETSTORE_API_KEY to a valid key".to_owned(),
-            ),
+            (status(401), 3, "set PETSTORE_API_KEY to a valid key"),
             (
                 status(404),
                 9,
-                format!("check the path, and that the base URL ends with /v1 {from}"),
+                "check the path, and that the base URL ends with /v1 (from ",
             ),
             (
                 status(307),
                 4,
-                "redirects are not followed; if you trust this one, set it as the base URL"
-                    .to_owned(),
+                "redirects are not followed; if you trust this one, ",
             ),
-            (status(500), 5, "try again in a few minutes".to_owned()),
+            (status(500), 5, "try again in a few minutes"),
             (
-                of(ErrorKind::Connect),
+                unprocessed(ErrorKind::Connect),
                 6,
-                format!("check that the service runs, or correct the base URL {from}"),
+                "check that the service runs, or correct ",
             ),
             (
-                of(ErrorKind::Tls),
+                unprocessed(ErrorKind::Tls),
                 6,
-                format!(
-                    "trust the authority with `--ca-file FILE`, or correct the base URL {from}"
-                ),
+                "trust the authority with `--ca-file FILE`, or ",
             ),
             (
-                of(ErrorKind::Timeout),
+                unprocessed(ErrorKind::Timeout),
                 6,
-                "`--timeout 2m` waits longer".to_owned(),
+                "`--timeout 2m` waits longer",
             ),
             (
-                of(ErrorKind::Interrupted),
+                unprocessed(ErrorKind::Interrupted),
                 6,
-                format!("check that the base URL is the service's {from}"),
+                "check that the base URL is the service's",
             ),
             (
-                of(ErrorKind::Decode),
+                unprocessed(ErrorKind::Decode),
                 5,
-                format!("check that the base URL is the service's {from}"),
+                "check that the base URL is the service's",
             ),
             (
-                of(ErrorKind::BodyTooLarge),
+                unprocessed(ErrorKind::BodyTooLarge),
                 5,
-                "`--max-response-size 80MiB` allows larger ones".to_owned(),
+                "`--max-response-size 80MiB` allows ",
             ),
+            (status(400), 4, ""),
+            (status(410), 9, ""),
+            (unprocessed(ErrorKind::Config), 3, ""),
+            (unprocessed(ErrorKind::InvalidRequest), 2, ""),
+            (unprocessed(ErrorKind::Paging), 5, ""),
+            (unprocessed(ErrorKind::Runtime), 1, ""),
         ] {
-            assert_eq!(
-                hinted(&[], Purpose::Read, &error),
-                (code, Some(hint)),
-                "{error}"
-            );
-        }
-        for (error, code) in [
-            (status(400), 4),
-            (status(410), 9),
-            (of(ErrorKind::Config), 3),
-            (of(ErrorKind::InvalidRequest), 2),
-            (of(ErrorKind::Paging), 5),
-            (of(ErrorKind::Runtime), 1),
-        ] {
-            assert_eq!(hinted(&[], Purpose::Read, &error), (code, None), "{error}");
+            let failure = failure(&[], Purpose::Read, &error);
+            assert_eq!(failure.kind.code(), code, "{error}");
+            let found = failure.hint.unwrap_or_default();
+            assert!(found.starts_with(hint), "{error}: {found}");
+            assert_eq!(found.is_empty(), hint.is_empty(), "{error}: {found}");
         }
         let proxy = [("HTTPS_PROXY", "http://proxy.example:3128")];
-        let hint = format!("check the proxy in HTTPS_PROXY, or the base URL {from}");
-        let error = of(ErrorKind::Connect);
-        assert_eq!(hinted(&proxy, Purpose::Read, &error), (6, Some(hint)));
+        let failure = failure(&proxy, Purpose::Read, &unprocessed(ErrorKind::Connect));
+        let hint = "check the proxy in HTTPS_PROXY, or the base URL (from PETSTORE_BASE_URL)";
+        assert_eq!(failure.hint.as_deref(), Some(hint));
     }
 
     #[test]
     fn a_purpose_decides_what_a_lost_request_may_have_done() {
         let lost = ErrorBuilder::new(ErrorKind::Interrupted).build();
-        let hint = |purpose| hinted(&[], purpose, &lost).1.unwrap();
-        assert!(hint(Purpose::CreatePet).starts_with("the pet may have been created: "));
-        assert!(hint(Purpose::Change).starts_with("the request may have been processed: "));
-        assert!(hint(Purpose::Read).starts_with("check that the base URL"));
-        let unsent = ErrorBuilder::new(ErrorKind::Interrupted).may_have_been_processed(false);
-        let (_, hint) = hinted(&[], Purpose::CreatePet, &unsent.build());
-        assert!(hint.unwrap().starts_with("check that the base URL"));
+        let unsent = unprocessed(ErrorKind::Interrupted);
+        for (purpose, error, hint) in [
+            (Purpose::CreatePet, &lost, "the pet may have been created: "),
+            (
+                Purpose::Change,
+                &lost,
+                "the request may have been processed: ",
+            ),
+            (Purpose::Read, &lost, "check that the base URL"),
+            (Purpose::CreatePet, &unsent, "check that the base URL"),
+        ] {
+            let found = failure(&[], purpose, error).hint.unwrap();
+            assert!(found.starts_with(hint), "{purpose:?}: {found}");
+        }
     }
 
     #[test]
     fn a_wait_beyond_max_wait_names_the_option_that_waits() {
-        let system = System::new(HashMap::new(), Dirs::default(), now, None);
-        let (settings, _) = Settings::resolve(None, &Values::default(), &system, false);
-        let explainer = Explainer {
-            settings: &settings,
-            system: &system,
-            clock: &Clock::new(now),
-            purpose: Purpose::Read,
-            key: &KeySource::Typed,
-        };
-        let blocked = |reason, seconds| {
-            let remaining = Duration::from_secs(seconds);
-            explainer.block(&Blocked::new(reason, now() + remaining, remaining))
-        };
-        assert_eq!(
-            [
-                blocked(BlockReason::Quota(Quota::Minute), 41),
-                blocked(BlockReason::Ban, 298),
-            ],
-            [
-                "minute quota used up, resets in 41 s (2026-11-22T06:45:00Z)",
-                "the service banned this key for 4 min 58 s (until 2026-11-22T06:49:17Z)",
-            ]
-        );
-        assert_eq!(
-            hinted(
-                &[("PETSTORE_MAX_WAIT", "5")],
-                Purpose::Read,
-                &ErrorBuilder::new(ErrorKind::RateLimited).build()
-            )
-            .1,
-            Some("`--max-wait 1m` waits for it".to_owned())
-        );
+        let max_wait = [("PETSTORE_MAX_WAIT", "5")];
+        let error = ErrorBuilder::new(ErrorKind::RateLimited).build();
+        let hint = failure(&max_wait, Purpose::Read, &error).hint;
+        assert_eq!(hint.as_deref(), Some("`--max-wait 1m` waits for it"));
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! Runs the command that prints the API key: `key_command` of a profile.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_client::auth::ApiKeyProvider;
 use petstore_client::{ApiKey, BoxError};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::Mutex;
 
 use crate::env::System;
+use crate::error::os_text;
 use crate::escape;
 use crate::settings::credentials::{self, CommandSource, KeySource};
 use crate::status::Activity;
@@ -23,30 +25,17 @@ const LIMIT_AT_TERMINAL: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The maximum length of the output. Any key is shorter.
-const MAX_OUTPUT: u64 = 8 * 1024;
+const MAX_OUTPUT: usize = 8 * 1024;
 
-/// The maximum number of characters of the command's messages that are shown.
-const MAX_SHOWN: usize = 300;
-
-/// Why a `key_command` gave no key.
-#[derive(Debug)]
-pub(super) struct KeyCommandError(String);
-
-impl std::fmt::Display for KeyCommandError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for KeyCommandError {}
-
-/// A command and the key that it printed. The command runs once, and again after a 401.
+/// A command and the key that it printed, which clones share. The command runs once, and again after
+/// a 401. Its errors are sentences.
+#[derive(Clone)]
 pub(super) struct KeyCommand {
     source: CommandSource,
-    vars: Vec<(String, OsString)>,
+    vars: HashMap<String, OsString>,
     limit: Duration,
     ui: Ui,
-    key: Mutex<Option<String>>,
+    key: Arc<Mutex<Option<String>>>,
 }
 
 impl KeyCommand {
@@ -57,131 +46,113 @@ impl KeyCommand {
         };
         Self {
             source,
-            vars: system
-                .os_vars()
-                .map(|(name, value)| (name.to_owned(), value.clone()))
-                .collect(),
+            vars: system.os_vars().clone(),
             limit,
             ui: ui.clone(),
-            key: Mutex::default(),
+            key: Arc::default(),
         }
     }
 
     /// Returns the key. Runs the command if it has not run yet, or if the service rejected its key.
-    pub(super) async fn key(&self, rejected: Option<&ApiKey>) -> Result<String, KeyCommandError> {
+    pub(super) async fn key(&self, rejected: Option<&ApiKey>) -> Result<String, String> {
         let mut key = self.key.lock().await;
         if let Some(key) = &*key
             && rejected != Some(&ApiKey::new(key.as_str()))
         {
             return Ok(key.clone());
         }
-        let activity = Activity::reading(&self.source.shown());
-        self.ui.set_activity(Some(activity));
+        let name = self.source.shown();
+        self.ui.set_activity(Some(Activity::reading(&name)));
         let printed = self.run().await;
         self.ui.set_activity(None);
-        Ok(key.insert(printed?).clone())
-    }
-
-    async fn run(&self) -> Result<String, KeyCommandError> {
-        let mut child = self.start()?;
-        let output = read(child.stdout.take());
-        let messages = read(child.stderr.take());
-        let ended = async { tokio::join!(output, messages, child.wait()) };
-        let Ok((output, messages, status)) = tokio::time::timeout(self.limit, ended).await else {
-            let limit = time::duration(self.limit);
-            return Err(self.error(&format!("took longer than {limit}")));
-        };
-        // A command that fails may have printed the key already, and repeat it in its messages.
-        for line in output.lines() {
-            self.ui.hide(line);
-        }
-        match status {
-            Ok(status) if status.success() => self.only_line(&output),
-            Ok(status) => {
-                let problem = ended_with(status);
-                Err(match shortened(&messages) {
-                    messages if messages.is_empty() => self.error(&problem),
-                    messages => self.error(&format!("{problem}: {messages}")),
-                })
-            }
-            Err(problem) => Err(self.error(&format!("failed: {problem}"))),
+        match printed {
+            Ok(printed) => Ok(key.insert(printed).clone()),
+            Err(problem) => Err(format!("{name} {problem}")),
         }
     }
 
-    fn start(&self) -> Result<Child, KeyCommandError> {
+    async fn run(&self) -> Result<String, String> {
         let program = self.source.program();
-        let mut command = Command::new(program);
-        command
+        let child = Command::new(program)
             .args(self.source.arguments())
             .env_clear()
-            .envs(self.vars.iter().map(|(name, value)| (name, value)))
+            .envs(&self.vars)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        command.spawn().map_err(|problem| {
-            let problem = crate::error::os_text(&problem);
-            self.error(&format!(
-                "cannot start `{}`: {problem}",
-                escape::line(program)
-            ))
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = child.map_err(|problem| {
+            let program = escape::line(program);
+            format!("cannot start `{program}`: {}", os_text(&problem))
+        })?;
+        let output = read(child.stdout.take());
+        let messages = read(child.stderr.take());
+        let ended = async { tokio::join!(output, messages, child.wait()) };
+        let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, ended).await else {
+            return Err(format!("took longer than {}", time::duration(self.limit)));
+        };
+        let status = status.map_err(|problem| format!("failed: {problem}"))?;
+        self.key_in(&Output {
+            status,
+            stdout,
+            stderr,
         })
     }
 
-    /// Returns the only line of the output. The messages omit what was printed.
-    fn only_line(&self, output: &str) -> Result<String, KeyCommandError> {
-        if output.len() as u64 > MAX_OUTPUT {
-            return Err(self.error("printed more than 8 KiB"));
+    fn key_in(&self, output: &Output) -> Result<String, String> {
+        let text = String::from_utf8_lossy(&output.stdout);
+        // A command that fails may have printed the key already, and repeat it in its messages.
+        for line in text.lines() {
+            self.ui.hide(line);
         }
-        let key = output.strip_suffix('\n').unwrap_or(output);
-        let key = key.strip_suffix('\r').unwrap_or(key);
-        match key {
-            "" => Err(self.error("printed no key")),
-            key if key.contains('\n') => Err(self.error("printed more than one line")),
-            key => match credentials::check(key, &KeySource::Typed) {
-                Ok(()) => Ok(key.to_owned()),
-                Err(_) => Err(self.error("printed something that is no key")),
-            },
+        if output.status.success() {
+            return only_line(&text);
         }
-    }
-
-    fn error(&self, problem: &str) -> KeyCommandError {
-        KeyCommandError(format!("{} {problem}", self.source.shown()))
+        let problem = match output.status.code() {
+            Some(code) => format!("ended with exit code {code}"),
+            None => "was ended by a signal".to_owned(),
+        };
+        let messages = String::from_utf8_lossy(&output.stderr);
+        match escape::start(messages.trim()) {
+            messages if messages.is_empty() => Err(problem),
+            messages => Err(format!("{problem}: {messages}")),
+        }
     }
 }
 
-/// Gives the key to a client.
-pub(super) struct CommandKeys(pub(super) Arc<KeyCommand>);
+/// Returns the key: the only line of the output. The messages omit what was printed.
+fn only_line(output: &str) -> Result<String, String> {
+    if output.len() > MAX_OUTPUT {
+        return Err("printed more than 8 KiB".to_owned());
+    }
+    let key = output.strip_suffix('\n').unwrap_or(output);
+    let key = key.strip_suffix('\r').unwrap_or(key);
+    if key.is_empty() {
+        return Err("printed nothing".to_owned());
+    }
+    if key.contains('\n') {
+        return Err("printed more than one line".to_owned());
+    }
+    match credentials::check(key, &KeySource::Typed) {
+        Ok(()) => Ok(key.to_owned()),
+        Err(_) => Err("printed a key that contains a space or a non-ASCII character".to_owned()),
+    }
+}
 
-impl ApiKeyProvider for CommandKeys {
+impl ApiKeyProvider for KeyCommand {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
-        Ok(ApiKey::new(self.0.key(rejected).await?))
+        Ok(ApiKey::new(self.key(rejected).await?))
     }
 }
 
 /// Reads slightly more than the maximum. The rest is dropped, so that the command does not wait.
-async fn read(stream: Option<impl AsyncRead + Unpin>) -> String {
-    let Some(mut stream) = stream else {
-        return String::new();
-    };
+async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let _ = (&mut stream)
-        .take(MAX_OUTPUT + 1)
-        .read_to_end(&mut bytes)
-        .await;
-    let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn ended_with(status: ExitStatus) -> String {
-    match status.code() {
-        Some(code) => format!("ended with exit code {code}"),
-        None => "was ended by a signal".to_owned(),
+    if let Some(mut stream) = stream {
+        let mut first = (&mut stream).take(MAX_OUTPUT as u64 + 1);
+        let _ = first.read_to_end(&mut bytes).await;
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
-}
-
-/// Returns the first characters of a command's messages, on one line.
-fn shortened(messages: &str) -> String {
-    let start: String = messages.trim().chars().take(MAX_SHOWN).collect();
-    escape::line(&start).into_owned()
+    bytes
 }

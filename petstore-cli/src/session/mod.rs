@@ -20,15 +20,15 @@ use petstore_client::url::Url;
 use petstore_client::{Client, Error, RequestOptions};
 
 use self::explain::Explainer;
-use self::key_command::{CommandKeys, KeyCommand};
+use self::key_command::KeyCommand;
 pub(crate) use self::purpose::Purpose;
-use self::stores::{shared_limits, why_not_usual};
+use self::stores::shared_limits;
 use self::trace::Tracer;
 pub(crate) use self::trace::report_wait;
 use crate::env::System;
 use crate::error::{CliError, Failure, Kind, Result};
 use crate::settings::Settings;
-use crate::settings::credentials::{self, KeySource};
+use crate::settings::credentials::{self, CommandSource, Credential, KeySource};
 use crate::time::Clock;
 use crate::ui::Ui;
 
@@ -46,7 +46,7 @@ pub(crate) struct Connector {
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
     /// The command that prints the key, once it was needed.
-    key_command: Mutex<Option<Arc<KeyCommand>>>,
+    key_command: Mutex<Option<KeyCommand>>,
     /// What is needed of the last client when the program ends.
     last: Mutex<Last>,
     #[cfg(feature = "mock")]
@@ -89,16 +89,10 @@ impl Connector {
 
     /// Returns a shell expression for the key, for a command that the user can copy.
     pub(crate) fn key_expression(&self) -> String {
+        let is_in_variable = self.system.var(credentials::KEY).is_some();
         let found = credentials::find(&self.settings, &self.system);
-        match found
-            .ok()
-            .flatten()
-            .as_ref()
-            .map(credentials::Credential::source)
-        {
-            Some(KeySource::File(_) | KeySource::Stored { .. } | KeySource::Command(_))
-                if !self.settings.is_mock() =>
-            {
+        match found {
+            Ok(Some(_)) if !is_in_variable && !self.settings.is_mock() => {
                 format!("$(petstore auth token{})", self.settings.profile_option())
             }
             _ => format!("${}", credentials::KEY),
@@ -107,23 +101,19 @@ impl Connector {
 
     /// Returns the key and its source. Runs `key_command` if the key comes from there.
     pub(crate) async fn key(&self) -> Result<(String, KeySource)> {
-        let credential = credentials::require(&self.settings, &self.system)?;
-        let (text, source) = credential.into_parts();
-        let key = match &source {
-            KeySource::Command(command) => {
-                let printed = self.key_command(command).key(None).await;
-                printed.map_err(|failed| CliError::key(failed.to_string()))?
-            }
-            _ => text,
-        };
+        let Credential { mut key, source } = credentials::require(&self.settings, &self.system)?;
+        if let KeySource::Command(command) = &source {
+            let printed = self.key_command(command).key(None).await;
+            key = printed.map_err(CliError::key)?;
+        }
         self.ui.hide(&key);
         credentials::check(&key, &source)?;
         Ok((key, source))
     }
 
-    fn key_command(&self, command: &credentials::CommandSource) -> Arc<KeyCommand> {
-        let new = || Arc::new(KeyCommand::new(command.clone(), &self.system, &self.ui));
-        Arc::clone(locked(&self.key_command).get_or_insert_with(new))
+    fn key_command(&self, command: &CommandSource) -> KeyCommand {
+        let new = || KeyCommand::new(command.clone(), &self.system, &self.ui);
+        locked(&self.key_command).get_or_insert_with(new).clone()
     }
 
     /// Returns a client for the service that the settings name, or for a mock server.
@@ -158,9 +148,7 @@ impl Connector {
             .allow_insecure_http(true);
         let mut builder = Client::builder(base_url.as_str());
         builder = match &source {
-            KeySource::Command(command) => {
-                builder.api_key_provider(CommandKeys(self.key_command(command)))
-            }
+            KeySource::Command(command) => builder.api_key_provider(self.key_command(command)),
             _ => builder.api_key(key),
         };
         builder = builder
@@ -221,11 +209,6 @@ impl Connector {
                 Err(CliError::io(Kind::Config, action, &problem))
             }
         }
-    }
-
-    /// Returns why the rate limits are not in the usual folder, if that is so.
-    pub(crate) fn why_limits_are_elsewhere(&self) -> Option<String> {
-        why_not_usual(&self.settings, &self.system)
     }
 
     /// Warns if rate limits are not shared.

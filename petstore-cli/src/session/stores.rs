@@ -8,7 +8,7 @@ use petstore_client::limits::RedisStore;
 use petstore_client::limits::{FileStore, Limits};
 
 use crate::env::{Dirs, System};
-use crate::error::{CliError, Result, os_text};
+use crate::error::{CliError, Result};
 use crate::settings::{Settings, StoreAddress};
 
 /// Returns rate limits that are shared through the store that the settings name. The client's first
@@ -16,7 +16,7 @@ use crate::settings::{Settings, StoreAddress};
 pub(super) fn shared_limits(settings: &Settings, system: &System) -> Result<Limits> {
     match settings.values().limits_store() {
         StoreAddress::Off => Ok(Limits::new()),
-        StoreAddress::File => match Folder::find(system.dirs()).path {
+        StoreAddress::File => match folder(system.dirs()) {
             Some(folder) => Ok(Limits::new().store(FileStore::new(folder))),
             None => Ok(Limits::new()),
         },
@@ -45,44 +45,14 @@ fn without_redis(_: &str) -> CliError {
     CliError::config("`--limits-store` needs a build with Redis")
 }
 
-/// Returns why the rate limits are not in the usual folder, if that is so.
-pub(super) fn why_not_usual(settings: &Settings, system: &System) -> Option<String> {
-    match settings.values().limits_store() {
-        StoreAddress::File => {
-            let (folder, problem) = Folder::find(system.dirs()).rejected?;
-            let shown = system.shown(&folder);
-            Some(format!("cannot use {shown}: {}", os_text(&problem)))
-        }
-        StoreAddress::Off | StoreAddress::Redis(_) => None,
-    }
-}
-
-/// The folder of the shared rate limits: the first place that only this user can write. If there is
-/// none, it is the usual place, so that the store says what is wrong there.
-struct Folder {
-    path: Option<PathBuf>,
-    /// The usual place and its problem.
-    rejected: Option<(PathBuf, io::Error)>,
-}
-
-impl Folder {
-    fn find(dirs: &Dirs) -> Self {
-        let state = dirs.state.as_ref().map(|folder| folder.join("limits"));
-        let runtime = dirs.runtime.as_ref().map(|folder| folder.join("limits"));
-        let places = [state, runtime, dirs.temporary.clone()];
-        let mut rejected = None;
-        for folder in places.into_iter().flatten() {
-            match check(&folder) {
-                Ok(()) => {
-                    let path = Some(folder);
-                    return Self { path, rejected };
-                }
-                Err(problem) => rejected = rejected.or(Some((folder, problem))),
-            }
-        }
-        let path = rejected.as_ref().map(|(folder, _)| folder.clone());
-        Self { path, rejected }
-    }
+/// Returns the folder of the shared rate limits: the first place that only this user can write. If
+/// there is none, it is the usual place, so that the store says what is wrong there.
+fn folder(dirs: &Dirs) -> Option<PathBuf> {
+    let state = dirs.state.as_ref().map(|folder| folder.join("limits"));
+    let places = [state, dirs.temporary.clone()];
+    let mut places = places.into_iter().flatten().peekable();
+    let usual = places.peek().cloned();
+    places.find(|folder| check(folder).is_ok()).or(usual)
 }
 
 /// Creates a folder if it is missing. Checks that this user can write in it, and nobody else can: in
@@ -112,33 +82,23 @@ mod tests {
 
     use super::*;
 
-    fn found(dirs: &Dirs) -> (Option<PathBuf>, bool) {
-        let folder = Folder::find(dirs);
-        (folder.path, folder.rejected.is_none())
-    }
-
     #[test]
     fn the_first_usable_place_is_chosen() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs {
             state: Some(home.path().join("state")),
-            runtime: Some(home.path().join("runtime")),
             temporary: Some(home.path().join("temporary")),
             ..Dirs::default()
         };
-        let places = ["state/limits", "runtime/limits", "temporary"];
-        for (number, place) in places.into_iter().enumerate() {
-            let usual = number == 0;
-            assert_eq!(found(&dirs), (Some(home.path().join(place)), usual));
-            let folder = home.path().join(place.split('/').next().unwrap());
-            std::fs::remove_dir_all(&folder).unwrap();
-            std::fs::write(&folder, "a file in its place").unwrap();
+        let places = ["state/limits", "temporary"];
+        for place in places {
+            assert_eq!(folder(&dirs), Some(home.path().join(place)));
+            let unusable = home.path().join(place.split('/').next().unwrap());
+            std::fs::remove_dir_all(&unusable).unwrap();
+            std::fs::write(&unusable, "a file in its place").unwrap();
         }
-        assert_eq!(
-            found(&dirs),
-            (Some(home.path().join("state/limits")), false)
-        );
-        assert_eq!(found(&Dirs::default()), (None, true));
+        assert_eq!(folder(&dirs), Some(home.path().join("state/limits")));
+        assert_eq!(folder(&Dirs::default()), None);
     }
 
     #[test]

@@ -163,12 +163,7 @@ impl Tracer {
 
     fn retrying(&self, attempt: u32, error: &Error, delay: Duration) {
         let attempt = format!("attempt {} of {}", attempt + 1, self.attempts);
-        let cause = cause(error);
-        let short_cause = match error.status() {
-            Some(status) => status.as_u16().to_string(),
-            None => cause.clone(),
-        };
-        let activity = Activity::retry(&cause, &short_cause, &attempt, Instant::now() + delay);
+        let activity = Activity::retry(&cause(error), &attempt, Instant::now() + delay);
         if self.ui.verbosity() >= 1 {
             let delay = time::duration(delay);
             self.ui.trace(&format!("{} in {delay}", activity.text()));

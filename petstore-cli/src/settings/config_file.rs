@@ -56,8 +56,7 @@ impl std::borrow::Borrow<str> for Profile {
 /// Why the settings are incomplete. The settings from other sources still apply.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The configuration file cannot be read. A command may still find all that it needs in flags
-    /// and variables.
+    /// The configuration file cannot be read, for example by another user in a container.
     Unreadable(CliError),
     /// A variable or the content of the file is invalid.
     Invalid(CliError),

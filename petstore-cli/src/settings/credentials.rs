@@ -26,8 +26,8 @@ const HEADER: &str = "# Written by `petstore auth login`. This is a secret.\n";
 /// An API key and where it comes from.
 pub(crate) struct Credential {
     /// Empty if a command prints the key.
-    key: String,
-    source: KeySource,
+    pub(crate) key: String,
+    pub(crate) source: KeySource,
 }
 
 /// Where a key comes from.
@@ -99,15 +99,6 @@ impl Credential {
         let key = text.trim_end_matches(['\r', '\n']).to_owned();
         Self { key, source }
     }
-
-    pub(crate) fn source(&self) -> &KeySource {
-        &self.source
-    }
-
-    /// Returns the key and its source.
-    pub(crate) fn into_parts(self) -> (String, KeySource) {
-        (self.key, self.source)
-    }
 }
 
 /// Returns the key for the service in the settings, if any.
@@ -147,7 +138,7 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     let source = settings.source("base_url");
     let option = settings.profile_option();
     let problem = format!("no API key for {service}{source}");
-    Err(CliError::key(problem).hint(format!("`petstore auth login{option}`")))
+    Err(CliError::key(problem).hint(format!("`petstore auth login{option}` stores one")))
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
@@ -193,13 +184,6 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
             return Err(CliError::config(problem).hint(hint));
         }
     };
-    if cfg!(windows) && is_script(source.program()) {
-        let problem = format!(
-            "{} is a script, which Windows runs in a shell",
-            source.shown()
-        );
-        return Err(CliError::config(problem).hint("name a program (.exe)"));
-    }
     if let Some(path) = ConfigFile::path(system.dirs())
         && files::is_writable_by_others(&path).unwrap_or(true)
     {
@@ -218,15 +202,7 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
     if own.origin() != base_url.origin() {
         return Err(of_another_service(&own, &base_url, &source.shown()));
     }
-    let key = String::new();
-    let source = KeySource::Command(source);
-    Ok(Credential { key, source })
-}
-
-/// Returns whether Windows runs a file with `cmd.exe`, which parses quotes in another way.
-fn is_script(program: &str) -> bool {
-    let end = Path::new(program).extension();
-    end.is_some_and(|end| end.eq_ignore_ascii_case("bat") || end.eq_ignore_ascii_case("cmd"))
+    Ok(Credential::new("", KeySource::Command(source)))
 }
 
 /// Returns the path of a profile's key.
@@ -303,21 +279,6 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
         Err(problem) => {
             let action = format!("cannot read {shown}");
             Err(CliError::io(Kind::Key, action, &problem))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_told_by_their_names() {
-        for script in ["key.bat", "C:\\keys\\KEY.CMD"] {
-            assert!(is_script(script), "{script}");
-        }
-        for program in ["op", "op.exe", "./key.sh", "bat"] {
-            assert!(!is_script(program), "{program}");
         }
     }
 }

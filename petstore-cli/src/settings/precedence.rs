@@ -68,16 +68,7 @@ impl Settings {
     }
 
     fn read(&mut self, system: &System) -> Result<(), Problem> {
-        // Read all of them before an error is reported: another variable may set the format of
-        // errors.
-        let mut invalid = None;
-        for name in Values::NAMES {
-            let set = self.set_variable(name, system);
-            invalid = invalid.or(set.err());
-        }
-        if let Some(invalid) = invalid {
-            return Err(Problem::Invalid(invalid));
-        }
+        self.read_variables(system).map_err(Problem::Invalid)?;
         if self.profile_source == Source::Default
             && let Some(profile) = profile_variable(system).map_err(Problem::Invalid)?
         {
@@ -98,24 +89,25 @@ impl Settings {
         Ok(())
     }
 
-    fn set_variable(&mut self, name: &str, system: &System) -> Result<()> {
-        let variable = variable(name);
-        let Some(text) = system.unicode(&variable)? else {
-            return Ok(());
-        };
-        let set = self.layers[1].set(name, text);
-        set.map_err(|problem| CliError::config(format!("{variable} {problem}")))
+    /// Reads all variables before an error is reported: one may set the format of errors.
+    fn read_variables(&mut self, system: &System) -> Result<()> {
+        let mut first = Ok(());
+        for name in Values::NAMES {
+            let variable = variable(name);
+            let set = match system.unicode(&variable) {
+                Ok(Some(text)) => self.layers[1]
+                    .set(name, text)
+                    .map_err(|problem| CliError::config(format!("{variable} {problem}"))),
+                unset => unset.map(|_| ()),
+            };
+            first = first.and(set);
+        }
+        first
     }
 
     /// Returns the typed values in force.
     pub(crate) fn values(&self) -> &Values {
         &self.values
-    }
-
-    /// Returns the values that are set, without the defaults.
-    pub(crate) fn chosen(&self) -> Values {
-        let set = &self.layers[..LAYERS.len() - 1];
-        set.iter().fold(Values::default(), Values::or)
     }
 
     pub(crate) fn profile(&self) -> &str {

@@ -3,11 +3,12 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
 use super::secrets::without_password;
-use super::types::parse;
+use super::types::{parse, parse_choice};
 use crate::error::Invalid;
 
 #[derive(Deserialize)]
@@ -22,6 +23,25 @@ pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Er
 where
     T: FromStr,
     Invalid: From<T::Err>,
+    D: Deserializer<'de>,
+{
+    read(deserializer, parse)
+}
+
+/// Reads one of the values that the help names.
+pub(super) fn choice<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: ValueEnum,
+    D: Deserializer<'de>,
+{
+    read(deserializer, parse_choice)
+}
+
+fn read<'de, T, D>(
+    deserializer: D,
+    parse: fn(&str) -> Result<T, Invalid>,
+) -> Result<Option<T>, D::Error>
+where
     D: Deserializer<'de>,
 {
     let text = match Scalar::deserialize(deserializer)? {

@@ -7,10 +7,10 @@ use std::str::{FromStr, ParseBoolError};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
 
 use super::secrets;
 use crate::error::{Invalid, either};
+use crate::time;
 
 /// Parses a value, or returns its problem.
 pub(crate) fn parse<T: FromStr>(text: &str) -> Result<T, Invalid>
@@ -41,63 +41,15 @@ impl From<ParseBoolError> for Invalid {
     }
 }
 
-/// The type of a setting.
-pub(crate) trait SettingType: FromStr {
-    /// Returns all values, or the usual ones, if they can be listed.
-    fn choices() -> Vec<String> {
-        Vec::new()
-    }
-}
-
-impl SettingType for String {}
-
-impl SettingType for u32 {}
-
-impl SettingType for bool {
-    fn choices() -> Vec<String> {
-        vec![true.to_string(), false.to_string()]
-    }
-}
-
-/// One of the values that the help names.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Choice<T>(pub(crate) T);
-
-impl<T: ValueEnum> FromStr for Choice<T> {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match T::from_str(text, false) {
-            Ok(value) => Ok(Self(value)),
-            Err(_) => {
-                let names = either(&value_names::<T>());
-                Err(Invalid::new(format!("is not {names}")))
-            }
+/// Parses one of the values that the help names.
+pub(super) fn parse_choice<T: ValueEnum>(text: &str) -> Result<T, Invalid> {
+    T::from_str(text, false).map_err(|_| {
+        let mut names = Vec::new();
+        for value in T::value_variants() {
+            names.extend(value.to_possible_value().map(|it| it.get_name().to_owned()));
         }
-    }
-}
-
-impl<T: ValueEnum> SettingType for Choice<T> {
-    fn choices() -> Vec<String> {
-        value_names::<T>()
-    }
-}
-
-impl<T: ValueEnum> fmt::Display for Choice<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.0.to_possible_value();
-        let name = value.as_ref().map(PossibleValue::get_name);
-        f.write_str(name.unwrap_or_default())
-    }
-}
-
-/// Returns the names of all values.
-fn value_names<T: ValueEnum>() -> Vec<String> {
-    T::value_variants()
-        .iter()
-        .filter_map(ValueEnum::to_possible_value)
-        .map(|value| value.get_name().to_owned())
-        .collect()
+        Invalid::new(format!("is not {}", either(&names)))
+    })
 }
 
 /// A duration of at least `MIN` seconds: `90`, `90s`, `10m`, `24h` or `1h 30m`.
@@ -131,11 +83,9 @@ impl<const MIN: u64> FromStr for Seconds<MIN> {
     }
 }
 
-impl<const MIN: u64> SettingType for Seconds<MIN> {}
-
 impl<const MIN: u64> fmt::Display for Seconds<MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        humantime::format_duration(self.0).fmt(f)
+        f.write_str(&time::typed(self.0))
     }
 }
 
@@ -168,8 +118,6 @@ impl FromStr for Size {
         }
     }
 }
-
-impl SettingType for Size {}
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -215,16 +163,6 @@ impl StoreAddress {
     }
 }
 
-impl SettingType for StoreAddress {
-    fn choices() -> Vec<String> {
-        let mut choices = vec!["file".to_owned(), "off".to_owned()];
-        if cfg!(feature = "redis") {
-            choices.push("redis://".to_owned());
-        }
-        choices
-    }
-}
-
 /// Omits the password.
 impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -243,11 +181,13 @@ mod tests {
     #[test]
     fn reads_and_writes_times_and_sizes_with_and_without_a_unit() {
         for (text, shown) in [
-            ("90", Some("1m 30s")),
-            ("90s", Some("1m 30s")),
+            ("90", Some("90s")),
+            ("90s", Some("90s")),
             ("10m", Some("10m")),
-            ("1h 30m", Some("1h 30m")),
-            ("24h", Some("1day")),
+            ("1h 30m", Some("90m")),
+            ("1500ms", Some("1s 500ms")),
+            ("24h", Some("24h")),
+            ("7d", Some("7d")),
             ("0", Some("0s")),
             ("soon", None),
             ("99999d", None),
@@ -276,22 +216,15 @@ mod tests {
     #[test]
     fn a_build_without_redis_says_so() {
         for address in ["redis://cache:6379", "rediss://cache:6379"] {
-            assert!(matches!(
-                StoreAddress::read(address, true),
-                Ok(StoreAddress::Redis(kept)) if kept == address
-            ));
-            let (problem, hint) = StoreAddress::read(address, false).unwrap_err().into_parts();
-            assert_eq!(problem, "needs a build with Redis");
-            assert_eq!(hint.as_deref(), Some("install it with `--features redis`"));
+            let kept = StoreAddress::read(address, true).unwrap();
+            assert!(matches!(kept, StoreAddress::Redis(kept) if kept == address));
+            let problem = StoreAddress::read(address, false).unwrap_err();
+            let said = "needs a build with Redis; install it with `--features redis`";
+            assert_eq!(problem.sentence(address), format!("`{address}` {said}"));
         }
-        for has_redis in [false, true] {
-            let read = |text| StoreAddress::read(text, has_redis);
-            assert!(matches!(read("file"), Ok(StoreAddress::File)));
-            assert!(matches!(read("off"), Ok(StoreAddress::Off)));
-            let (problem, hint) = read("cache:6379").unwrap_err().into_parts();
-            assert_eq!(problem, "is not file, off or redis://HOST");
-            assert_eq!(hint, None);
-        }
+        let problem = StoreAddress::read("cache", true).unwrap_err();
+        let said = "`cache` is not file, off or redis://HOST";
+        assert_eq!(problem.sentence("cache"), said);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::scalar;
-use super::types::{Choice, Seconds, SettingType as _, Size, StoreAddress, parse};
-use crate::error::{ErrorFormat, either};
+use super::types::{Seconds, Size, StoreAddress, parse};
+use crate::error::ErrorFormat;
 use crate::output::OutputFormat;
 use crate::screen::Color;
 
@@ -22,69 +22,63 @@ pub(crate) const REQUESTS: &str = "Requests";
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Values {
     /// The service's base URL, such as https://HOST/v1
-    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE, value_name = "URL")]
-    #[arg(value_parser = parse::<String>)]
+    #[arg(long, help_heading = SERVICE, value_name = "URL")]
     #[serde(with = "scalar")]
     base_url: Option<String>,
 
     /// Send the key over plain http to another machine
-    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE, value_name = "BOOL")]
+    #[arg(long, help_heading = SERVICE, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(value_parser = parse::<bool>)]
+    #[arg(hide_possible_values = true)]
     #[serde(with = "scalar")]
     allow_insecure_http: Option<bool>,
 
     /// Trust the certificate authorities of this PEM file too
-    #[arg(long, global = true, hide_short_help = true, help_heading = SERVICE, value_name = "FILE")]
-    #[arg(value_parser = parse::<String>, value_hint = ValueHint::FilePath)]
+    #[arg(long, help_heading = SERVICE, value_name = "FILE")]
+    #[arg(value_hint = ValueHint::FilePath)]
     #[serde(with = "scalar")]
     ca_file: Option<String>,
 
-    /// The format of results
-    #[arg(short, long, global = true, hide_short_help = true, help_heading = OUTPUT, value_name = "FORMAT")]
-    #[arg(value_parser = parse::<Choice<OutputFormat>>)]
-    #[serde(with = "scalar")]
-    output: Option<Choice<OutputFormat>>,
+    /// The format of results; by default a table on a terminal, else tsv
+    #[arg(short, long, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[serde(deserialize_with = "scalar::choice")]
+    output: Option<OutputFormat>,
 
     /// When colour is used
-    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT, value_name = "WHEN")]
-    #[arg(value_parser = parse::<Choice<Color>>)]
-    #[serde(with = "scalar")]
-    color: Option<Choice<Color>>,
+    #[arg(long, help_heading = OUTPUT, value_name = "WHEN")]
+    #[serde(deserialize_with = "scalar::choice")]
+    color: Option<Color>,
 
     /// The format of errors and notes
-    #[arg(long, global = true, hide_short_help = true, help_heading = OUTPUT, value_name = "FORMAT")]
-    #[arg(value_parser = parse::<Choice<ErrorFormat>>)]
-    #[serde(with = "scalar")]
-    error_format: Option<Choice<ErrorFormat>>,
+    #[arg(long, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[serde(deserialize_with = "scalar::choice")]
+    error_format: Option<ErrorFormat>,
 
     /// Time for a request with its retries, without rate-limit waits
-    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "TIME")]
+    #[arg(long, help_heading = REQUESTS, value_name = "TIME")]
     #[arg(value_parser = parse::<Seconds<1>>, allow_negative_numbers = true)]
     #[serde(with = "scalar")]
     timeout: Option<Seconds<1>>,
 
     /// Number of retries of a failed request
-    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "N")]
+    #[arg(long, help_heading = REQUESTS, value_name = "N")]
     #[arg(value_parser = parse::<u32>, allow_negative_numbers = true)]
     #[serde(with = "scalar")]
     retries: Option<u32>,
 
     /// Maximum rate-limit wait of a request; 0 never waits
-    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "TIME")]
+    #[arg(long, help_heading = REQUESTS, value_name = "TIME")]
     #[arg(value_parser = parse::<Seconds<0>>, allow_negative_numbers = true)]
     #[serde(with = "scalar")]
     max_wait: Option<Seconds<0>>,
 
     /// Maximum size of a response
-    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "SIZE")]
-    #[arg(value_parser = parse::<Size>)]
+    #[arg(long, help_heading = REQUESTS, value_name = "SIZE")]
     #[serde(with = "scalar")]
     max_response_size: Option<Size>,
 
     /// Where rate limits are shared: file, off or redis://HOST
-    #[arg(long, global = true, hide_short_help = true, help_heading = REQUESTS, value_name = "STORE")]
-    #[arg(value_parser = parse::<StoreAddress>)]
+    #[arg(long, help_heading = REQUESTS, value_name = "STORE")]
     #[serde(with = "scalar")]
     limits_store: Option<StoreAddress>,
 
@@ -115,9 +109,9 @@ impl Values {
             base_url: None,
             allow_insecure_http: Some(false),
             ca_file: None,
-            output: Some(Choice(OutputFormat::Table)),
-            color: Some(Choice(Color::Auto)),
-            error_format: Some(Choice(ErrorFormat::Text)),
+            output: None,
+            color: Some(Color::Auto),
+            error_format: Some(ErrorFormat::Text),
             timeout: Some(Seconds(Duration::from_secs(30))),
             retries: Some(3),
             max_wait: Some(Seconds(Duration::from_secs(120))),
@@ -159,27 +153,11 @@ impl Values {
         }
     }
 
-    /// Returns the values that the completions of the shells offer.
-    pub(crate) fn choices(name: &str) -> Vec<String> {
-        match name {
-            "allow_insecure_http" => bool::choices(),
-            "output" => Choice::<OutputFormat>::choices(),
-            "color" => Choice::<Color>::choices(),
-            "error_format" => Choice::<ErrorFormat>::choices(),
-            "limits_store" => StoreAddress::choices(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Adds the values and the default of a setting to its help.
+    /// Adds the default of a setting to its help.
     pub(crate) fn explain(name: &str, help: &str) -> String {
-        let mut text = help.to_owned();
-        if let "output" | "color" | "error_format" = name {
-            text += &format!(": {}", either(&Self::choices(name)));
-        }
         match Self::defaults().text(name) {
-            Some(default) => format!("{text}\n[default: {default}]"),
-            None => text,
+            Some(default) => format!("{help}\n[default: {default}]"),
+            None => help.to_owned(),
         }
     }
 }
@@ -198,17 +176,17 @@ impl Values {
         self.ca_file.as_deref()
     }
 
+    /// Returns the format; by default, the stream decides.
     pub(crate) fn output(&self) -> Option<OutputFormat> {
-        self.output.map(|Choice(format)| format)
+        self.output
     }
 
     pub(crate) fn color(&self) -> Color {
-        self.color.map_or(Color::Auto, |Choice(color)| color)
+        self.color.unwrap_or(Color::Auto)
     }
 
     pub(crate) fn error_format(&self) -> ErrorFormat {
-        self.error_format
-            .map_or(ErrorFormat::Text, |Choice(format)| format)
+        self.error_format.unwrap_or(ErrorFormat::Text)
     }
 
     /// Returns the time for a request and its retries.

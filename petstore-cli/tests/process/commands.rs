@@ -1,7 +1,6 @@
 //! Tests of `petstore` as a process, with real pipes, signals and exit codes.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,28 +8,6 @@ use std::time::{Duration, UNIX_EPOCH};
 use petstore_mock::{Clock, MockServer, Operation, Plan};
 
 use super::support::{KEY, PETSTORE, Signal, petstore, signal};
-
-#[test]
-fn ctrl_c_stops_a_call_in_flight() {
-    // A server that accepts a request and never answers.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let child = petstore()
-        .args(["--base-url", &base_url, "pets", "list"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut connection, _) = listener.accept().unwrap();
-    connection.read_exact(&mut [0; 3]).unwrap();
-    signal(&child, Signal::INT);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        String::from_utf8(output.stderr).unwrap(),
-        "error: interrupted\n"
-    );
-    assert_eq!(output.status.code(), Some(130));
-}
 
 #[test]
 fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {

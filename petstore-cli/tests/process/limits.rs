@@ -1,20 +1,13 @@
 //! Tests of real processes that share a key's limits through the default file.
 
-use std::fs::{Permissions, set_permissions};
-use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, UNIX_EPOCH};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
+use petstore_mock::{MockServer, Operation, Plan, Seed};
 use tokio::time::Instant;
 
 use super::support::{self, KEY, Signal, rows};
-
-const ROOT: u32 = 0;
-/// A user and group without any rights, which need not have a name.
-const NOBODY: u32 = 65_534;
 
 /// A folder for temporary files that cannot be used.
 const NOWHERE: &str = "/dev/null";
@@ -103,20 +96,6 @@ async fn sixty_four_processes_on_a_pro_key_are_never_refused() {
     together(Plan::Pro, 300, 64).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn runs_one_after_the_other_use_a_quota_up_to_the_last_request() {
-    // A minute begins.
-    let clock = Clock::scaled(UNIX_EPOCH + Duration::from_secs(1_800_000_000), 1.0);
-    let server = MockServer::builder()
-        .key(KEY, Plan::enterprise(20, 1_000))
-        .clock(clock);
-    let (server, home) = (server.start().await.unwrap(), tempfile::tempdir().unwrap());
-    let done = (0..20).filter(|_| run(&server, home.path(), "pets list --max-wait 0") == Some(0));
-    assert_eq!(done.count(), 20);
-    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
-    assert_eq!(server.requests(..).len(), 20);
-}
-
 /// Kills or suspends a process while its first request, the probe for all processes, is in flight.
 async fn disturbed(signal: Signal) {
     let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
@@ -176,152 +155,54 @@ async fn the_limits_tell_how_many_other_processes_use_the_key() {
     assert!(said.contains("2 processes use the key now."), "{said}");
 }
 
-/// Runs a command without root's rights, because root ignores permissions. Gives the folder to
-/// another user, with a copy of the program, whose own folder may be open to root only.
-fn run_unprivileged(mut command: Command, home: &Path) -> Output {
-    if rustix::process::geteuid().is_root() {
-        let program = home.join("program");
-        // Another process copies the program. A file that this process wrote may still be open in a
-        // child of another test.
-        let copied = Command::new("cp")
-            .arg(command.get_program())
-            .arg(&program)
-            .status()
-            .unwrap();
-        assert!(copied.success());
-        let mut copy = Command::new(program);
-        copy.args(command.get_args())
-            .env_clear()
-            .stdin(Stdio::null());
-        copy.envs(
-            command
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
-        command = copy;
-        command.uid(NOBODY).gid(NOBODY);
-        chown(home, Some(NOBODY), Some(NOBODY)).unwrap();
-    }
-    command.output().unwrap()
-}
-
-/// The ways in which the folder of shared limits can be unusable.
-#[derive(Debug, Clone, Copy)]
-enum Unusable {
-    FileInItsPlace,
-    ReadOnly,
-    RecordOfAnotherUser,
-    FolderOfAnotherUser,
-}
-
-impl Unusable {
-    /// Makes the folder of the last run unusable. Without root's rights, files without permissions
-    /// simulate files of another user.
-    fn make(self, folder: &Path) {
-        let set_mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode));
-        let hide = |path: &Path| match chown(path, Some(ROOT), Some(ROOT)) {
-            Ok(()) => Ok(()),
-            Err(_) => set_mode(path, 0),
-        };
-        let done = match self {
-            Self::FileInItsPlace => {
-                std::fs::remove_dir_all(folder).unwrap();
-                std::fs::write(folder, "")
-            }
-            Self::ReadOnly => {
-                let files = std::fs::read_dir(folder)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path());
-                files.for_each(|file| set_mode(&file, 0o400).unwrap());
-                set_mode(folder, 0o500)
-            }
-            Self::RecordOfAnotherUser => {
-                let mut files = std::fs::read_dir(folder)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path());
-                let record = files.find(|path| path.extension().is_some_and(|it| it == "limits"));
-                hide(&record.unwrap())
-            }
-            Self::FolderOfAnotherUser => hide(folder),
-        };
-        done.unwrap();
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unusable_store_is_reported_once_and_the_command_continues() {
-    for unusable in [
-        Unusable::FileInItsPlace,
-        Unusable::ReadOnly,
-        Unusable::RecordOfAnotherUser,
-        Unusable::FolderOfAnotherUser,
-    ] {
-        let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
-        let run = |line| run_unprivileged(petstore(&server, home.path(), line), home.path());
-        let usable = run("pets list");
-        assert_eq!(
-            (usable.status.code(), usable.stderr.len()),
-            (Some(0), 0),
-            "{usable:?}"
-        );
-        let folder = home.path().join("petstore/limits");
-        unusable.make(&folder);
-        let output = run("pets list");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{unusable:?}: {said}");
-        let warnings = said.matches("warning: rate limits are not shared").count();
-        assert_eq!(warnings, 1, "{unusable:?}: {said}");
-        assert!(said.contains("get the key banned"), "{unusable:?}: {said}");
-        let hint = "hint: `petstore doctor` checks the store";
-        assert!(said.contains(hint), "{unusable:?}: {said}");
-        assert!(
-            run("pets list --limits-store off").stderr.is_empty(),
-            "{unusable:?}"
-        );
-        assert_eq!(server.requests(..).len(), 3);
-        let _ = set_permissions(&folder, Permissions::from_mode(0o700));
-    }
+    let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
+    std::fs::create_dir(home.path().join("petstore")).unwrap();
+    std::fs::write(home.path().join("petstore/limits"), "a file in its place").unwrap();
+    let output = petstore(&server, home.path(), "pets list").output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let warnings = said.matches("warning: rate limits are not shared").count();
+    assert_eq!(warnings, 1, "{said}");
+    assert!(
+        said.contains("hint: `petstore doctor` checks the store"),
+        "{said}"
+    );
+    let off = petstore(&server, home.path(), "pets list --limits-store off").output();
+    assert!(off.unwrap().stderr.is_empty());
+    assert_eq!(server.requests(..).len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_without_a_state_folder_share_another() {
-    for (variable, folder) in [
-        ("XDG_RUNTIME_DIR", "petstore/limits".to_owned()),
-        (
-            "TMPDIR",
-            format!("petstore-{}", rustix::process::geteuid().as_raw()),
-        ),
-    ] {
-        let (server, home) = (mock(Plan::Free).await, tempfile::tempdir().unwrap());
-        let command = |line: &str| {
-            // Like in a container whose user has no home folder.
-            let mut command = petstore(&server, Path::new(NOWHERE), line);
-            command.env(variable, home.path());
-            command
-        };
-        let runs: Vec<_> = (0..64)
-            .map(|_| command("pets list --max-wait 1").spawn().unwrap())
-            .collect();
-        let mut done = 0;
-        for run in runs {
-            let output = run.wait_with_output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(!said.contains("warning"), "{variable}: {said}");
-            done += usize::from(output.status.success());
-        }
-        assert_eq!(statuses(&server, 429), 0, "{variable}");
-        assert!(done >= 40, "{variable}: {done}");
-        server.report().assert_compliant();
-        let place = home.path().join(folder);
-        assert!(place.exists(), "{variable}");
-        let output = command("doctor -o tsv").stdout(Stdio::piped()).output();
-        let said = String::from_utf8(output.unwrap().stdout).unwrap();
-        let place = place.display().to_string();
-        let row = said
-            .lines()
-            .find(|line| line.starts_with("limits store\tok\t"));
-        assert!(row.is_some_and(|row| row.contains(&place)), "{said}");
+    let (server, home) = (mock(Plan::Free).await, tempfile::tempdir().unwrap());
+    let command = |line: &str| {
+        // Like in a container whose user has no home folder.
+        let mut command = petstore(&server, Path::new(NOWHERE), line);
+        command.env("TMPDIR", home.path());
+        command
+    };
+    let runs: Vec<_> = (0..64)
+        .map(|_| command("pets list --max-wait 1").spawn().unwrap())
+        .collect();
+    let mut done = 0;
+    for run in runs {
+        let output = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("warning"), "{said}");
+        done += usize::from(output.status.success());
     }
+    assert_eq!(statuses(&server, 429), 0);
+    assert!(done >= 40, "{done}");
+    server.report().assert_compliant();
+    let user = rustix::process::geteuid().as_raw();
+    let place = home.path().join(format!("petstore-{user}"));
+    let output = command("doctor -o tsv").stdout(Stdio::piped()).output();
+    let said = String::from_utf8(output.unwrap().stdout).unwrap();
+    let row = format!("limits store\tok\t{}", place.display());
+    assert!(said.contains(&row), "{said}");
 }
 
 /// Returns the names of the files in the folder of shared limits.

@@ -36,6 +36,11 @@ fn typed(line: &str, home: &Path, url: &str) -> PtySession {
     spawn_command(shell, Some(120_000)).unwrap()
 }
 
+fn kill(signal: &str, process: &str) {
+    let status = Command::new("kill").args([signal, process]).status();
+    assert!(status.unwrap().success());
+}
+
 #[test]
 fn asks_for_a_key_without_showing_it() {
     let (server, home) = (serve(Plan::Free), tempfile::tempdir().unwrap());
@@ -68,13 +73,7 @@ fn a_signal_at_the_question_leaves_the_terminal_as_it_was() {
     terminal.exp_string("pid ").unwrap();
     let process = terminal.exp_string(".").unwrap();
     terminal.exp_string("API key (not shown): ").unwrap();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &process])
-            .status()
-            .unwrap()
-            .success()
-    );
+    kill("-INT", &process);
     let shown = terminal.exp_eof().unwrap();
     assert!(
         shown.contains("exit 130") && shown.contains("as it was"),
@@ -154,6 +153,11 @@ fn import(plan: Plan) -> (MockServer, tempfile::TempDir, String) {
     (server.start_blocking().unwrap(), home, line)
 }
 
+fn all_but_the_first_are_slow(server: &MockServer) -> FaultGuard {
+    let creates = server.faults().on(Operation::CreatePet);
+    creates.after(1).delay(HOUR)
+}
+
 fn wait_for_hits(fault: &FaultGuard, hits: u64) {
     while fault.hits() < hits {
         pause();
@@ -168,11 +172,7 @@ fn ctrl_c_finishes_an_imports_rows_and_says_how_to_continue() {
         .on(Operation::CreatePet)
         .first(1)
         .delay(SECOND);
-    let slow = server
-        .faults()
-        .on(Operation::CreatePet)
-        .after(1)
-        .delay(HOUR);
+    let slow = all_but_the_first_are_slow(&server);
     let mut terminal = typed(&line, home.path(), server.url());
     terminal
         .exp_string("....................  0 of 12  0%  starting")
@@ -211,11 +211,7 @@ fn ctrl_c_finishes_an_imports_rows_and_says_how_to_continue() {
 #[test]
 fn a_second_ctrl_c_stops_an_import_at_once() {
     let (server, home, line) = import(Plan::Free);
-    let slow = server
-        .faults()
-        .on(Operation::CreatePet)
-        .after(1)
-        .delay(HOUR);
+    let slow = all_but_the_first_are_slow(&server);
     let mut terminal = typed(&line, home.path(), server.url());
     wait_for_hits(&slow, 3);
     terminal.send_control('c').unwrap();
@@ -229,23 +225,13 @@ fn a_second_ctrl_c_stops_an_import_at_once() {
 #[test]
 fn an_import_without_its_terminal_finishes_rows_in_flight() {
     let (server, home, line) = import(Plan::Free);
-    let slow = server
-        .faults()
-        .on(Operation::CreatePet)
-        .after(1)
-        .delay(HOUR);
+    let slow = all_but_the_first_are_slow(&server);
     let line = line.replace("\"$0\"", "sh -c 'echo \"pid $$.\"; exec \"$0\"") + "' \"$0\"";
     let mut terminal = typed(&line, home.path(), server.url());
     terminal.exp_string("pid ").unwrap();
     let process = terminal.exp_string(".").unwrap();
     wait_for_hits(&slow, 3);
-    assert!(
-        Command::new("kill")
-            .args(["-HUP", &process])
-            .status()
-            .unwrap()
-            .success()
-    );
+    kill("-HUP", &process);
     terminal.exp_string("3 rows in flight").unwrap();
     server.clock().advance(HOUR);
     let shown = terminal.exp_eof().unwrap();

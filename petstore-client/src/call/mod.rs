@@ -1,6 +1,7 @@
 //! Runs a call, from its request to its response. Read [`retry_loop`] first.
 
 mod attempt;
+mod check;
 mod limits;
 mod observer;
 mod progress;
@@ -58,15 +59,13 @@ async fn run(
     let stats = record.stats();
     let (response, redactor) = result?;
     let (head, body) = response.into_parts();
-    let meta = Meta {
-        operation: request.operation,
-        url: request.url,
-        page_size: request.page_size,
-        status: head.status,
-        headers: head.headers,
-        deprecation: deprecation.map(Box::new),
+    let meta = Meta::new(
+        request,
+        head.status,
+        head.headers,
+        deprecation,
         stats,
         redactor,
-    };
+    );
     Ok(Response::new(body, meta))
 }

@@ -82,14 +82,9 @@ impl<'c> Observer<'c> {
 
     /// Lets the program's hooks change the headers.
     pub(super) fn prepare(&self, headers: &mut HeaderMap) {
-        self.events.prepare(&mut AttemptRequest {
-            operation: &self.request.operation,
-            call_id: self.record.id(),
-            attempt: self.attempts(),
-            method: &self.request.method,
-            url: &self.request.url,
-            headers,
-        });
+        let (call_id, attempt) = (self.record.id(), self.attempts());
+        let mut request = AttemptRequest::new(self.request, call_id, attempt, headers);
+        self.events.prepare(&mut request);
     }
 
     /// Records that the attempt is about to be sent.

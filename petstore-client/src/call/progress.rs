@@ -44,8 +44,6 @@ pub(super) struct Progress<'c> {
     /// The used part of `max_wait`.
     waited: Duration,
     has_reauthorized: bool,
-    /// Whether the next attempt is sent even if the rate limits are known to be used up.
-    forced: bool,
     /// The call's place in the limiter's queue. Retries keep it.
     place: Option<u64>,
 }
@@ -56,7 +54,6 @@ impl<'c> Progress<'c> {
             rules,
             waited: Duration::ZERO,
             has_reauthorized: false,
-            forced: rules.request.forced,
             place: None,
         }
     }
@@ -74,7 +71,7 @@ impl<'c> Progress<'c> {
             priority: limits.priority(),
             max_wait: self.allowed_wait(),
             deadline: limits.deadline(),
-            forced: std::mem::take(&mut self.forced),
+            forced: self.rules.request.forced,
             lease: limits.lease(),
         };
         let acquired = {
@@ -162,12 +159,12 @@ impl<'c> Progress<'c> {
     }
 
     fn refused(&self, refused: Refused) -> Error {
-        match refused.blocked {
+        match refused.wait.blocked {
             Some(blocked) => {
                 let left = self.time_left(clock::now());
                 Error::rate_limited(blocked).with_allowed_wait(left)
             }
-            None => Error::waited_in_vain(refused.reason, self.rules.limits.max_wait()),
+            None => Error::waited_in_vain(refused.wait.reason, self.rules.limits.max_wait()),
         }
     }
 }

@@ -85,6 +85,15 @@ impl ErrorResponse {
         })
     }
 
+    fn is_html(&self) -> bool {
+        let text = self.body.trim_ascii_start();
+        let starts_with = |start: &[u8]| {
+            let found = text.get(..start.len());
+            found.is_some_and(|found| found.eq_ignore_ascii_case(start))
+        };
+        starts_with(b"<!doctype html") || starts_with(b"<html")
+    }
+
     /// Returns what to do other than sending the request again. There is none if the service's own
     /// message says what to do.
     pub(super) fn advice(&self) -> Option<&'static str> {
@@ -122,6 +131,11 @@ impl fmt::Display for ErrorResponse {
         }
         let text = match &self.message {
             Some(message) => printable(message, MAX_SHOWN),
+            // The page of a proxy, for browsers.
+            None if self.is_html() => {
+                f.write_str(" with an HTML page")?;
+                String::new()
+            }
             None => excerpt(&self.body, MAX_SHOWN),
         };
         if !text.is_empty() {

@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use url::Url;
 
 use crate::error::Error;
+use crate::request::Request;
 use crate::wire::extra_headers::additional_header;
 
 /// The request of one attempt, for [`ClientBuilder::on_request`](crate::ClientBuilder::on_request).
@@ -23,19 +24,33 @@ use crate::wire::extra_headers::additional_header;
 /// ```
 #[derive(Debug)]
 pub struct AttemptRequest<'a> {
-    pub(crate) operation: &'a str,
-    pub(crate) call_id: u64,
-    pub(crate) attempt: u32,
-    pub(crate) method: &'a Method,
-    pub(crate) url: &'a Url,
-    pub(crate) headers: &'a mut HeaderMap,
+    request: &'a Request,
+    call_id: u64,
+    attempt: u32,
+    headers: &'a mut HeaderMap,
+}
+
+impl<'a> AttemptRequest<'a> {
+    pub(crate) fn new(
+        request: &'a Request,
+        call_id: u64,
+        attempt: u32,
+        headers: &'a mut HeaderMap,
+    ) -> Self {
+        Self {
+            request,
+            call_id,
+            attempt,
+            headers,
+        }
+    }
 }
 
 impl AttemptRequest<'_> {
     /// Returns the operation: `listPets`, or the method and path.
     #[must_use]
     pub fn operation(&self) -> &str {
-        self.operation
+        &self.request.operation
     }
 
     /// Returns the number of the call, which all its events have.
@@ -53,13 +68,13 @@ impl AttemptRequest<'_> {
     /// Returns the method.
     #[must_use]
     pub fn method(&self) -> &Method {
-        self.method
+        &self.request.method
     }
 
     /// Returns the complete URL.
     #[must_use]
     pub fn url(&self) -> &Url {
-        self.url
+        &self.request.url
     }
 
     /// Returns the headers, without `Authorization` and the headers of the connection.

@@ -205,7 +205,7 @@ fn set_parameter(url: &mut Url, name: &str, value: &str) {
 
 fn page(response: Response<Bytes>) -> Result<Response<Page<Pet>>, Error> {
     let Response { value: pets, meta } = response.decoded::<Vec<Pet>>()?;
-    let limit = usize::try_from(meta.page_size.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
+    let limit = usize::try_from(meta.page_size().unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     Ok(Response::new(
         Page::new(pets, limit, meta.next_page()),
         meta,

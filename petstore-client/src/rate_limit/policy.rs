@@ -5,18 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::quota::terms::Terms;
 
 /// How a client uses a key's quotas. Clients with the same policy share a limiter.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
     terms: Terms,
-    max_in_flight: MaxInFlight,
-}
-
-/// The maximum number of requests in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct MaxInFlight {
-    /// The client with a limit of its own; 0 for all others, which share the default.
+    /// The client with a limit of its own for requests in flight; 0 for all others, which share the default.
     client: u64,
-    most: u32,
+    max_in_flight: u32,
 }
 
 impl Policy {
@@ -29,25 +23,24 @@ impl Policy {
     }
 
     pub(crate) fn max_in_flight(&self) -> u32 {
-        self.max_in_flight.most
+        self.max_in_flight
     }
 
     /// Limits the requests in flight of a new client.
     pub(crate) fn limit_in_flight(&mut self, most: u32) {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        self.max_in_flight = MaxInFlight {
-            client: LAST.fetch_add(1, Ordering::Relaxed) + 1,
-            most,
-        };
+        self.client = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        self.max_in_flight = most;
     }
 }
 
-impl Default for MaxInFlight {
+impl Default for Policy {
     fn default() -> Self {
         Self {
+            terms: Terms::default(),
             client: 0,
             // Programs may often open 1,024 files.
-            most: 512,
+            max_in_flight: 512,
         }
     }
 }

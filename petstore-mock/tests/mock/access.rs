@@ -1,41 +1,37 @@
-//! Tests of access to the administration.
+//! Tests of access to the administration, and of CORS.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
-use petstore_mock::Builder;
+use petstore_mock::{Builder, Cors, MockServer};
 use reqwest::Method;
 
-use super::support::{Mock, client, reply, start, start_with};
+use super::support::{Mock, Reply, client, reply, start, start_with};
 
 const STEP: &str = r#"{"seconds": 60}"#;
 
 #[tokio::test]
 async fn a_page_of_another_site_can_not_move_the_clock() {
     let mock = start().await;
-    let from = |origin: &str| {
+    for (origin, status) in [
+        ("https://evil.example", 404),
+        ("null", 404),
+        ("http://localhost", 404),
+        (mock.server.origin(), 200),
+    ] {
         let request = mock.request(Method::POST, "/_mock/clock/advance");
-        reply(request.header("origin", origin).body(STEP))
-    };
-    for origin in ["https://evil.example", "null", "http://localhost"] {
-        from(origin).await.expect_error(404, "route_not_found");
+        let answer = reply(request.header("origin", origin).body(STEP)).await;
+        assert_eq!(answer.status, status, "{origin}");
     }
-    assert_eq!(from(mock.server.origin()).await.status, 200);
-}
-
-#[tokio::test]
-async fn a_page_whose_host_name_points_to_this_machine_is_refused() {
-    let mock = start().await;
+    // The host name of such a page may point to this machine.
     let port = mock.server.addr().port();
     for (name, status) in [
         ("evil.example", 404),
         ("127.0.0.1", 200),
         ("localhost", 200),
     ] {
-        let get = format!("GET /_mock/clock HTTP/1.1\r\nHost: {name}:{port}\r\n");
-        let reply = mock
-            .raw(format!("{get}Connection: close\r\n\r\n").as_bytes())
-            .await;
-        assert_eq!(reply.status, status, "{name}");
+        let head = format!("GET /_mock/clock HTTP/1.1\r\nHost: {name}:{port}\r\n");
+        let close = format!("{head}Connection: close\r\n\r\n");
+        assert_eq!(mock.raw(close.as_bytes()).await.status, status, "{name}");
     }
 }
 
@@ -46,6 +42,7 @@ fn outside() -> Option<IpAddr> {
     Some(probe.local_addr().unwrap().ip())
 }
 
+/// Starts a mock on all addresses, and returns its origin for other machines.
 async fn on_all_addresses(set: impl FnOnce(Builder) -> Builder) -> Option<(Mock, String)> {
     let outside = outside()?;
     let mock = start_with(|builder| set(builder).addr(Ipv4Addr::UNSPECIFIED.into())).await;
@@ -59,23 +56,15 @@ async fn other_machines_can_only_read_health_and_documents() {
         return;
     };
     for path in ["health", "openapi.yaml", "admin.json"] {
-        let reply = reply(client().get(format!("{origin}/_mock/{path}"))).await;
-        assert_eq!(reply.status, 200, "{path}");
+        let open = reply(client().get(format!("{origin}/_mock/{path}"))).await;
+        assert_eq!(open.status, 200, "{path}");
     }
     let url = format!("{origin}/_mock/clock/advance");
-    reply(client().post(&url).body(STEP))
-        .await
-        .expect_error(404, "route_not_found");
-    let refused = reply(client().get(&url)).await;
-    refused.expect_error(404, "route_not_found");
-    assert!(
-        refused.message().contains("--admin-token-file"),
-        "{}",
-        refused.message()
-    );
-    reply(client().post(&url).bearer_auth("").body(STEP))
-        .await
-        .expect_error(404, "route_not_found");
+    for request in [client().post(&url), client().post(&url).bearer_auth("")] {
+        let refused = reply(request.body(STEP)).await;
+        refused.expect_error(404, "route_not_found");
+        assert!(refused.message().contains("--admin-token-file"));
+    }
 }
 
 #[tokio::test]
@@ -84,40 +73,106 @@ async fn other_machines_need_the_token() {
     let Some((mock, origin)) = on_all_addresses(with_token).await else {
         return;
     };
-    let url = format!("{origin}/_mock/clock");
-    let asked = |token: &str| reply(client().get(&url).bearer_auth(token));
-    assert_eq!(asked("t0ken").await.status, 200);
-    let refused = asked("enterprise-key").await;
-    refused.expect_error(401, "unauthorized");
-    assert_eq!(
-        refused.header("www-authenticate"),
-        "Bearer realm=\"petstore-mock\""
-    );
-    reply(client().get(&url))
-        .await
-        .expect_error(401, "unauthorized");
-    assert_eq!(
-        mock.get("/_mock/clock").await.status,
-        200,
-        "this machine needs none"
-    );
-    assert!(
-        !format!(
-            "{:?}",
-            petstore_mock::MockServer::builder().admin_token("t0ken")
-        )
-        .contains("t0ken")
-    );
+    let ask = || client().get(format!("{origin}/_mock/clock"));
+    assert_eq!(reply(ask().bearer_auth("t0ken")).await.status, 200);
+    for request in [ask(), ask().bearer_auth("enterprise-key")] {
+        let refused = reply(request).await;
+        refused.expect_error(401, "unauthorized");
+        let challenge = refused.header("www-authenticate");
+        assert_eq!(challenge, "Bearer realm=\"petstore-mock\"");
+    }
+    let here = mock.get("/_mock/clock").await;
+    assert_eq!(here.status, 200, "this machine needs none");
 }
 
 #[tokio::test]
 async fn a_token_that_can_not_be_sent_is_refused() {
     for token in ["", "a b", "\u{e9}"] {
-        let error = petstore_mock::MockServer::builder()
-            .admin_token(token)
-            .start()
-            .await
-            .unwrap_err();
+        let builder = MockServer::builder().admin_token(token);
+        let error = builder.start().await.unwrap_err();
         assert!(error.to_string().contains("admin token"), "{error}");
+    }
+}
+
+const PAGE: &str = "http://localhost:3000";
+
+async fn preflight(mock: &Mock, path: &str) -> Reply {
+    let request = mock.request(Method::OPTIONS, path).header("origin", PAGE);
+    let request = request.header("access-control-request-method", "POST");
+    let fields = "authorization,content-type";
+    reply(request.header("access-control-request-headers", fields)).await
+}
+
+async fn from_a_page(mock: &Mock, path: &str, key: &str) -> Reply {
+    let request = mock.request(Method::GET, path).header("origin", PAGE);
+    reply(request.bearer_auth(key)).await
+}
+
+#[tokio::test]
+async fn a_preflight_needs_no_key_and_costs_no_quota() {
+    let mock = start().await;
+    for path in ["/v1/pets", "/v1/pets/1", "/v1/store/orders"] {
+        let reply = preflight(&mock, path).await;
+        assert_eq!((reply.status, &*reply.body, reply.rate().1), (204, "", 60));
+        for (name, value) in [
+            ("access-control-allow-origin", "*"),
+            ("access-control-allow-methods", "GET, HEAD, POST"),
+            ("access-control-allow-headers", "Authorization, *"),
+        ] {
+            assert_eq!(reply.header(name), value, "{path}");
+        }
+    }
+    assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
+}
+
+#[tokio::test]
+async fn a_page_can_read_every_answer_and_its_rate_limits() {
+    let mock = start().await;
+    for (path, key, status) in [
+        ("/v1/pets", "free-key", 200),
+        ("/v1/pets/99", "free-key", 404),
+        ("/v1/pets", "x", 401),
+    ] {
+        let reply = from_a_page(&mock, path, key).await;
+        assert_eq!(reply.status, status);
+        assert_eq!(reply.header("access-control-allow-origin"), "*");
+        let exposed = reply.header("access-control-expose-headers").to_lowercase();
+        for name in [
+            "x-ratelimit-limit",
+            "x-ratelimit-reset",
+            "retry-after",
+            "link",
+        ] {
+            let is_exposed = exposed.split(", ").any(|one| one == name);
+            assert!(is_exposed, "{name}: {exposed}");
+        }
+    }
+    let no_page = mock.get("/v1/pets").await;
+    assert_eq!(no_page.header("access-control-allow-origin"), "-");
+}
+
+#[tokio::test]
+async fn one_origin_can_be_let_in_alone_or_none() {
+    let mock = start_with(|builder| builder.cors(PAGE.parse().unwrap())).await;
+    let answer = from_a_page(&mock, "/v1/pets", "free-key").await;
+    assert_eq!(answer.header("vary"), "Origin");
+    for reply in [answer, preflight(&mock, "/v1/pets").await] {
+        assert_eq!(reply.header("access-control-allow-origin"), PAGE);
+    }
+    let mock = start_with(|builder| builder.cors(Cors::off())).await;
+    let refused = preflight(&mock, "/v1/pets").await;
+    refused.expect_error(405, "method_not_allowed");
+    assert_eq!(refused.header("access-control-allow-origin"), "-");
+}
+
+#[tokio::test]
+async fn the_administration_is_never_open_to_pages() {
+    let mock = start().await;
+    for path in ["/_mock/health", "/_mock/clock/advance"] {
+        let refused = preflight(&mock, path).await;
+        assert_ne!(refused.status, 204);
+        for reply in [refused, from_a_page(&mock, path, "x").await] {
+            assert_eq!(reply.header("access-control-allow-origin"), "-", "{path}");
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! The documents the mock serves.
 
+use std::collections::BTreeSet;
+
 use petstore_mock::{
     OpenApi::{Administration, Service},
     Operation,
 };
-use reqwest::Method;
 use serde_json::Value;
 
 use super::support::start;
@@ -15,10 +16,7 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
     let mock = start().await;
     for (document, name) in [(Service, "openapi"), (Administration, "admin")] {
         let yaml = mock.get(&format!("/_mock/{name}.yaml")).await;
-        assert_eq!(
-            (yaml.status, yaml.header("content-type")),
-            (200, "application/yaml")
-        );
+        assert_eq!(yaml.header("content-type"), "application/yaml");
         assert_eq!(yaml.body, document.yaml());
         let json = mock.get(&format!("/_mock/{name}.json")).await.json();
         assert_eq!(json["openapi"], "3.1.0");
@@ -29,69 +27,38 @@ async fn both_documents_are_served_as_yaml_and_as_json() {
     }
 }
 
-#[test]
-fn a_listing_accepts_every_described_parameter_and_no_other() {
-    // A cursor has no such description, because the mock accepts only cursors that it created.
-    let document: Value = serde_json::from_str(Service.json()).unwrap();
-    let parameters = document["paths"]["/pets"]["get"]["parameters"]
-        .as_array()
-        .unwrap();
-    let names: Vec<_> = parameters
-        .iter()
-        .map(|it| it["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["limit", "status"]);
-}
-
 #[tokio::test]
-async fn each_path_of_the_contract_takes_its_described_methods() {
+async fn each_path_of_the_documents_takes_its_described_methods() {
     let mock = start().await;
     for document in [&SERVICE, &ADMINISTRATION] {
         for (path, item) in document.paths() {
             let path = path.replace("{petId}", "1").replace("{id}", "1");
-            let probe = Method::from_bytes(b"PROPFIND").unwrap();
-            let reply = super::support::reply(mock.request(probe, &path)).await;
+            let reply = mock.send(&format!("PROPFIND {path}"), "").await;
             reply.expect_error(405, "method_not_allowed");
-            let mut described: Vec<_> = item
-                .keys()
-                .filter(|name| *name != "parameters")
-                .map(|name| name.to_uppercase())
-                .collect();
-            if described.contains(&"GET".to_owned()) {
-                described.push("HEAD".to_owned());
+            let methods = item.keys().filter(|name| *name != "parameters");
+            let mut described: BTreeSet<_> = methods.map(|name| name.to_uppercase()).collect();
+            if described.contains("GET") {
+                described.insert("HEAD".to_owned());
             }
-            described.sort();
-            let mut taken: Vec<_> = reply
-                .header("allow")
-                .split(", ")
-                .map(str::to_owned)
-                .collect();
-            taken.sort();
-            assert_eq!(taken, described, "{path}");
+            let taken = reply.header("allow").split(", ");
+            assert_eq!(
+                taken.map(str::to_owned).collect::<BTreeSet<_>>(),
+                described,
+                "{path}"
+            );
         }
     }
 }
 
 #[test]
-fn the_contract_has_exactly_the_existing_operations() {
-    let mut described: Vec<_> = SERVICE
-        .paths()
-        .flat_map(|(_, item)| {
-            item.values()
-                .map(|operation| operation["operationId"].clone())
-        })
-        .collect();
-    let mut there: Vec<_> = Operation::ALL
+fn the_documents_name_the_operations() {
+    let administration: Value = serde_json::from_str(Administration.json()).unwrap();
+    let named = administration["components"]["schemas"]["Operation"]["enum"].as_array();
+    let known: Vec<_> = Operation::ALL
         .iter()
         .map(|it| Value::from(it.name()))
         .collect();
-    described.sort_by_key(Value::to_string);
-    there.sort_by_key(Value::to_string);
-    assert_eq!(described, there);
-    let administration: Value = serde_json::from_str(Administration.json()).unwrap();
-    let mut named = administration["components"]["schemas"]["Operation"]["enum"].clone();
-    named.as_array_mut().unwrap().sort_by_key(Value::to_string);
-    assert_eq!(named, Value::from(there));
+    assert_eq!(named, Some(&known));
 }
 
 #[test]
@@ -111,11 +78,8 @@ fn every_assumption_of_the_contract_is_marked_as_one() {
         "/components/headers/WWW-Authenticate",
         "/components/schemas/Error/properties/code",
     ] {
-        let marked = contract.pointer(place).expect(place).get("x-assumption");
-        assert!(
-            marked.is_some_and(|text| text.as_str().is_some_and(|it| it.len() > 10)),
-            "{place}"
-        );
+        let marked = &contract.pointer(place).expect(place)["x-assumption"];
+        assert!(marked.as_str().is_some_and(|it| it.len() > 10), "{place}");
     }
 }
 
@@ -123,16 +87,13 @@ fn every_assumption_of_the_contract_is_marked_as_one() {
 fn generators_accept_the_documents() {
     for document in [Service, Administration] {
         let text = document.json();
-        assert!(
-            !text.contains("prefixItems") && !text.contains("\"items\":false"),
-            "{document:?}"
-        );
+        assert!(!text.contains("prefixItems") && !text.contains("\"items\":false"));
         for reference in text.split("\"$ref\":\"").skip(1) {
             let reference = reference.split('"').next().unwrap();
             assert_eq!(
                 reference.split('/').count(),
                 4,
-                "{reference} is not a component"
+                "{reference} is no component"
             );
         }
         check_alternatives(&serde_json::from_str(text).unwrap());

@@ -1,99 +1,96 @@
 //! Tests of the gate of a CI run: findings, annotations, and `report`.
 
-use std::{fs, net::TcpListener, process::Command};
+use std::fs;
 
-use super::process::{BINARY, Running, command, ended, run, scratch};
+use super::process::{Running, command, ended, exec, run, scratch, under_exec};
 
-/// Sends requests on one connection, each with the key in its URL, which is a violation.
-const RUDE: &str = r#"
-exec 3<>/dev/tcp/127.0.0.1/${PETSTORE_MOCK_URL##*:}
-for n in $(seq ${1:-1}); do
-    printf 'GET /v1/pets?n=%s&key=%s HTTP/1.1\r\nHost: x\r\nUser-Agent: a%%, b: c\r\n\r\n' $n $PETSTORE_API_KEY >&3
-done
-printf 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' >&3
-cat <&3 >/dev/null
-"#;
+/// A client that has the key in a URL, which is a violation.
+const RUDE: &str = "ask \"/v1/pets?n=1&key=$PETSTORE_API_KEY\" '' >/dev/null";
 
-/// Defines a function that lists pets with a key, on a new connection.
-const ASK: &str = r#"
-ask() {
-    exec 3<>/dev/tcp/127.0.0.1/${PETSTORE_MOCK_URL##*:}
-    printf 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n' >&3
-    printf 'Authorization: Bearer %s\r\n\r\n' "$1" >&3
-    cat <&3 >/dev/null
-}
-"#;
+/// A client that breaks no rule.
+const POLITE: &str = "ask /v1/pets >/dev/null";
 
-fn exec(flags: &[&str], script: &str) -> Command {
-    // So no minute ends during a test.
-    let start = ["exec", "--start-at", "2026-01-01T00:00:10Z"];
-    command(&[&start, flags, &["--", "bash", "-c", script]].concat())
+/// No minute ends during a test.
+const START: [&str; 2] = ["--start-at", "2026-01-01T00:00:10Z"];
+
+#[test]
+fn the_status_of_a_run_follows_from_its_findings_and_flags() {
+    let failed = format!("{RUDE}; exit 9");
+    for (flags, script, expected) in [
+        (&[][..], RUDE, 0),
+        (&["--fail-on", "violations"], RUDE, 3),
+        (&["--fail-on", "warnings"], RUDE, 3),
+        (&["--fail-on", "warning"], RUDE, 3),
+        (&["--fail-on", "violation"], RUDE, 3),
+        (&["--fail-on", "warnings", "--rule", "key=warning"], RUDE, 3),
+        (
+            &["--fail-on", "violations", "--rule", "key=notice"],
+            RUDE,
+            0,
+        ),
+        (&["--fail-on", "warnings", "--rule", "key=off"], RUDE, 0),
+        // The command's own status comes first.
+        (&["--fail-on", "violations"], &failed, 9),
+        (&["--fail-on", "warnings"], POLITE, 0),
+    ] {
+        let (status, _, err) = exec(flags, script);
+        assert_eq!(status, expected, "{flags:?}: {err}");
+        let is_shown = script != POLITE && !flags.contains(&"key=off");
+        assert_eq!(err.contains(" [key]  "), is_shown, "{flags:?}: {err}");
+    }
+    for (rule, message) in [
+        ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
+        (
+            "back-off=harmless",
+            "unknown severity; severities: notice, warning",
+        ),
+        ("back-off", "write NAME=SEVERITY"),
+    ] {
+        let (status, _, err) = exec(&["--rule", rule], RUDE);
+        assert!(status == 2 && err.contains(message), "{err}");
+    }
 }
 
 #[test]
-fn findings_that_fail_the_run_are_printed_with_evidence() {
-    let (status, _, err) = ended(&mut exec(&["--fail-on", "violations"], RUDE));
-    assert_eq!(status, 3);
+fn findings_are_printed_with_evidence() {
+    let (_, _, err) = exec(&["--fail-on", "violations"], RUDE);
     for part in [
-        "violation [key]  no key: the query parameter `key` is a key of this server (#1)\n",
+        "violation [key]  an unknown key: the query parameter `key` is a key of this server (#1)\n",
         "  ! #1 ",
         "GET /v1/pets?n=1&key=*** -> 401\n",
         "\n  do: ",
-        "\npetstore-mock: compliance: 1 violation in 2 requests\n",
+        "\npetstore-mock: compliance: 1 violation in 1 request\n",
     ] {
         assert!(err.contains(part), "{part}: {err}");
     }
-    assert!(
-        err.lines().count() <= 40 && !err.contains("more lines"),
-        "{err}"
-    );
-}
-
-#[test]
-fn a_run_that_passes_prints_what_was_found_and_refused() {
-    for flags in [
-        &[][..],
-        &["--fail-on", "violations", "--rule", "key=notice"],
-    ] {
-        let (status, _, err) = ended(&mut exec(flags, RUDE));
-        assert_eq!(status, 0);
-        assert!(err.contains(" [key]  "), "{err}");
-        assert!(err.ends_with(" in 2 requests\n"), "{err}");
-    }
-    let off = ["--rule", "key=off"];
-    let (_, _, err) = ended(&mut exec(&off, RUDE));
-    assert_eq!(err.lines().count(), 2, "{err}");
-    // A client that waits is told of a 429, and breaks no rule.
-    let script = format!("{ASK} ask $PETSTORE_API_KEY; ask $PETSTORE_API_KEY");
-    let plan = ["--plan", "enterprise:1/10", "--fail-on", "warnings"];
-    let (status, _, err) = ended(&mut exec(&plan, &script));
-    assert_eq!(status, 0, "{err}");
-    let line = "petstore-mock: compliance: nothing found in 2 requests; 1 was answered 429\n";
-    assert!(err.ends_with(line), "{err}");
+    assert!(!err.contains("more lines"), "{err}");
 }
 
 #[test]
 fn senders_are_declared_by_flags() {
-    let three = |key| format!("{ASK} for n in 1 2 3; do ask {key}; done");
-    let loop_of_three = three("$PETSTORE_API_KEY");
-    let none = ["--plan", "enterprise:0/10", "--fail-on", "warnings"];
-    for (senders, status) in [("1", 3), ("2", 3), ("3", 0)] {
+    let none = [
+        &START[..],
+        &["--plan", "enterprise:0/10", "--fail-on", "warnings"],
+    ]
+    .concat();
+    let three = "for n in 1 2 3; do ask /v1/pets; done >/dev/null";
+    for (senders, expected) in [("1", 3), ("2", 3), ("3", 0)] {
         let flags = [&none[..], &["--senders", senders]].concat();
-        let (ended, _, err) = ended(&mut exec(&flags, &loop_of_three));
-        assert_eq!(ended, status, "{senders}: {err}");
+        let (status, _, err) = exec(&flags, three);
+        assert_eq!(status, expected, "{senders}: {err}");
+        assert!(
+            err.ends_with(" in 3 requests; 3 were answered 429\n"),
+            "{err}"
+        );
     }
-    let key = [
-        "--key",
-        "mine:k=enterprise:0/10,senders=3",
-        "--fail-on",
-        "warnings",
-    ];
-    let (status, _, err) = ended(&mut exec(&key, &three("k")));
-    assert!(
-        status == 0 && err.contains("notice [told-to-wait]  key mine"),
-        "{err}"
+    let key = ["--key", "mine:k=enterprise:0/10,senders=3"];
+    let (status, _, err) = exec(
+        &[&none[..], &key].concat(),
+        &three.replace("pets", "pets k"),
     );
-    let (status, _, err) = ended(&mut exec(&["--senders", "0"], "true"));
+    let notice = "notice [told-to-wait]  key mine";
+    assert!(status == 0 && err.contains(notice), "{err}");
+    let (status, _, err) = exec(&["--senders", "0"], "true");
     assert!(status == 2 && err.contains("--senders"), "{err}");
 }
 
@@ -101,65 +98,67 @@ fn senders_are_declared_by_flags() {
 fn at_most_40_lines_are_printed_and_the_last_names_the_rest() {
     let file = scratch("report.txt");
     // Each parameter has its own finding.
-    let script = r#"
-        exec 3<>/dev/tcp/127.0.0.1/${PETSTORE_MOCK_URL##*:}
-        for name in $(seq 20); do
-            printf 'GET /v1/pets?%s=%s HTTP/1.1\r\nHost: x\r\n\r\n' $name $PETSTORE_API_KEY >&3
-        done
-        printf 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' >&3
-        cat <&3 >/dev/null
-    "#;
+    let script = "for n in $(seq 20); do ask /v1/pets?$n=$PETSTORE_API_KEY ''; done >/dev/null";
     let report = ["--report", file.to_str().unwrap()];
     for (flags, most) in [(&["--fail-on", "warnings"][..], 40), (&[], 10)] {
-        let (_, _, err) = ended(&mut exec(&[&report[..], flags].concat(), script));
+        let (_, _, err) = exec(&[&report[..], flags].concat(), script);
         let lines: Vec<_> = err.lines().collect();
         assert_eq!(lines.len(), most + 2, "{err}");
         let whole = fs::read_to_string(&file).unwrap();
         let left = whole.lines().filter(|line| !line.is_empty()).count() - 1 - most;
         let rest = format!("petstore-mock: {left} more lines: see {}", file.display());
         assert_eq!(lines[most], rest);
-        assert!(lines[most + 1].starts_with("petstore-mock: compliance: 20 violations in 21 "));
+        assert!(lines[most + 1].starts_with("petstore-mock: compliance: 20 violations in 20 "));
     }
-    let (_, _, err) = ended(&mut exec(&[], script));
-    assert!(
-        err.contains(" more lines: add --report FILE to get them\n"),
-        "{err}"
-    );
+    let (_, _, err) = exec(&[], script);
+    let rest = " more lines: add --report FILE to get them\n";
+    assert!(err.contains(rest), "{err}");
+}
+
+#[test]
+fn the_report_is_written_in_the_format_that_is_asked_for() {
+    let folder = scratch("");
+    for (name, begins) in [("json", "{"), ("xml", "<?xml"), ("txt", "violation [key]")] {
+        let path = folder.join(format!("reports/report.{name}"));
+        assert_eq!(exec(&["--report", path.to_str().unwrap()], RUDE).0, 0);
+        let report = fs::read_to_string(&path).unwrap();
+        assert!(report.starts_with(begins), "{report}");
+        let is_safe = report.contains("is a key of this server") && !report.contains("exec-");
+        assert!(is_safe, "{report}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    let (status, _, err) = exec(&["--report", "report.pdf"], "exit 0");
+    assert!(status == 2 && err.contains(".txt, .json or .xml"), "{err}");
+    for (script, expected) in [("exit 0", 1), ("exit 9", 9)] {
+        let (status, _, err) = exec(&["--report", "/dev/null/report.txt"], script);
+        assert_eq!(status, expected, "{err}");
+        assert!(err.contains("cannot write the report"), "{err}");
+    }
 }
 
 #[test]
 fn github_gets_annotations_and_a_summary() {
     let summary = scratch("summary.md");
     fs::write(&summary, "# Before\n").unwrap();
-    let under_github = |flags: &[&str]| {
-        let mut command = exec(flags, RUDE);
-        command
-            .env("GITHUB_ACTIONS", "true")
-            .env("GITHUB_STEP_SUMMARY", &*summary);
-        ended(&mut command)
+    let under_github = |flags: &[&str], summary: &str| {
+        let mut command = under_exec(flags, RUDE);
+        command.env("GITHUB_ACTIONS", "true");
+        ended(command.env("GITHUB_STEP_SUMMARY", summary))
     };
-    let (status, _, err) = under_github(&["--fail-on", "warnings"]);
+    let path = summary.to_str().unwrap();
+    let (status, _, err) = under_github(&["--fail-on", "warnings"], path);
     let annotation = err.lines().find(|line| line.starts_with("::")).unwrap();
-    let start = "::error title=petstore-mock%3A key::no key: the query parameter ";
+    let start = "::error title=petstore-mock%3A key::an unknown key: the query parameter ";
     assert!(status == 3 && annotation.starts_with(start), "{err}");
     let text = fs::read_to_string(&summary).unwrap();
-    assert!(
-        text.starts_with("# Before\n### petstore-mock\n\n````text\nviolation [key]"),
-        "{text}"
-    );
-    assert!(
-        text.ends_with("compliance: 1 violation in 2 requests\n````\n"),
-        "{text}"
-    );
+    let start = "# Before\n### petstore-mock\n\n````text\nviolation [key]";
+    let end = "compliance: 1 violation in 1 request\n````\n";
+    assert!(text.starts_with(start) && text.ends_with(end), "{text}");
     assert!(!text.contains("exec-") && !err.contains("exec-"));
-    let (_, _, err) = under_github(&[]);
+    let (_, _, err) = under_github(&[], path);
     assert!(!err.contains("::error"), "{err}");
     assert_eq!(fs::read_to_string(&summary).unwrap(), text);
-    let mut elsewhere = exec(&["--fail-on", "warnings"], RUDE);
-    elsewhere
-        .env("GITHUB_ACTIONS", "true")
-        .env("GITHUB_STEP_SUMMARY", "/dev/null/summary");
-    let (status, _, err) = ended(&mut elsewhere);
+    let (status, _, err) = under_github(&["--fail-on", "warnings"], "/dev/null/summary");
     assert!(
         status == 1 && err.contains("cannot write the summary"),
         "{err}"
@@ -168,20 +167,17 @@ fn github_gets_annotations_and_a_summary() {
 
 #[test]
 fn a_run_without_requests_fails_and_says_why() {
-    let (status, _, err) = ended(&mut exec(&["--fail-on", "violations"], "exit 0"));
+    let (status, _, err) = exec(&["--fail-on", "violations"], "exit 0");
     assert_eq!(status, 3);
-    for part in [
+    let says = [
         "no request reached the mock",
         "$PETSTORE_BASE_URL",
         "fixed address",
-    ] {
+    ];
+    for part in says {
         assert!(err.contains(part), "{part}: {err}");
     }
-    assert_eq!(ended(&mut exec(&[], "exit 0")).0, 0);
-    assert_eq!(
-        ended(&mut exec(&["--fail-on", "violations"], "exit 9")).0,
-        9
-    );
+    assert_eq!(exec(&["--fail-on", "violations"], "exit 9").0, 9);
     let server = Running::start(&["--port", "0", "--fail-on", "violations"]);
     assert_eq!(server.stop("TERM").0, Some(3));
 }
@@ -194,53 +190,18 @@ fn the_report_of_a_running_mock_is_fetched_and_judged() {
     let report = |flags: &[&str]| run(&[&["report", &url], flags].concat());
     let (status, out, err) = report(&[]);
     assert_eq!((status, &*err), (0, ""), "{out}");
-    assert!(
-        out.starts_with("compliance: nothing found in 0 requests"),
-        "{out}"
-    );
+    assert!(out.starts_with("compliance: nothing found in 0 requests"));
     let (status, _, err) = report(&["--fail-on", "violations"]);
     assert!(status == 3 && err.contains("no request reached"), "{err}");
     server.get("/v1/pets?key=s3cr3t-and-long", "s3cr3t-and-long");
-    let (status, out, _) = report(&[
-        "--fail-on",
-        "violations",
-        "--report",
-        file.to_str().unwrap(),
-    ]);
+    let path = file.to_str().unwrap();
+    let (status, out, _) = report(&["--fail-on", "violations", "--report", path]);
     assert!(status == 3 && out.contains("violation [key]"), "{out}");
     assert!(fs::read_to_string(&file).unwrap().contains("<testsuite"));
     assert_eq!(report(&["--report", "report.pdf"]).0, 2);
     let mut by_variable = command(&["report"]);
-    by_variable.env("PETSTORE_MOCK_URL", &url);
-    assert_eq!(ended(&mut by_variable).0, 0);
+    assert_eq!(ended(by_variable.env("PETSTORE_MOCK_URL", &url)).0, 0);
     server.stop("TERM");
     let (status, _, err) = report(&[]);
-    assert!(
-        status == 1 && err.contains("no mock answers at 127.0.0.1:"),
-        "{err}"
-    );
-}
-
-#[test]
-fn health_waits_until_the_mock_is_ready() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().to_string();
-    drop(free);
-    let script = r#"
-        "$MOCK" health --wait 60 "http://127.0.0.1:$PORT" && echo ready &
-        waiting=$!
-        "$MOCK" --port "$PORT" >/dev/null 2>&1 &
-        mock=$!
-        wait $waiting
-        kill $mock
-        wait $mock
-    "#;
-    let mut shell = Command::new("bash");
-    shell
-        .args(["-c", script])
-        .env("MOCK", BINARY)
-        .env("PORT", &port);
-    assert_eq!(ended(&mut shell).1, "ok\nready\n");
-    let (status, _, err) = run(&["health", "--wait", "1", &format!("127.0.0.1:{port}")]);
-    assert!(status == 1 && err.contains("no mock answers"), "{err}");
+    assert!(status == 1 && err.contains("no mock answers at "), "{err}");
 }

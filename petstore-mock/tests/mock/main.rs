@@ -8,19 +8,16 @@ mod openapi;
 
 mod access;
 mod administration;
-mod arranging;
-mod bans;
 mod bodies;
-#[cfg(unix)]
-mod commands;
 mod company;
 mod compliance;
-mod cors;
 mod credentials;
 mod data;
 mod deprecation;
 mod documents;
 mod durable;
+#[cfg(unix)]
+mod exec;
 mod faults;
 #[cfg(unix)]
 mod first_minute;
@@ -33,7 +30,6 @@ mod journal;
 mod lifecycle;
 mod messages;
 mod operations;
-mod paging;
 mod process;
 mod protocols;
 mod quotas;

@@ -1,92 +1,114 @@
-//! Tests of the four operations in the normal case, and of `HEAD`.
+//! Tests of the four operations in the normal case, of pages, and of `HEAD`.
 
 use petstore_mock::{PetStatus, Seed, SeedPet};
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{REX, reply, start, start_with};
+use super::support::{Mock, REX, Reply, reply, start, start_with};
 
-#[tokio::test]
-async fn lists_20_pets_unless_told_otherwise() {
-    let mock = start().await;
-    let reply = mock.get("/v1/pets").await;
-    assert_eq!(reply.status, 200);
+fn ids(reply: &Reply) -> Vec<i64> {
     let pets = reply.json();
-    assert_eq!(pets.as_array().unwrap().len(), 20);
-    assert_eq!(
-        pets[0],
-        json!({"id": 1, "name": "Bramble", "categoryId": 1, "status": "available"})
-    );
-    assert_eq!(
-        mock.get("/v1/pets?limit=1")
-            .await
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    assert_eq!(
-        mock.get("/v1/pets?limit=100")
-            .await
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
-        25
-    );
+    let pets = pets.as_array().unwrap();
+    pets.iter().map(|pet| pet["id"].as_i64().unwrap()).collect()
 }
 
-#[tokio::test]
-async fn lists_only_pets_of_the_status_asked_for() {
-    let mock = start().await;
-    for status in ["available", "pending", "sold"] {
-        let pets = mock
-            .get(&format!("/v1/pets?status={status}&limit=100"))
-            .await
-            .json();
-        let pets = pets.as_array().unwrap();
-        assert!(!pets.is_empty());
-        assert!(pets.iter().all(|pet| pet["status"] == status), "{pets:?}");
+/// Returns the target of the link to the next page.
+fn next(reply: &Reply) -> Option<String> {
+    let target = reply.header("link").strip_prefix('<')?;
+    Some(target.strip_suffix(">; rel=\"next\"").unwrap().to_owned())
+}
+
+/// Follows the links.
+async fn walk(mock: &Mock, first: &str) -> Vec<Vec<i64>> {
+    let mut pages = Vec::new();
+    let mut path = Some(first.to_owned());
+    while let Some(here) = path {
+        let reply = mock.get(&here).await;
+        assert_eq!(reply.status, 200);
+        pages.push(ids(&reply));
+        path = next(&reply);
     }
+    pages
 }
 
 #[tokio::test]
-async fn omits_a_missing_status() {
+async fn lists_as_many_pets_as_asked_and_of_the_status_asked_for() {
     let mock = start().await;
-    let pet = mock.get("/v1/pets/6").await.json();
-    assert_eq!(pet, json!({"id": 6, "name": "Thistle", "categoryId": 4}));
+    for (query, count, link) in [
+        ("", 20, "/v1/pets?limit=20&cursor="),
+        ("?limit=1", 1, "/v1/pets?limit=1&cursor="),
+        ("?limit=25", 25, ""),
+        ("?limit=100", 25, ""),
+        (
+            "?status=available&limit=3&x=y",
+            3,
+            "/v1/pets?limit=3&status=available&cursor=",
+        ),
+    ] {
+        let page = mock.get(&format!("/v1/pets{query}")).await;
+        assert_eq!(ids(&page).len(), count, "{query}");
+        let next = next(&page).unwrap_or_default();
+        assert!(
+            next.starts_with(link) && next.is_empty() == link.is_empty(),
+            "{next}"
+        );
+    }
+    let all = mock.get("/v1/pets?limit=100").await.json();
+    let first = json!({"id": 1, "name": "Bramble", "categoryId": 1, "status": "available"});
+    // A missing status is omitted.
+    let sixth = json!({"id": 6, "name": "Thistle", "categoryId": 4});
+    assert_eq!((&all[0], &all[5]), (&first, &sixth));
+    for status in ["available", "pending", "sold"] {
+        let sold = mock
+            .get(&format!("/v1/pets?status={status}&limit=100"))
+            .await;
+        let of_status = all.as_array().unwrap().iter();
+        let of_status = of_status.filter(|pet| pet["status"] == status);
+        let of_status: Vec<_> = of_status.map(|pet| pet["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids(&sold), of_status);
+        let pages = walk(&mock, &format!("/v1/pets?status={status}&limit=2")).await;
+        assert_eq!(pages.concat(), of_status);
+    }
+    let by_fives = walk(&mock, "/v1/pets?limit=5").await;
+    assert_eq!(by_fives.len(), 5, "no empty page at the end");
+}
+
+#[tokio::test]
+async fn an_invalid_cursor_is_400() {
+    let mock = start().await;
+    let target = next(&mock.get("/v1/pets").await).unwrap();
+    let (_, cursor) = target.rsplit_once('=').unwrap();
+    let changed = cursor.chars().rev().collect::<String>();
+    let twice = format!("{cursor}&cursor={cursor}");
+    for wrong in [&changed, "20", "", "0000", &cursor[1..], &twice] {
+        let reply = mock.get(&format!("/v1/pets?cursor={wrong}")).await;
+        reply.expect_error(400, "invalid_parameter");
+    }
+    let without = start_with(|builder| builder.paging(false)).await;
+    let page = without.get("/v1/pets?limit=3&cursor=whatever").await;
+    assert_eq!((ids(&page), page.header("link")), (vec![1, 2, 3], "-"));
 }
 
 #[tokio::test]
 async fn adds_a_pet_and_finds_it_again() {
     let mock = start().await;
-    let added = mock
-        .post(r#"{"name": "Rex", "categoryId": 7, "status": "pending", "x": 1}"#)
-        .await;
-    assert_eq!(added.status, 201);
+    let body = r#"{"name": "Rex", "categoryId": 7, "status": "pending", "x": 1}"#;
+    let added = mock.post(body).await;
     let rex = json!({"id": 26, "name": "Rex", "categoryId": 7, "status": "pending"});
-    assert_eq!(added.json(), rex);
+    assert_eq!((added.status, added.json()), (201, rex.clone()));
     assert_eq!(added.header("location"), "/v1/pets/26");
     assert_eq!(mock.get("/v1/pets/26").await.json(), rex);
-    let nameless = mock
-        .post(r#"{"name": "", "categoryId": -9223372036854775808}"#)
-        .await;
-    assert_eq!(
-        nameless.json(),
-        json!({"id": 27, "name": "", "categoryId": i64::MIN})
-    );
+    let nameless = mock.post(r#"{"name": "", "categoryId": -9223372036854775808}"#);
+    let expected = json!({"id": 27, "name": "", "categoryId": i64::MIN});
+    assert_eq!(nameless.await.json(), expected);
 }
 
 #[tokio::test]
 async fn new_pets_get_the_default_status() {
     let mock = start_with(|builder| builder.default_status(PetStatus::Pending)).await;
-    let added = mock.post(REX).await;
-    assert_eq!(added.json()["status"], "pending");
-    let sold = mock
-        .post(r#"{"name": "Rex", "categoryId": 7, "status": "sold"}"#)
-        .await;
-    assert_eq!(sold.json()["status"], "sold");
+    assert_eq!(mock.post(REX).await.json()["status"], "pending");
+    let sold = mock.post(r#"{"name": "Rex", "categoryId": 7, "status": "sold"}"#);
+    assert_eq!(sold.await.json()["status"], "sold");
     // A seeded pet without a status keeps none.
     assert_eq!(mock.get("/v1/pets/6").await.json().get("status"), None);
 }
@@ -94,79 +116,59 @@ async fn new_pets_get_the_default_status() {
 #[tokio::test]
 async fn unknown_and_invalid_ids_are_404() {
     let mock = start().await;
-    for id in [
-        "26",
-        "0",
-        "9223372036854775808",
-        "abc",
-        "1.0",
-        "%20",
-        "%ff",
-        "%zz",
-        "%2F1",
-    ] {
-        let reply = mock.get(&format!("/v1/pets/{id}")).await;
-        reply.expect_error(404, "pet_not_found");
-    }
     for (id, shown) in [
+        ("26", "26"),
+        ("0", "0"),
+        ("9223372036854775808", "\"9223372036854775808\""),
+        ("abc", "\"abc\""),
+        ("1.0", "\"1.0\""),
+        ("%20", "\" \""),
+        ("%zz", "\"%zz\""),
         ("%ff", "\"%FF\""),
         ("%1b%5B31m", "\"\\u{1b}[31m\""),
         ("%2F1", "\"/1\""),
     ] {
-        let message = mock.get(&format!("/v1/pets/{id}")).await.message();
-        assert!(
-            message.contains(&format!("no pet has the id {shown}:")),
-            "{message}"
-        );
+        let reply = mock.get(&format!("/v1/pets/{id}")).await;
+        reply.expect_error(404, "pet_not_found");
+        let says = format!("no pet has the id {shown}");
+        assert!(reply.message().starts_with(&says), "{}", reply.message());
     }
-    assert_eq!(mock.get("/v1/pets/%31").await.json()["id"], 1);
 }
 
 #[tokio::test]
 async fn finds_pets_with_the_outermost_ids() {
-    let seed = [i64::MIN, i64::MAX]
-        .into_iter()
-        .fold(Seed::new(), |seed, id| {
-            seed.pet(SeedPet::new("far out", 1).with_id(id))
-        });
+    let far = |id| SeedPet::new("far out", 1).with_id(id);
+    let seed = Seed::new().pet(far(i64::MIN)).pet(far(i64::MAX));
     let mock = start_with(|builder| builder.seed(seed)).await;
     for id in [i64::MIN, i64::MAX] {
         assert_eq!(mock.get(&format!("/v1/pets/{id}")).await.json()["id"], id);
     }
-    let full = mock.post(r#"{"name": "one more", "categoryId": 1}"#).await;
+    let full = mock.post(REX).await;
     full.expect_error(500, "internal_error");
 }
 
 #[tokio::test]
 async fn lists_the_orders_it_was_seeded_with() {
-    let mock = start().await;
-    assert_eq!(mock.get("/v1/store/orders").await.json(), json!([]));
     let order = json!({"any": {"thing": [1, null]}});
-    let seed = Seed::none().order(order.clone());
-    let mock = start_with(|builder| builder.seed(seed)).await;
-    assert_eq!(mock.get("/v1/store/orders").await.json(), json!([order]));
+    for (seed, orders) in [
+        (Seed::none(), json!([])),
+        (Seed::none().order(order.clone()), json!([order])),
+    ] {
+        let mock = start_with(|builder| builder.seed(seed)).await;
+        assert_eq!(mock.get("/v1/store/orders").await.json(), orders);
+    }
 }
 
 #[tokio::test]
 async fn answers_head_as_get_without_the_body() {
     let mock = start().await;
-    for path in [
-        "/v1/pets",
-        "/v1/pets/1",
-        "/v1/pets/99",
-        "/v1/store/orders",
-        "/v1/nowhere",
-    ] {
+    for path in ["/v1/pets", "/v1/pets/1", "/v1/pets/99", "/v1/store/orders"] {
         let get = mock.get(path).await;
         let head = mock
             .request(Method::HEAD, path)
             .bearer_auth("enterprise-key");
         let head = reply(head).await;
-        assert_eq!(
-            (head.status, head.body.as_str()),
-            (get.status, ""),
-            "{path}"
-        );
+        assert_eq!((head.status, &*head.body), (get.status, ""), "{path}");
         for name in [
             "content-type",
             "link",
@@ -176,12 +178,6 @@ async fn answers_head_as_get_without_the_body() {
         ] {
             assert_eq!(head.header(name), get.header(name), "{path} {name}");
         }
-        if path != "/v1/nowhere" {
-            assert_eq!(
-                head.header("content-length"),
-                get.body.len().to_string(),
-                "{path}"
-            );
-        }
+        assert_eq!(head.header("content-length"), get.body.len().to_string());
     }
 }

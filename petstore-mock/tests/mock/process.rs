@@ -45,6 +45,39 @@ pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
+/// Returns the command that runs a script of bash under `exec`. There, `$MOCK` is the program, and
+/// `ask PATH [KEY]` sends a GET with the given key or with that of `exec`, and prints the response.
+#[cfg(unix)]
+pub(crate) fn under_exec(flags: &[&str], script: &str) -> Command {
+    const ASK: &str = r#"
+ask() {
+    exec 3<>/dev/tcp/127.0.0.1/${PETSTORE_MOCK_URL##*:}
+    printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\nConnection: close\r\n' "$1" >&3
+    printf 'Authorization: Bearer %s\r\n\r\n' "${2-$PETSTORE_API_KEY}" >&3
+    cat <&3
+}
+"#;
+    let script = format!("{ASK}{script}");
+    let mut command = command(&[&["exec"], flags, &["--", "bash", "-c", &script]].concat());
+    command.env("MOCK", BINARY);
+    command
+}
+
+/// Runs a script under `exec`, and returns its status, stdout and stderr.
+#[cfg(unix)]
+pub(crate) fn exec(flags: &[&str], script: &str) -> (i32, String, String) {
+    ended(&mut under_exec(flags, script))
+}
+
+/// Returns what a script under `exec` prints. Fails unless it succeeds.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn printed(flags: &[&str], script: &str) -> String {
+    let (status, out, err) = exec(flags, script);
+    assert_eq!(status, 0, "{out}{err}");
+    out
+}
+
 /// A running server. It is killed if the test fails.
 pub(crate) struct Running {
     pub(crate) child: Child,
@@ -114,7 +147,7 @@ pub(crate) fn ask(addr: SocketAddr, line: &str, key: &str, body: &str) -> Option
         .ok()?;
     let length = body.len();
     let request = format!(
-        "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+        "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).ok()?;

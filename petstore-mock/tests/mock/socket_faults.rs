@@ -3,17 +3,16 @@
 use std::{
     io::ErrorKind::{ConnectionReset, WouldBlock},
     num::NonZeroU32,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-use petstore_mock::{Clock, Effect, MockServer, Operation, RetryAfter};
+use petstore_mock::{Effect, MockServer, Operation, RetryAfter};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time::Instant,
 };
 
-use super::support::{Mock, NOW, REX, post_head, start};
+use super::support::{Mock, REX, post_head, start};
 
 const LIST: &str =
     "GET /v1/pets?limit=3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pro-key\r\n\r\n";
@@ -35,10 +34,6 @@ impl Wire {
 
     async fn send(&mut self, request: &str) {
         self.0.write_all(request.as_bytes()).await.unwrap();
-    }
-
-    async fn post(&mut self) {
-        self.send(&(post_head("Content-Length: 32") + REX)).await;
     }
 
     /// Reads exactly this many bytes.
@@ -107,80 +102,46 @@ fn body(answer: &str) -> &str {
 }
 
 #[tokio::test]
-async fn a_reset_is_a_reset_and_not_an_end() {
-    let mock = start().await;
-    let fault = mock.on(Operation::ListPets).reset();
-    let mut wire = Wire::listing(&mock).await;
-    assert_eq!(wire.rest().await, (String::new(), true));
-    assert_eq!(fault.hits(), 1);
-    assert!(!mock.server.requests(Operation::ListPets)[0].answered);
-    drop(fault);
-    untouched(&mock).await;
-}
-
-#[tokio::test]
-async fn a_reset_comes_after_the_exact_number_of_bytes() {
+async fn a_response_ends_after_the_exact_number_of_bytes() {
     let mock = start().await;
     let whole = untouched(&mock).await;
-    for bytes in [0, 1, 60] {
-        let effect = Effect::Reset {
-            after_body_bytes: Some(bytes),
-        };
-        let _fault = mock.on(Operation::ListPets).apply(effect);
-        let mut wire = Wire::listing(&mock).await;
-        let (answer, reset) = wire.rest().await;
-        let bytes = usize::try_from(bytes).unwrap();
-        assert_eq!((body(&answer), reset), (&body(&whole)[..bytes], true));
-    }
-}
-
-#[tokio::test]
-async fn an_empty_reply_is_an_end_before_the_status_line() {
-    let mock = start().await;
-    let _fault = mock.server.faults().on_all().apply(Effect::EmptyReply);
-    let mut wire = Wire::listing(&mock).await;
-    assert_eq!(wire.rest().await, (String::new(), false));
-    let mut wire = Wire::open(&mock.server).await;
-    wire.post().await;
-    assert_eq!(wire.rest().await, (String::new(), false));
-}
-
-#[tokio::test]
-async fn a_cut_body_has_the_exact_number_of_bytes() {
-    let mock = start().await;
-    let whole = untouched(&mock).await;
-    let length = body(&whole).len();
-    for bytes in [0, 1, length / 2, length - 1] {
-        let after = u64::try_from(bytes).unwrap();
-        let fault = mock.on(Operation::ListPets).apply(Effect::Cut {
-            after_body_bytes: after,
-        });
-        let mut wire = Wire::listing(&mock).await;
-        assert_eq!(wire.head().await.1, length);
-        assert_eq!(wire.rest().await, (body(&whole)[..bytes].to_owned(), false));
+    let length = u64::try_from(body(&whole).len()).unwrap();
+    let cut = |after| Effect::Cut {
+        after_body_bytes: after,
+    };
+    let reset = |after| Effect::Reset {
+        after_body_bytes: after,
+    };
+    for (effect, bytes, is_reset) in [
+        (Effect::EmptyReply, None, false),
+        (reset(None), None, true),
+        (reset(Some(0)), Some(0), true),
+        (reset(Some(60)), Some(60), true),
+        (cut(0), Some(0), false),
+        (cut(1), Some(1), false),
+        (cut(length - 1), Some(length - 1), false),
+    ] {
+        let fault = mock.on(Operation::ListPets).apply(effect);
+        let (answer, was_reset) = Wire::listing(&mock).await.rest().await;
+        assert_eq!(was_reset, is_reset, "{bytes:?}");
+        match bytes {
+            None => assert_eq!(answer, ""),
+            Some(bytes) => {
+                let bytes = usize::try_from(bytes).unwrap();
+                assert_eq!(body(&answer), &body(&whole)[..bytes]);
+                assert!(answer.contains(&format!("content-length: {length}\r\n")));
+            }
+        }
         assert_eq!(fault.hits(), 1);
-        assert!(
-            !mock
-                .server
-                .requests(Operation::ListPets)
-                .last()
-                .unwrap()
-                .answered
-        );
+        let requests = mock.server.requests(Operation::ListPets);
+        assert!(!requests.last().unwrap().answered);
     }
-}
-
-#[tokio::test]
-async fn a_body_shorter_than_the_cut_is_complete() {
-    let mock = start().await;
-    let length = u64::try_from(body(&untouched(&mock).await).len()).unwrap();
-    let fault = mock.on(Operation::ListPets).apply(Effect::Cut {
-        after_body_bytes: length,
-    });
+    // A body that is shorter than the cut is complete.
+    let fault = mock.on(Operation::ListPets).apply(cut(length));
     let mut wire = Wire::open(&mock.server).await;
     for _ in 0..2 {
         wire.send(LIST).await;
-        assert!(wire.answer().await.starts_with("HTTP/1.1 200"));
+        assert_eq!(body(&wire.answer().await), body(&whole));
     }
     assert_eq!((fault.matched(), fault.optional().hits()), (2, 0));
 }
@@ -243,55 +204,8 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_slow_answer_takes_no_real_time_in_paused_time() {
-    let clock = Clock::runtime(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
-    let server = MockServer::builder().clock(clock).start().await.unwrap();
-    let _fault = server
-        .faults()
-        .on(Operation::ListPets)
-        .apply(Effect::Trickle {
-            bytes: NonZeroU32::MIN,
-            every_seconds: Duration::from_secs(1),
-        });
-    let mut wire = Wire::open(&server).await;
-    let began = Instant::now();
-    wire.send(LIST).await;
-    let bytes = u64::try_from(wire.answer().await.len()).unwrap();
-    let took = began.elapsed().as_secs();
-    assert!(
-        (bytes - 1..=bytes).contains(&took),
-        "{bytes} bytes in {took} s"
-    );
-}
-
 #[tokio::test]
-async fn a_pace_and_an_end_go_together() {
-    let mock = start().await;
-    let whole = untouched(&mock).await;
-    let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
-        Effect::Trickle {
-            bytes: NonZeroU32::new(1_000).unwrap(),
-            every_seconds: Duration::from_secs(1),
-        },
-        Effect::Cut {
-            after_body_bytes: 7,
-        },
-        Effect::Reset {
-            after_body_bytes: None,
-        },
-    ]));
-    let mut wire = Wire::listing(&mock).await;
-    let (answer, reset) = wire.rest().await;
-    assert_eq!(
-        (body(&answer), reset),
-        (&body(&whole)[..7], false),
-        "the first end counts"
-    );
-}
-
-#[tokio::test]
-async fn an_end_comes_after_the_paced_bytes_before_it() {
+async fn the_first_end_comes_after_the_paced_bytes_before_it() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
@@ -301,6 +215,9 @@ async fn an_end_comes_after_the_paced_bytes_before_it() {
         },
         Effect::Cut {
             after_body_bytes: 7,
+        },
+        Effect::Reset {
+            after_body_bytes: None,
         },
     ]));
     let mut wire = Wire::listing(&mock).await;
@@ -319,42 +236,35 @@ async fn an_end_comes_after_the_paced_bytes_before_it() {
 #[tokio::test]
 async fn a_pet_whose_response_is_lost_is_created_unless_set_otherwise() {
     let mock = start().await;
-    for (processed, status) in [(true, 200), (false, 404)] {
-        let fault = mock.on(Operation::CreatePet).processed(processed);
-        let fault = fault.reset();
+    for (processed, pets) in [(None, 26), (Some(true), 27), (Some(false), 27)] {
+        let mut fault = mock.on(Operation::CreatePet);
+        if let Some(processed) = processed {
+            fault = fault.processed(processed);
+        }
+        let _fault = fault.reset();
         let mut wire = Wire::open(&mock.server).await;
-        wire.post().await;
+        wire.send(&(post_head("Content-Length: 32") + REX)).await;
         assert_eq!(wire.rest().await, (String::new(), true));
-        assert_eq!(fault.hits(), 1);
-        let id = if processed { 26 } else { 27 };
-        assert_eq!(mock.get(&format!("/v1/pets/{id}")).await.status, status);
+        assert_eq!(mock.server.pets().len(), pets, "{processed:?}");
     }
-    let by_default = mock.on(Operation::CreatePet).apply(Effect::EmptyReply);
-    Wire::open(&mock.server).await.post().await;
-    while by_default.hits() == 0 {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(mock.get("/v1/pets/27").await.status, 200);
 }
 
 #[tokio::test]
 async fn an_answer_that_is_another_status_is_cut_like_any() {
     let mock = start().await;
-    let _fault = mock.on(Operation::CreatePet).apply(Effect::All(vec![
+    let _fault = mock.on(Operation::ListPets).apply(Effect::All(vec![
         Effect::Cut {
             after_body_bytes: 10,
         },
         Effect::RetryAfter(RetryAfter::Seconds(1)),
         Effect::status(503),
     ]));
-    let mut wire = Wire::open(&mock.server).await;
-    wire.post().await;
-    let (head, _) = wire.head().await;
+    let (answer, _) = Wire::listing(&mock).await.rest().await;
+    let is_503 = answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 1\r\n");
     assert!(
-        head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"),
-        "{head}"
+        is_503 && answer.ends_with("\r\n\r\n{\"code\":\"s"),
+        "{answer}"
     );
-    assert_eq!(wire.rest().await, ("{\"code\":\"s".to_owned(), false));
 }
 
 /// Sends a request over HTTP/2. Returns the status, the length of the received body, and whether it

@@ -86,12 +86,20 @@ impl Mock {
 
     /// Sends a POST of JSON with the Enterprise key.
     pub(crate) async fn post(&self, body: impl Into<reqwest::Body>) -> Reply {
-        let request = self
-            .request(Method::POST, "/v1/pets")
-            .bearer_auth("enterprise-key")
-            .header("content-type", "application/json")
-            .body(body);
-        reply(request).await
+        self.post_as("enterprise-key", body).await
+    }
+
+    /// Sends a POST of JSON with a key.
+    pub(crate) async fn post_as(&self, key: &str, body: impl Into<reqwest::Body>) -> Reply {
+        let request = self.request(Method::POST, "/v1/pets").bearer_auth(key);
+        let json = request.header("content-type", "application/json");
+        reply(json.body(body)).await
+    }
+
+    /// Sends a request without a key. The line is its method and its path.
+    pub(crate) async fn send(&self, line: &str, body: impl Into<reqwest::Body>) -> Reply {
+        let (method, path) = line.split_once(' ').unwrap();
+        reply(self.request(method.parse().unwrap(), path).body(body)).await
     }
 
     /// Begins a request to a path below the origin.
@@ -203,6 +211,12 @@ impl Reply {
         assert_eq!(json["status"], self.status, "{json}");
         assert!(!json["message"].as_str().unwrap().is_empty(), "{json}");
         (self.status, json["code"].as_str().unwrap().to_owned())
+    }
+
+    /// Fails unless the response has this status.
+    #[track_caller]
+    pub(crate) fn expect_status(&self, status: u16) {
+        assert_eq!(self.status, status, "{}", self.body);
     }
 
     /// Fails unless this is the error.

@@ -118,10 +118,9 @@ impl Document {
         let sent = answer.header("content-type");
         let Some(content) = content.and_then(Value::as_object) else {
             let empty = answer.body.is_none_or(<[u8]>::is_empty);
-            return if empty {
-                Ok(())
-            } else {
-                Err("a body that is not described".to_owned())
+            return match empty {
+                true => Ok(()),
+                false => Err("a body that is not described".to_owned()),
             };
         };
         let media_type = sent.filter(|sent| content.contains_key(*sent));

@@ -64,22 +64,15 @@ fn of(exchange: &Exchange) -> Option<String> {
     if is_preflight || exchange.admission == Admission::Rejected {
         return None;
     }
-    let text = |value: &http::HeaderValue| value.to_str().ok().map(str::to_owned);
-    let headers: Vec<_> = exchange
-        .reply_headers
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_string(), text(value)?)))
-        .collect();
+    let headers = exchange.reply_headers.iter();
+    let headers = headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
     let body = &*exchange.reply_body;
     let is_whole = body.len() as u64 == exchange.reply_body_length;
     offence(&Answer {
         method: exchange.method.as_str(),
         path,
         status: exchange.status?,
-        headers: headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect(),
+        headers: headers.collect(),
         body: is_whole.then_some(body),
     })
 }

@@ -6,15 +6,14 @@
 use std::time::Duration;
 
 use petstore_client::transport::Connection;
-use petstore_client::{Client, Error, ErrorKind, NewPet, RequestOptions};
+use petstore_client::{Client, Error, NewPet, RequestOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::client::kit::{REX, answer, builder, http, millis, once, secs};
-use crate::client::service::{get, poll_once};
-use crate::client::wire::{Act, Wire, listen};
+use crate::client::kit::{REX, answer, builder, http, millis, secs};
+use crate::client::service::get;
+use crate::client::wire::{Act, Wire};
 
 const LIMIT: Duration = secs(20);
 const ATTEMPT: Duration = millis(300);
@@ -70,19 +69,6 @@ async fn create(client: &Client) -> Result<u32, Error> {
         .map(|pet| pet.meta.attempts())
 }
 
-#[tokio::test]
-async fn an_attempt_that_ends_while_connecting_was_not_sent() {
-    let full = full().await;
-    let client = client(&full.base, 1);
-    let error = create(&client).await.unwrap_err();
-    assert!(error.is_timeout(), "{error}");
-    assert!(
-        !error.may_have_been_processed(),
-        "nothing left this machine: {error}"
-    );
-    assert_eq!(client.limits().snapshot().unresolved, 0);
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
     let listener = small_backlog();
@@ -110,29 +96,6 @@ async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
 }
 
 #[tokio::test]
-async fn connecting_has_a_limit_of_its_own_and_nothing_was_sent_then() {
-    let full = full().await;
-    let client = builder(&full.base)
-        .connection(Connection::new().connect_timeout(millis(30)))
-        .options(&once());
-    let error = create(&client.build().unwrap()).await.unwrap_err();
-    assert!(error.is_connect() && error.is_timeout(), "{error}");
-    assert!(!error.may_have_been_processed());
-    assert!(error.to_string().contains("no connection"), "{error}");
-}
-
-#[tokio::test]
-async fn a_post_that_ends_while_connecting_is_tried_again() {
-    let full = full().await;
-    let error = create(&client(&full.base, 3)).await.unwrap_err();
-    assert_eq!(
-        (error.attempts(), error.may_have_been_processed()),
-        (3, false),
-        "{error}"
-    );
-}
-
-#[tokio::test]
 async fn a_post_that_ends_while_connecting_succeeds_later() {
     let Full {
         listener,
@@ -148,19 +111,6 @@ async fn a_post_that_ends_while_connecting_succeeds_later() {
     let (server, attempts) = tokio::join!(busy, create(&client));
     assert!(attempts.unwrap() > 1);
     assert_eq!(server.count(), 1, "one attempt was sent");
-}
-
-/// The operating system accepts the connection, although the listener never does.
-#[tokio::test]
-async fn a_post_that_only_the_backlog_accepted_is_uncertain() {
-    let listener = listen();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    let error = create(&client(&base, 4)).await.unwrap_err();
-    assert!(
-        error.is_timeout() && error.may_have_been_processed(),
-        "{error}"
-    );
-    assert_eq!(error.attempts(), 1);
 }
 
 /// A new connection for the POST fails in the background, after an idle connection has taken the
@@ -201,54 +151,9 @@ async fn a_post_that_another_connection_took_is_not_repeated() {
         let _waiting = fill(&listener).await;
         let holds_the_connection = tokio::spawn(get(&client));
         tokio::time::sleep(millis(100)).await;
-        let error = client
-            .pets()
-            .create(&NewPet::new("Rex", 7))
-            .await
-            .unwrap_err();
+        let error = create(&client).await.unwrap_err();
         holds_the_connection.await.unwrap().unwrap();
         assert!(error.may_have_been_processed(), "{error}");
         assert_eq!(server.count(), 3, "one POST");
     }
-}
-
-#[test]
-fn a_call_that_ends_while_it_reconnects_may_have_been_processed() {
-    let elsewhere = Runtime::new().unwrap();
-    let (filled, is_filled) = std::sync::mpsc::channel();
-    let listener = elsewhere.block_on(async { small_backlog() });
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    elsewhere.spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
-        let head = [("Retry-After", "2"), ("Connection", "close")];
-        stream.write_all(&http(503, &head, "")).await.unwrap();
-        drop(stream);
-        filled.send(fill(&listener).await).unwrap();
-        std::future::pending::<()>().await;
-    });
-    let client = builder(&base).build().unwrap();
-    let mut call = client.pets().list().send();
-    let ended = Builder::new_current_thread().enable_all().build().unwrap();
-    let _waiting = ended.block_on(async {
-        assert!(!poll_once(&mut call).await);
-        let waiting = loop {
-            match is_filled.try_recv() {
-                Ok(waiting) => break waiting,
-                Err(_) => tokio::time::sleep(millis(10)).await,
-            }
-        };
-        while client.limits().snapshot().in_flight == 0 {
-            tokio::time::sleep(millis(10)).await;
-        }
-        tokio::time::sleep(millis(100)).await;
-        waiting
-    });
-    drop(ended);
-    let error = elsewhere.block_on(call).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
-    assert!(
-        error.may_have_been_processed(),
-        "the service answered 503 before: {error}"
-    );
 }

@@ -1,7 +1,7 @@
 //! Tests of error responses and of invalid responses.
 
 use petstore_client::http::Method;
-use petstore_client::{Error, ErrorKind, Pet, PetStatus};
+use petstore_client::{Error, ErrorKind, Pet};
 
 use crate::client::kit::{answer, client, create_error, list_error, no_pets, once, serve};
 use crate::client::wire::{Act, Wire};
@@ -13,12 +13,18 @@ async fn refused(answer: Act) -> Error {
 }
 
 #[tokio::test]
-async fn keeps_an_html_error_page_and_shows_it_cut_and_printable() {
-    let page = format!(
-        "<html>\u{1b}]0;pwned\u{7}\u{202e}{}</html>",
-        "é".repeat(100_000)
-    );
-    let error = refused(answer(502, &[("Content-Type", "text/html")], &page)).await;
+async fn keeps_an_html_error_page_and_does_not_show_it() {
+    let page = "<!DOCTYPE html><html>Bad Gateway</html>";
+    let error = refused(answer(502, &[("Content-Type", "text/html")], page)).await;
+    assert_eq!(error.response().unwrap().body(), page.as_bytes());
+    let message = "the service answered 502 Bad Gateway with an HTML page";
+    assert_eq!(error.problem(), message);
+}
+
+#[tokio::test]
+async fn keeps_an_error_page_and_shows_it_cut_and_printable() {
+    let page = format!("\u{1b}]0;pwned\u{7}\u{202e}{}", "é".repeat(100_000));
+    let error = refused(answer(502, &[("Content-Type", "text/plain")], &page)).await;
     assert_eq!(error.kind(), ErrorKind::Server);
     assert_eq!((error.code(), error.message()), (None, None));
     assert_eq!(
@@ -48,50 +54,20 @@ async fn a_long_json_body_is_kept_whole_and_can_be_read() {
 }
 
 #[tokio::test]
-async fn survives_an_error_without_body_and_one_that_is_not_utf_8() {
-    let error = refused(answer(500, &[], "")).await;
-    assert_eq!(error.response().unwrap().body(), "");
-    let error = refused(answer(500, &[], b"\xff\xfe\x00")).await;
-    assert_eq!(error.response().unwrap().body(), &b"\xff\xfe\x00"[..]);
-    assert!(
-        error.to_string().contains("\u{fffd}\u{fffd}\\u{0}"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
-async fn survives_an_error_object_of_other_shapes() {
+async fn survives_an_error_body_of_any_shape() {
     for body in [
-        "[]",
-        "null",
-        "7",
-        r#"{"error":{"code":1}}"#,
-        r#"{"code":{},"message":9}"#,
+        &b""[..],
+        b"\xff\xfe\x00",
+        b"[]",
+        b"null",
+        br#"{"error":{"code":1}}"#,
+        br#"{"code":{},"message":9}"#,
     ] {
         let error = refused(answer(400, &[], body)).await;
-        assert_eq!((error.code(), error.message()), (None, None), "{body}");
+        assert_eq!((error.code(), error.message()), (None, None), "{body:?}");
         assert_eq!(error.response().unwrap().body(), body);
+        assert!(!error.to_string().contains('\0'), "{error}");
     }
-}
-
-#[tokio::test]
-async fn believes_the_status_line_and_not_the_status_in_the_body() {
-    let body = r#"{"code":"a","message":"b","status":200}"#;
-    let error = refused(answer(404, &[], body)).await;
-    assert_eq!(error.status().unwrap(), 404);
-    assert!(error.is_not_found());
-}
-
-#[tokio::test]
-async fn makes_the_services_own_words_harmless_in_the_message() {
-    let body = r#"{"code":"\u001b[2J","message":"a\u001b[31m\nb\u202e"}"#;
-    let error = refused(answer(400, &[], body)).await;
-    assert_eq!(error.code(), Some("\u{1b}[2J"));
-    let message = error.to_string();
-    assert!(
-        !message.chars().any(|c| c.is_control() || c == '\u{202e}'),
-        "{message:?}"
-    );
 }
 
 #[tokio::test]
@@ -122,24 +98,6 @@ async fn never_follows_a_redirect_and_never_takes_the_key_there() {
     assert_eq!(elsewhere.count(), 0);
 }
 
-async fn creating(status: u16) -> Error {
-    create_error(answer(status, &[], "")).await
-}
-
-#[tokio::test]
-async fn only_a_4xx_is_proof_that_a_post_did_nothing() {
-    for status in [400, 401, 403, 404, 405, 409, 410, 413, 415, 422] {
-        assert!(
-            !creating(status).await.may_have_been_processed(),
-            "{status}"
-        );
-    }
-    // Some services answer 303 after a completed action.
-    for status in [302, 303, 408, 500, 501, 502, 503, 504, 600] {
-        assert!(creating(status).await.may_have_been_processed(), "{status}");
-    }
-}
-
 async fn listed(body: &[u8]) -> Result<Vec<Pet>, Error> {
     let server = Wire::of(vec![answer(200, &[], body)]);
     let page = client(&server.base()).pets().list().await;
@@ -153,22 +111,6 @@ async fn undecodable(body: &str) -> Error {
     assert_eq!(error.status().unwrap(), 200);
     assert_eq!(error.operation(), Some("listPets"));
     error
-}
-
-#[tokio::test]
-async fn unknown_values_and_fields_survive() {
-    let pets = listed(
-        br#"[{"id":1,"name":"a","categoryId":1,"status":"on loan","chip":{"a":[1e300,null]}},
-             {"id":2,"name":"b","categoryId":1,"status":null},
-             {"id":3,"name":"","categoryId":1}]"#,
-    );
-    let pets = pets.await.unwrap();
-    assert_eq!(pets[0].status, Some(PetStatus::Unknown("on loan".into())));
-    assert_eq!(
-        pets[0].extra["chip"],
-        serde_json::json!({"a": [1e300, null]})
-    );
-    assert_eq!((&pets[1].status, &pets[2].status), (&None, &None));
 }
 
 #[tokio::test]
@@ -226,22 +168,6 @@ async fn says_that_a_body_is_not_json() {
 }
 
 #[tokio::test]
-async fn survives_a_body_that_is_not_utf_8() {
-    let error = listed(b"[{\"id\":1,\"name\":\"\xff\xfe\",\"categoryId\":1}]")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Decode);
-    assert!(
-        error
-            .response()
-            .unwrap()
-            .body()
-            .windows(2)
-            .any(|bytes| bytes == b"\xff\xfe")
-    );
-}
-
-#[tokio::test]
 async fn survives_json_nested_beyond_any_sense() {
     let depth = 1_000_000;
     let unknown = format!(
@@ -267,7 +193,7 @@ async fn a_huge_value_never_makes_a_huge_message() {
 #[tokio::test]
 async fn an_empty_success_says_that_the_pet_may_have_been_added() {
     for status in [200, 201, 202, 204, 205] {
-        let error = creating(status).await;
+        let error = create_error(answer(status, &[], "")).await;
         assert!(
             error.kind() == ErrorKind::Decode && error.may_have_been_processed(),
             "{error}"

@@ -61,14 +61,13 @@ async fn most_of_700(clients: usize, limits: Limits) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn by_default_clients_with_one_key_have_512_requests_in_flight() {
-    for clients in [1, 2] {
-        let most = most_of_700(clients, Limits::new()).await;
-        assert_eq!(most, 512, "{clients} clients");
+async fn clients_with_one_key_have_512_requests_in_flight_unless_they_may_have_more() {
+    for (clients, limits, expected) in [
+        (1, Limits::new(), 512),
+        (2, Limits::new(), 512),
+        (1, Limits::new().max_in_flight(600), 600),
+    ] {
+        let most = most_of_700(clients, limits).await;
+        assert_eq!(most, expected, "{clients} clients");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_may_have_more_requests_in_flight() {
-    assert_eq!(most_of_700(1, Limits::new().max_in_flight(600)).await, 600);
 }

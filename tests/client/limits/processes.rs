@@ -5,14 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use petstore_client::limits::{Limits, RedisStore};
 use petstore_client::{Client, RequestOptions};
 use petstore_mock::{Admission, MockServer};
 use tokio::net::TcpSocket;
 
 use crate::client::kit::{KEY, millis, secs};
-use crate::client::service::{self, MINUTE, keep_busy, patient};
+use crate::client::service::{self, keep_busy};
 
 /// How long the processes send.
 const LENGTH: Duration = secs(20);
@@ -97,52 +96,4 @@ async fn real_processes_without_their_store_do_not_ban_the_key() {
     // minute.
     assert!((50..=300).contains(&few), "{few} of 300");
     assert!((200..=1_000).contains(&many), "{many} of 1,000");
-}
-
-/// Runs simulated processes for three minutes. Each has its own name of the store.
-async fn run_paused(limit: u32, processes: usize, tasks: usize) {
-    let name = format!("{KEY}-{limit}-{processes}");
-    let server = service::start_with(name.clone(), limit, millis(90)).await;
-    let (_socket, store) = refusing();
-    let clients: Vec<_> = (0..processes)
-        .map(|number| {
-            let store = format!("redis://{store}/0?process={number}");
-            patient(server.url())
-                .api_key(name.as_str())
-                .limits(Limits::new().store(RedisStore::new(&store).unwrap()))
-                .build()
-                .unwrap()
-        })
-        .collect();
-    let busy = clients
-        .iter()
-        .enumerate()
-        .map(|(number, client)| async move {
-            // All start within two seconds, and run until just before the third minute ends.
-            let late = millis(125) * u32::try_from(number).unwrap();
-            tokio::time::sleep(late).await;
-            keep_busy(client, tasks, 3 * MINUTE - secs(1) - late).await;
-        });
-    join_all(busy).await;
-    let shown = format!("{limit} a minute, {processes} processes");
-    assert_eq!(count(&server, Admission::Banned), 0, "{shown}");
-    let admitted = count(&server, Admission::Admitted);
-    let least = 3 * limit as usize * 90 / 100;
-    assert!(admitted >= least, "{shown}: {admitted} admitted");
-    assert!(
-        clients[0]
-            .limits()
-            .snapshot()
-            .shared
-            .unwrap()
-            .problem
-            .is_some()
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn processes_without_their_store_do_not_ban_the_key() {
-    for (limit, processes, tasks) in [(300, 4, 8), (300, 12, 4)] {
-        run_paused(limit, processes, tasks).await;
-    }
 }

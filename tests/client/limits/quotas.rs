@@ -11,7 +11,7 @@ use tokio::runtime::{self, Handle};
 use tokio::task::{JoinHandle, yield_now};
 
 use crate::client::kit::{START, at, client, key, reason, secs};
-use crate::client::service::{self, patient};
+use crate::client::service::{self, patient, refused};
 
 const HOUR: Duration = secs(3_600);
 
@@ -25,63 +25,46 @@ fn mock(plan: Plan) -> Builder {
 /// service's time.
 async fn work(server: &MockServer, clients: &[Client], requests: usize) -> u64 {
     let (tasks, each) = (256 / clients.len(), requests / clients.len());
-    join_all(
-        clients
-            .iter()
-            .map(|client| service::work(client, tasks, each, HOUR)),
-    )
-    .await;
-    let all = server.requests(..);
-    let refused = all.iter().filter(|one| one.status == Some(429)).count();
-    assert_eq!((refused, all.len()), (0, requests));
-    server
-        .clock()
-        .now()
-        .duration_since(at(START))
-        .unwrap()
-        .as_secs()
-        / 60
+    let work = clients
+        .iter()
+        .map(|one| service::work(one, tasks, each, HOUR));
+    join_all(work).await;
+    assert_eq!((refused(server), server.requests(..).len()), (0, requests));
+    let took = server.clock().now().duration_since(at(START));
+    took.unwrap().as_secs() / 60
 }
 
 #[tokio::test(start_paused = true)]
 async fn tasks_on_a_cold_key_are_never_refused_and_use_each_window() {
-    type Case = (fn() -> Builder, bool, usize, RangeInclusive<u64>);
-    // 290 requests take five minutes at 60 a minute.
-    let cases: [Case; 5] = [
-        (|| mock(Plan::Free), false, 290, 4..=4),
-        (
-            || mock(Plan::Free).window(Window::Sliding),
-            false,
-            290,
-            4..=5,
-        ),
+    type Case = (fn() -> Builder, Limits, usize, RangeInclusive<u64>);
+    // 290 requests take five minutes at 60 a minute. A mock's first minute begins when it is made.
+    let plan = Limits::new().plan(limits::Plan::FREE);
+    let cases: [Case; 4] = [
         (
             || mock(Plan::Free).rate_headers(RateHeaders::Minute),
-            false,
+            Limits::new(),
             290,
             4..=4,
         ),
         (
             || mock(Plan::Free).rate_headers(RateHeaders::Day),
-            true,
+            plan,
             290,
             4..=5,
         ),
-        (|| mock(Plan::Business), false, 2_100, 2..=2),
+        (
+            || mock(Plan::Free).window(Window::Sliding),
+            Limits::new(),
+            290,
+            4..=5,
+        ),
+        (|| mock(Plan::Business), Limits::new(), 2_100, 2..=2),
     ];
-    for (mock, knows_plan, requests, minutes) in cases {
+    for (mock, limits, requests, minutes) in cases {
         let server = mock().start().await.unwrap();
-        let client = patient(server.url());
-        let client = if knows_plan {
-            client.limits(Limits::new().plan(limits::Plan::FREE))
-        } else {
-            client
-        };
-        let took = work(&server, &[client.build().unwrap()], requests).await;
-        assert!(
-            minutes.contains(&took),
-            "{requests} requests took {took} minutes"
-        );
+        let client = patient(server.url()).limits(limits).build().unwrap();
+        let took = work(&server, &[client], requests).await;
+        assert!(minutes.contains(&took), "{requests} took {took} minutes");
     }
 }
 
@@ -90,35 +73,22 @@ async fn two_clients_with_one_key_act_as_one() {
     let server = mock(Plan::Free).start().await.unwrap();
     let clients = [(), ()].map(|()| patient(server.url()).build().unwrap());
     assert_eq!(work(&server, &clients, 170).await, 2);
-    assert_eq!(
-        clients[0].limits().snapshot(),
-        clients[1].limits().snapshot()
-    );
+    let [one, two] = clients.map(|client| client.limits().snapshot());
+    assert_eq!(one, two);
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_calls_fail_at_once_when_the_day_is_used_up() {
     let server = mock(Plan::enterprise(1_000, 5)).start().await.unwrap();
     let client = client(server.url());
-    let calls = (0..405).map(|_| {
-        let client = client.clone();
-        tokio::spawn(async move { client.store().orders().await.map(drop) })
-    });
+    let after_midnight = START.next_multiple_of(86_400) + 1;
+    let calls = (0..405).map(|_| client.store().orders().send());
     let mut told = 0;
-    for call in calls.collect::<Vec<_>>() {
-        if let Err(error) = call.await.unwrap() {
-            assert_eq!(
-                (reason(&error), error.attempts()),
-                (Some(BlockReason::Quota(Quota::Day)), 0),
-                "{error}"
-            );
-            let after_midnight = START.next_multiple_of(86_400) + 1;
-            assert_eq!(
-                (error.may_have_been_processed(), error.retry_at()),
-                (false, Some(at(after_midnight)))
-            );
-            told += 1;
-        }
+    for error in join_all(calls).await.into_iter().filter_map(Result::err) {
+        assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Day)));
+        assert_eq!(error.retry_at(), Some(at(after_midnight)));
+        assert!(error.attempts() == 0 && !error.may_have_been_processed());
+        told += 1;
     }
     assert_eq!((told, server.requests(..).len()), (400, 5));
     assert!(server.clock().now().duration_since(at(START)).unwrap() < secs(30));
@@ -126,22 +96,14 @@ async fn all_calls_fail_at_once_when_the_day_is_used_up() {
 
 #[test]
 fn the_last_client_to_be_dropped_leaves_no_task_behind() {
-    let builder = MockServer::builder().clock(Clock::frozen(at(START)));
-    let server = builder
-        .key(key(), Plan::enterprise(1, 9))
-        .start_blocking()
-        .unwrap();
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let left = runtime.block_on(async {
+    let server = mock(Plan::enterprise(1, 9)).clock(Clock::frozen(at(START)));
+    let server = server.start_blocking().unwrap();
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let left = runtime.unwrap().block_on(async {
         let client = patient(server.url()).build().unwrap();
         client.store().orders().await.unwrap();
-        let call = |client: Client| async move { client.store().orders().await.map(drop) };
-        let calls: Vec<_> = (0..10)
-            .map(|_| tokio::spawn(call(client.clone())))
-            .collect();
+        let calls = (0..10).map(|_| tokio::spawn(client.store().orders().send()));
+        let calls: Vec<_> = calls.collect();
         while client.limits().snapshot().waiting < calls.len() {
             yield_now().await;
         }

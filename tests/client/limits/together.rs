@@ -1,28 +1,22 @@
-//! Tests that several clients, slow providers and refreshes do not block each other.
+//! Tests that several clients, slow providers and refreshes do not block each other, and in which order calls go.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::ApiKey;
 use petstore_client::auth::provider_fn;
-use petstore_client::limits::{Limits, Plan};
+use petstore_client::limits::{Limits, Plan, Priority};
+use petstore_client::{ApiKey, RequestOptions};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::kit::{http, key, millis, secs};
-use crate::client::service::{self, MINUTE, get, patient, refused};
+use crate::client::service::{self, MINUTE, get, patient, refused, within};
 use crate::client::wire::{Act, Wire};
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_slower_than_a_permit_stops_nobody() {
-    for (length, tasks) in [
-        (1_150, 3),
-        (1_150, 16),
-        (2_500, 3),
-        (2_500, 64),
-        (7_000, 16),
-    ] {
+    for (length, tasks) in [(1_150, 3), (2_500, 64), (7_000, 16)] {
         let name = format!("{}-{length}-{tasks}", key());
         let server = service::start_with(name.clone(), 60, millis(100)).await;
         let provider = provider_fn(move |_| {
@@ -32,20 +26,11 @@ async fn a_provider_slower_than_a_permit_stops_nobody() {
                 Ok(ApiKey::new(name))
             }
         });
-        let client = patient(server.url())
-            .api_key_provider(provider)
-            .build()
-            .unwrap();
-        timeout(MINUTE, join_all((0..60).map(|_| get(&client))))
-            .await
-            .unwrap();
-        let calls = join_all((0..tasks).map(|_| get(&client)));
-        let done = timeout(MINUTE * 3, calls).await;
-        assert!(
-            done.is_ok(),
-            "{length} ms, {tasks} tasks: {:?}",
-            client.limits().snapshot()
-        );
+        let client = patient(server.url()).api_key_provider(provider);
+        let client = client.build().unwrap();
+        let calls = |count| join_all((0..count).map(|_| get(&client)));
+        within(&client, MINUTE, calls(60)).await;
+        within(&client, MINUTE * 3, calls(tasks)).await;
         assert_eq!(refused(&server), 0);
     }
 }
@@ -66,11 +51,8 @@ async fn one_clients_settings_do_not_hold_up_another_client() {
         sleep(millis(100)).await;
         let began = Instant::now();
         timeout(MINUTE, get(&free)).await.unwrap().unwrap();
-        assert!(
-            began.elapsed() < secs(6),
-            "by plan {by_plan}: {:?}",
-            began.elapsed()
-        );
+        let took = began.elapsed();
+        assert!(took < secs(6), "by plan {by_plan}: {took:?}");
         free.pets().list().max_wait(Duration::ZERO).await.unwrap();
         held.into_iter().for_each(|call| call.abort());
     }
@@ -86,11 +68,9 @@ async fn of_many_refreshes_during_a_block_one_is_sent() {
         }
         let limits = client.limits();
         let refreshes = join_all((0..calls).map(|_| limits.refresh())).await;
-        assert!(
-            refreshes
-                .iter()
-                .all(|limits| limits.as_ref().unwrap_err().is_rate_limited())
-        );
+        for refreshed in refreshes {
+            assert!(refreshed.unwrap_err().is_rate_limited());
+        }
         let counts = (server.requests(..).len(), refused(&server));
         assert_eq!(counts, (6, 1), "{calls} refreshes");
         assert!(client.limits().snapshot().blocked.is_some());
@@ -114,18 +94,15 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
             if rejected.is_some() && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
                 std::future::pending::<()>().await;
             }
-            let issued = if refreshes.load(Ordering::Relaxed) > 1 {
-                "new"
-            } else {
-                "old"
+            let issued = match refreshes.load(Ordering::Relaxed) {
+                0 | 1 => "old",
+                _ => "new",
             };
             Ok(ApiKey::new(format!("{name}-{issued}")))
         }
     });
-    let client = patient(&server.base())
-        .api_key_provider(provider)
-        .build()
-        .unwrap();
+    let client = patient(&server.base()).api_key_provider(provider);
+    let client = client.build().unwrap();
     get(&client).await.unwrap();
     let hanging = tokio::spawn(get(&client));
     sleep(millis(200)).await;
@@ -134,35 +111,21 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_with_one_request_in_flight_is_not_held_up() {
-    let server = service::start_with(key(), 1_000, millis(100)).await;
-    let busy = patient(server.url()).build().unwrap();
-    get(&busy).await.unwrap();
-    let modest = patient(server.url())
-        .limits(Limits::new().max_in_flight(1))
-        .build()
-        .unwrap();
-    let work = (0..8).map(|_| {
-        let busy = busy.clone();
-        tokio::spawn(async move {
-            for _ in 0..60 {
-                get(&busy).await.unwrap();
-            }
-        })
-    });
-    let work: Vec<_> = work.collect();
-    sleep(millis(50)).await;
-    let began = Instant::now();
-    for _ in 0..20 {
-        get(&modest).await.unwrap();
-    }
-    assert!(began.elapsed() < secs(3), "{:?}", began.elapsed());
-    // This client has one request in flight, no matter how many the other one has.
-    let began = Instant::now();
-    join_all((0..10).map(|_| get(&modest))).await;
-    assert!(began.elapsed() >= secs(1), "{:?}", began.elapsed());
-    for task in work {
-        task.await.unwrap();
-    }
-    assert_eq!(refused(&server), 0);
+async fn a_call_passes_a_hundred_of_low_priority() {
+    let server = Wire::start(|_| Act::Later(secs(1), http(200, &[], "[]")));
+    let one_at_a_time = patient(&server.base()).limits(Limits::new().max_in_flight(1));
+    let client = one_at_a_time.build().unwrap();
+    let waits = async |priority| {
+        let options = RequestOptions::new().priority(priority);
+        let list = client.pets().list().options(&options).with_meta();
+        list.await.unwrap().meta.waited().as_secs()
+    };
+    let hundred = join_all((0..100).map(|_| waits(Priority::Low)));
+    let normal = async {
+        sleep(millis(5_500)).await;
+        waits(Priority::Normal).await
+    };
+    let (low, normal) = tokio::join!(hundred, normal);
+    assert_eq!(normal, 0, "the one in flight came first, for half a second");
+    assert!(low.is_sorted() && low[99] >= 99, "{low:?}");
 }

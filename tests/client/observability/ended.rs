@@ -1,18 +1,17 @@
-//! The event that ends each call, what is logged at WARN, and the spans of attempts.
+//! The event that ends each call, and what is logged at WARN.
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use petstore_client::auth::provider_fn;
 use petstore_client::events::EventKind;
-use petstore_client::{ApiKey, Client, ErrorKind, NewPet, RequestOptions};
+use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use tokio::time::timeout;
 
 use crate::client::kit::{
-    answer, builder, client, http, key, millis, no_pets, once, recorded, secs, serve,
+    answer, builder, client, list_with, no_pets, once, recorded, secs, serve,
 };
 use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
@@ -91,19 +90,6 @@ async fn each_call_ends_once_with_its_attempts_and_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_call_that_waits_ends_too() {
-    let server = Wire::of(vec![answer(429, &[("Retry-After", "60")], "")]);
-    let (client, ends) = listening(&server);
-    client.pets().list().options(&once()).await.unwrap_err();
-    timeout(secs(5), client.pets().list().send())
-        .await
-        .unwrap_err();
-    let ends = ends.lock().unwrap().clone();
-    assert_eq!(ends.len(), 2);
-    assert_eq!((ends[1].attempts, &*ends[1].outcome), (0, "cancelled"));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_pause_that_is_cut_short_does_not_count_in_full() {
     let server = Wire::of(vec![answer(503, &[("Retry-After", "4")], ""); 2]);
     let (client, ends) = listening(&server);
@@ -121,58 +107,37 @@ async fn all_events_of_a_call_have_its_number() {
         answer(429, &[("Retry-After", "1")], ""),
         answer(503, &[], ""),
         no_pets(),
-        no_pets(),
     ]);
-    let (client, numbers) = recorded(builder(&server.base()), |event| {
+    let (client, heard) = recorded(builder(&server.base()), |event| {
         let kind = match event.kind {
-            EventKind::Sending { .. } => "sending",
-            EventKind::Answered { .. } => "answered",
             EventKind::Waiting { .. } => "waiting",
             EventKind::Throttled { .. } => "throttled",
             EventKind::Retrying { .. } => "retrying",
             EventKind::Ended { .. } => "ended",
-            _ => return None,
+            _ => "another",
         };
-        Some((kind, event.call_id.unwrap()))
+        Some((event.call_id.unwrap(), kind))
     });
     let client = client.build().unwrap();
     client.pets().list().await.unwrap();
     client.pets().list().await.unwrap();
-    let numbers = numbers.lock().unwrap().clone();
-    let (first, second) = numbers.split_at(numbers.len() - 3);
-    let kinds: Vec<_> = first.iter().map(|(kind, _)| *kind).collect();
-    for kind in ["waiting", "throttled", "retrying", "ended"] {
-        assert_eq!(kinds.iter().filter(|seen| **seen == kind).count(), 1);
+    let heard = heard.lock().unwrap().clone();
+    let (first, second) = (heard[0].0, heard[heard.len() - 1].0);
+    assert_ne!(first, second);
+    for (number, kind) in [
+        (first, "throttled"),
+        (first, "waiting"),
+        (first, "retrying"),
+        (first, "ended"),
+        (second, "ended"),
+    ] {
+        let count = heard
+            .iter()
+            .filter(|heard| **heard == (number, kind))
+            .count();
+        assert_eq!(count, 1, "{kind}: {heard:?}");
     }
-    let number = first[0].1;
-    assert!(
-        first.iter().all(|(_, other)| *other == number),
-        "{numbers:?}"
-    );
-    assert!(second.iter().all(|(_, other)| *other == second[0].1));
-    assert_ne!(second[0].1, number);
-}
-
-/// Latency with waits from events alone.
-#[tokio::test(start_paused = true)]
-async fn the_latency_of_calls_is_counted_from_events() {
-    static TOTAL_MILLIS: AtomicU64 = AtomicU64::new(0);
-    let server = Wire::of(vec![
-        answer(503, &[("Retry-After", "2")], ""),
-        Act::Later(millis(500), crate::client::kit::http(200, &[], "[]")),
-    ]);
-    let client = builder(&server.base())
-        .on_event(|event| {
-            if let EventKind::Ended { elapsed, .. } = event.kind {
-                let elapsed = u64::try_from(elapsed.as_millis()).unwrap();
-                TOTAL_MILLIS.fetch_add(elapsed, Ordering::Relaxed);
-            }
-        })
-        .build()
-        .unwrap();
-    client.pets().list().await.unwrap();
-    let total = TOTAL_MILLIS.load(Ordering::Relaxed);
-    assert!((2_500..2_600).contains(&total), "{total}");
+    assert!(heard.is_sorted_by_key(|(number, _)| *number), "{heard:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +152,7 @@ async fn refusals_bans_and_exhausted_retries_are_warnings() {
     let logs = Logs::capture();
     client.pets().list().await.unwrap();
     let twice = RequestOptions::new().max_attempts(2);
-    let error = client.pets().list().options(&twice).await.unwrap_err();
+    let error = list_with(&client, &twice).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Server);
     let text = logs.text();
     let warnings: Vec<_> = text
@@ -213,110 +178,22 @@ async fn a_block_is_one_warning_however_many_calls_it_refuses() {
         true => answer(429, &[("Retry-After", "300")], r#"{"code":"key_banned"}"#),
         false => no_pets(),
     });
-    let client = builder(&server.base()).build().unwrap();
+    let client = client(&server.base());
     client.pets().list().await.unwrap();
     let logs = Logs::capture();
-    let lists = || (0..8).map(|_| client.pets().list().send());
-    is_banned.store(true, Ordering::Relaxed);
-    for refused in join_all(lists()).await {
-        assert!(refused.unwrap_err().is_rate_limited());
+    let lists = || join_all((0..8).map(|_| client.pets().list().send()));
+    for warnings in 1..=2 {
+        is_banned.store(true, Ordering::Relaxed);
+        for refused in lists().await {
+            assert!(refused.unwrap_err().is_rate_limited());
+        }
+        let refused = client.limits().snapshot().throttled;
+        assert!(refused > warnings as u64, "{refused}");
+        assert_eq!(logs.text().matches(" WARN ").count(), warnings);
+        is_banned.store(false, Ordering::Relaxed);
+        tokio::time::sleep(secs(300)).await;
+        for page in lists().await {
+            page.unwrap();
+        }
     }
-    let refused = client.limits().snapshot().throttled;
-    assert!(refused > 1, "{refused}");
-    let warnings = || logs.text().matches(" WARN ").count();
-    assert_eq!(warnings(), 1, "of {refused} refused calls");
-    is_banned.store(false, Ordering::Relaxed);
-    tokio::time::sleep(secs(300)).await;
-    for page in join_all(lists()).await {
-        page.unwrap();
-    }
-    is_banned.store(true, Ordering::Relaxed);
-    client.pets().list().await.unwrap_err();
-    assert_eq!(warnings(), 2, "a later ban is another one");
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_key_has_a_warning_of_its_own_block() {
-    let server = Wire::start(|_| answer(429, &[("Retry-After", "300")], ""));
-    let number = AtomicU32::new(0);
-    let rotating = provider_fn(move |_| {
-        let number = number.fetch_add(1, Ordering::Relaxed);
-        std::future::ready(Ok(ApiKey::new(format!("{}-{number}", key()))))
-    });
-    let client = builder(&server.base())
-        .api_key_provider(rotating)
-        .build()
-        .unwrap();
-    let logs = Logs::capture();
-    for _ in 0..2 {
-        let error = client.pets().list().await.unwrap_err();
-        assert!(error.is_rate_limited());
-    }
-    assert_eq!(logs.text().matches(" WARN ").count(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn two_clients_with_one_key_share_the_warning_of_its_block() {
-    // Neither names an end: each refusal blocks for a minute from its own time.
-    let refusal = || Act::Later(secs(3), http(429, &[], ""));
-    let server = Wire::of(vec![no_pets(), refusal(), refusal()]);
-    let clients = [client(&server.base()), client(&server.base())];
-    clients[0].pets().list().await.unwrap();
-    let logs = Logs::capture();
-    let calls = clients
-        .iter()
-        .zip([0, 2])
-        .map(|(client, delay)| async move {
-            tokio::time::sleep(secs(delay)).await;
-            client.pets().list().max_wait(secs(0)).await.unwrap_err()
-        });
-    for error in join_all(calls).await {
-        assert!(error.is_rate_limited());
-    }
-    assert_eq!(server.count(), 3);
-    assert_eq!(logs.text().matches(" WARN ").count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_attempt_is_a_span_below_its_calls() {
-    let (_server, client) = serve(vec![answer(503, &[], ""), no_pets(), Act::Cut(Vec::new())]);
-    let logs = Logs::capture();
-    let list = client.pets().list().limit(7);
-    list.await.unwrap();
-    client
-        .pets()
-        .create(&NewPet::new("Rex", 7))
-        .await
-        .unwrap_err();
-    let text = logs.text();
-    let closed: Vec<_> = text
-        .lines()
-        .filter(|line| line.contains(":attempt{") && line.contains("petstore_client: close"))
-        .collect();
-    assert_eq!(closed.len(), 3, "{text}");
-    for field in [
-        "call{",
-        r#"otel.name=GET /pets"#,
-        "server.port=",
-        "url.full=http://127.0.0.",
-        "limit=7",
-        "http.response.status_code=503",
-        "error.type=\"503\"",
-    ] {
-        assert!(
-            closed[0].contains(field),
-            "{field} is missing in {}",
-            closed[0]
-        );
-    }
-    let attempt = closed[0].split(":attempt{").nth(1).unwrap();
-    assert!(!attempt.contains("resend_count"), "{attempt}");
-    let attempt = closed[1].split(":attempt{").nth(1).unwrap();
-    assert!(attempt.contains("http.request.resend_count=1"), "{attempt}");
-    assert!(!attempt.contains("error.type"), "{attempt}");
-    assert!(
-        closed[2].contains("error.type=Interrupted"),
-        "{}",
-        closed[2]
-    );
 }

@@ -3,10 +3,11 @@
 use std::fmt::{Debug, Write as _};
 use std::sync::{Mutex, OnceLock};
 
+use petstore_client::auth::{ApiKeyProvider as _, CachingProvider};
 use petstore_client::http::Method;
 use petstore_client::{ApiKey, Client, Error, ErrorResponse, NewPet, RequestOptions};
 
-use crate::client::kit::{DATE, REX, answer, at_once, http, no_pets, once, sources};
+use crate::client::kit::{DATE, REX, answer, at_once, create, http, no_pets, once, secs, sources};
 use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
 
@@ -84,13 +85,7 @@ async fn the_key_is_in_no_log_at_any_level() {
     client.pets().list().await.unwrap();
     let mut errors = String::new();
     for _ in 0..3 {
-        errors += &everything(
-            &client
-                .pets()
-                .create(&NewPet::new("a", 1))
-                .await
-                .unwrap_err(),
-        );
+        errors += &everything(&create(&client).await.unwrap_err());
     }
     errors += &everything(&client.store().orders().await.unwrap_err());
     errors += &everything(&client.store().orders().options(&once()).await.unwrap_err());
@@ -133,7 +128,10 @@ async fn the_key_is_in_no_debug_output() {
     let new = NewPet::new("a", 1);
     let pet = client.pets().create(&new).await.unwrap();
     let raw = client.request(Method::GET, "/x");
-    let shown: [&dyn Debug; 9] = [
+    let cached = CachingProvider::new(ApiKey::new(SENTINEL), secs(60));
+    cached.api_key(None).await.unwrap();
+    let shown: [&dyn Debug; 10] = [
+        &cached,
         &ApiKey::new(SENTINEL),
         &builder,
         &client,

@@ -1,19 +1,18 @@
 //! The span of each call, whose fields are part of the API.
 
-use petstore_client::NewPet;
 use petstore_client::http::Method;
 
-use crate::client::kit::{DATE, answer, no_pets, once, secs, serve};
+use crate::client::kit::{DATE, answer, create, no_pets, once, secs, serve};
 use crate::client::logs::Logs;
 use crate::client::wire::Act;
 
-/// Returns the closing lines of the spans of calls.
-fn closed(logs: &Logs) -> Vec<String> {
+/// Returns the closing lines of the spans of calls, and of those of attempts.
+fn closed(logs: &Logs) -> (Vec<String>, Vec<String>) {
     let text = logs.text();
-    let lines = text
-        .lines()
-        .filter(|line| line.contains("}: petstore_client: close") && !line.contains(":attempt{"));
-    lines.map(str::to_owned).collect()
+    let lines = text.lines().map(str::to_owned);
+    lines
+        .filter(|line| line.contains("}: petstore_client: close"))
+        .partition(|line| !line.contains(":attempt{"))
 }
 
 fn assert_fields(line: &str, fields: &[&str]) {
@@ -33,18 +32,14 @@ async fn a_call_is_a_span_with_the_field_names_of_opentelemetry() {
     ]);
     let logs = Logs::capture();
     client.pets().list().await.unwrap();
-    client
-        .pets()
-        .create(&NewPet::new("Rex", 7))
-        .await
-        .unwrap_err();
+    create(&client).await.unwrap_err();
     client
         .request(Method::GET, "/x?secret=1")
         .options(&once())
         .await
         .unwrap_err();
     client.pets().list().await.unwrap_err();
-    let calls = closed(&logs);
+    let (calls, _) = closed(&logs);
     assert_fields(
         &calls[0],
         &[
@@ -116,4 +111,31 @@ async fn a_lost_attempt_logs_its_error() {
         1,
         "{text}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_is_a_span_below_its_calls() {
+    let (_server, client) = serve(vec![answer(503, &[], ""), no_pets(), Act::Cut(Vec::new())]);
+    let logs = Logs::capture();
+    client.pets().list().limit(7).await.unwrap();
+    create(&client).await.unwrap_err();
+    let (_, attempts) = closed(&logs);
+    assert_eq!(attempts.len(), 3, "{attempts:#?}");
+    assert_fields(
+        &attempts[0],
+        &[
+            "call{",
+            r#"otel.name=GET /pets"#,
+            "server.port=",
+            "url.full=http://127.0.0.",
+            "limit=7",
+            "http.response.status_code=503",
+            "error.type=\"503\"",
+        ],
+    );
+    let own = |number: usize| attempts[number].split(":attempt{").nth(1).unwrap();
+    assert!(!own(0).contains("resend_count"), "{}", own(0));
+    assert_fields(own(1), &["http.request.resend_count=1"]);
+    assert!(!own(1).contains("error.type"), "{}", own(1));
+    assert_fields(own(2), &["error.type=Interrupted"]);
 }

@@ -20,7 +20,7 @@ use petstore_client::{
 };
 
 use crate::client::kit::{REX, answer, client, no_pets, secs, serve};
-use crate::client::wire::{Act, Wire, listen};
+use crate::client::wire::{Act, Wire};
 
 #[tokio::test]
 async fn a_stream_outlives_the_client_it_came_from() {
@@ -50,42 +50,6 @@ async fn a_call_dropped_at_any_point_leaves_the_client_working() {
     }
 }
 
-#[tokio::test]
-async fn a_call_that_is_never_awaited_sends_nothing() {
-    let (server, client) = serve(vec![no_pets()]);
-    let call = client.pets().create(&NewPet::new("a", 1));
-    drop(call);
-    let sent = client.store().orders().into_future();
-    drop(sent);
-    tokio::task::yield_now().await;
-    assert_eq!(server.count(), 0);
-}
-
-#[tokio::test]
-async fn connections_are_kept_and_shared() {
-    let listener = listen();
-    let base = format!("http://{}", listener.local_addr().unwrap());
-    let client = client(&base);
-    let serve = async {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut buffer = [0; 4096];
-        for _ in 0..5 {
-            assert!(stream.read(&mut buffer).await.unwrap() > 0);
-            stream
-                .write_all(&crate::client::kit::http(200, &[], "[]"))
-                .await
-                .unwrap();
-        }
-    };
-    let calls = async {
-        for _ in 0..5 {
-            client.clone().pets().list().await.unwrap();
-        }
-    };
-    tokio::join!(serve, calls);
-}
-
 fn shared<T: Send + Sync + Unpin + Debug + 'static>() {}
 fn cloned<T: Clone>() {}
 fn stream<T: Stream>() {}
@@ -96,62 +60,19 @@ struct NotClone;
 
 #[test]
 fn every_type_may_cross_threads_and_none_borrows() {
-    shared::<Client>();
-    shared::<ApiKey>();
-    shared::<Error>();
-    shared::<Pets>();
-    shared::<Store>();
-    shared::<Call<Pet>>();
-    shared::<ListPets>();
-    shared::<RawRequest>();
-    shared::<Response<Pet>>();
-    shared::<Meta>();
-    shared::<Page<Pet>>();
-    shared::<RateLimits>();
-    shared::<RequestOptions>();
-    shared::<ClientBuilder>();
-    shared::<(
-        Backoff,
-        RetryBudget,
-        Plan,
-        Tls,
-        Proxy,
-        TransportError,
-        FileStore,
-    )>();
-    shared::<(
-        Deprecation,
-        QuotaWindow,
-        Blocked,
-        CachingProvider<ApiKey>,
-        BoxProvider,
-        BoxTransport,
-        StoreError,
-    )>();
-    shared::<CallFuture<Pet>>();
-    shared::<CallFuture<Page<Pet>>>();
-    shared::<ResponseFuture<Bytes>>();
-    shared::<Pages>();
-    shared::<Items>();
-    shared::<(KeyLimits, Limits, RetryPolicy, Connection)>();
-    cloned::<(
-        Client,
-        Pets,
-        Store,
-        ListPets,
-        ApiKey,
-        ErrorKind,
-        NewPet,
-        Response<Pet>,
-    )>();
-    // A `CachingProvider` is `Clone` even if its provider is not.
-    cloned::<(
-        CachingProvider<NotClone>,
-        FileStore,
-        RedisStore,
-        ErrorBuilder,
-    )>();
-    cloned::<FakeService<NotClone>>();
+    shared::<(Client, ClientBuilder, ApiKey, Error, RequestOptions)>();
+    shared::<(Pets, Store, Call<Pet>, ListPets, RawRequest, KeyLimits)>();
+    shared::<(Response<Pet>, Meta, Page<Pet>, RateLimits, Deprecation)>();
+    shared::<(Backoff, RetryBudget, RetryPolicy, Plan, Limits, Connection)>();
+    shared::<(Tls, Proxy, TransportError, FileStore, StoreError)>();
+    shared::<(QuotaWindow, Blocked, CachingProvider<ApiKey>)>();
+    shared::<(BoxProvider, BoxTransport)>();
+    shared::<(CallFuture<Pet>, CallFuture<Page<Pet>>)>();
+    shared::<(ResponseFuture<Bytes>, Pages, Items)>();
+    cloned::<(Client, Pets, Store, ListPets, ApiKey, ErrorKind)>();
+    cloned::<(NewPet, Response<Pet>, RedisStore, ErrorBuilder)>();
+    // Clones share the provider and the answers, which need not be `Clone`.
+    cloned::<(CachingProvider<NotClone>, FakeService<NotClone>)>();
     future::<ResponseFuture<Bytes>>();
     stream::<Pages>();
     stream::<Items>();

@@ -10,7 +10,7 @@ use crate::settings::parse;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples!(
     "petstore pets get 7";
-    "`petstore pets list --id 7` finds a pet in the list, one request for 100 pets."
+    "`petstore pets list --id 7` finds a pet in the list, with a request for every 100 pets."
 ))]
 pub(crate) struct Get {
     /// The pet's identifier

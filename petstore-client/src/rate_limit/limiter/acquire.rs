@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Limiter;
 use super::queue::{Place, Rank};
-use super::state::{HEARTBEAT, Wait};
+use super::waits::{HEARTBEAT, Wait};
 use crate::clock;
 use crate::rate_limit::quota::instant::{LedgerTime, duration, micros};
 use crate::rate_limit::quota::reading::ResponseHead;
@@ -42,9 +42,8 @@ pub(crate) struct Acquire {
 /// Why a call may not wait any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
-    pub(crate) reason: WaitReason,
-    /// The block that lasts for too long, if that is why.
-    pub(crate) blocked: Option<Blocked>,
+    /// What it waits for. A block lasts for too long.
+    pub(crate) wait: Wait,
     /// How long the call has waited.
     pub(crate) waited: Duration,
 }
@@ -86,15 +85,14 @@ impl Limiter {
     fn give_back(self: &Arc<Self>, permit: u64) {
         let now = self.clock.now();
         let mut state = self.state();
-        state.permits.give_back(permit);
-        state.change(now);
+        state.give_back(permit, now);
         drop(state);
         self.follow(now);
     }
 
     /// Returns whether an exchange costs more than a turn of the other tasks.
     fn is_busy(&self) -> bool {
-        !self.store.is_local() && self.state().permits.count() > 0
+        !self.store.is_local() && self.state().in_flight() > 0
     }
 }
 
@@ -134,7 +132,7 @@ impl<'l> InLine<'l> {
         let place = Place::new(rank, number);
         let now = limiter.clock.now();
         let mut state = limiter.state();
-        let grant = state.queue.join(place);
+        let grant = state.join(place);
         if request.forced {
             state.ask();
         }
@@ -164,7 +162,7 @@ impl<'l> InLine<'l> {
                 },
             };
             let mut state = self.limiter.state();
-            if state.permits.send(granted, micros(self.request.lease), now) {
+            if state.send(granted, micros(self.request.lease), now) {
                 drop(state);
                 return Some(Permit {
                     limiter: Arc::clone(self.limiter),
@@ -173,7 +171,7 @@ impl<'l> InLine<'l> {
                     waited: self.waited(),
                 });
             }
-            self.grant = state.queue.join(self.place);
+            self.grant = state.join(self.place);
             drop(state);
             self.limiter.exchange(now);
         }
@@ -190,7 +188,7 @@ impl<'l> InLine<'l> {
             let state = self.limiter.state();
             let is_asked = !self.request.forced || state.answers() >= self.answer;
             let wait = state.wait(limiter_now).filter(|_| is_asked);
-            (wait, state.queue.is_first(self.place), state.queue.len())
+            (wait, state.is_first(self.place), state.waiting())
         };
         let Some(wait) = wait else {
             let is_hasty = self.request.max_wait < duration(HEARTBEAT);
@@ -211,8 +209,7 @@ impl<'l> InLine<'l> {
         };
         if is_too_long {
             return Err(Refused {
-                reason: wait.reason,
-                blocked: wait.blocked,
+                wait,
                 waited: self.waited(),
             });
         }
@@ -255,7 +252,7 @@ impl Drop for InLine<'_> {
         self.grant.close();
         let unused = self.granted.or_else(|| self.grant.try_recv().ok());
         let mut state = self.limiter.state();
-        state.queue.leave(self.place);
+        state.leave(self.place);
         drop(state);
         if let Some(unused) = unused {
             self.limiter.give_back(unused);
@@ -306,8 +303,7 @@ impl Permit {
         if let Some(number) = self.number.take() {
             let now = self.limiter.clock.now();
             let mut state = self.limiter.state();
-            let ended = state.permits.end(number, head, now);
-            state.end(ended, now);
+            state.end(number, head, now);
             drop(state);
             self.limiter.follow(now);
         }

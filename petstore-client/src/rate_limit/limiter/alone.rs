@@ -4,6 +4,8 @@
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
+/// The time limit of an exchange with a store.
+pub(super) const STORE_TIMEOUT: i64 = 3 * SECOND;
 /// How often the store is tried again.
 const RETRY: i64 = SECOND;
 
@@ -55,11 +57,11 @@ impl Alone {
         self.store_now.plus(now.since(self.now))
     }
 
-    /// Returns whether to try the store again. The attempt may take this long.
-    pub(super) fn must_retry(&mut self, now: LedgerTime, takes: i64) -> bool {
+    /// Returns whether to try the store again now.
+    pub(super) fn must_retry(&mut self, now: LedgerTime) -> bool {
         let must = self.retry_at <= now;
         if must {
-            self.retry_at = now.plus(takes).plus(RETRY);
+            self.retry_at = now.plus(STORE_TIMEOUT + RETRY);
         }
         must
     }

@@ -30,8 +30,8 @@ impl Limiter {
             limits.wait_reason = Some(WaitReason::Concurrency);
         }
         RateLimits {
-            in_flight: u32::try_from(state.permits.count()).unwrap_or(u32::MAX),
-            waiting: state.queue.len(),
+            in_flight: u32::try_from(state.in_flight()).unwrap_or(u32::MAX),
+            waiting: state.waiting(),
             shared: self.status(&state, holders),
             ..limits
         }

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::Limiter;
-use super::state::STORE_TIMEOUT;
+use super::alone::STORE_TIMEOUT;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND, duration};
 use crate::rate_limit::quota::{Answer, Report};
 use crate::rate_limit::store::StoreError;
@@ -48,8 +48,7 @@ impl Limiter {
                 }
                 Some(_) => {}
             }
-            let must_retry = state.exchange_alone(now, i64::from(STORE_TIMEOUT) * SECOND);
-            if let Some(must_retry) = must_retry {
+            if let Some(must_retry) = state.exchange_alone(now) {
                 let is_news = state.take_news();
                 drop(state);
                 if is_news {
@@ -103,14 +102,14 @@ impl Limiter {
     }
 
     async fn try_store(&self, report: &Report) -> Result<Answer, StoreError> {
-        let limit = i64::from(STORE_TIMEOUT) * SECOND;
         loop {
             let began = self.clock.now();
-            if let Ok(result) = timeout(duration(limit), self.store.exchange(report)).await {
+            let exchange = self.store.exchange(report);
+            if let Ok(result) = timeout(duration(STORE_TIMEOUT), exchange).await {
                 return result;
             }
             // After a longer time, it was this process that was stopped.
-            if self.clock.now().since(began) < limit + SECOND {
+            if self.clock.now().since(began) < STORE_TIMEOUT + SECOND {
                 return Err(StoreError::new("it does not answer"));
             }
         }

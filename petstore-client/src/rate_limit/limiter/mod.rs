@@ -5,8 +5,11 @@
 //! `exchange`, and `acquire` (a waiting call) in this order.
 
 mod alone;
+mod outcomes;
 mod permits;
 mod queue;
+mod waits;
+
 mod state;
 
 mod alarm;
@@ -22,8 +25,8 @@ use tokio::sync::Notify;
 
 pub(crate) use self::acquire::{Acquire, Permit, Refused};
 use self::alarm::Alarm;
-pub(crate) use self::state::Wait;
 use self::state::{Mutex, MutexGuard, State, lock};
+pub(crate) use self::waits::Wait;
 use super::limiter_clock::LimiterClock;
 use super::logged::LoggedBlocks;
 use super::policy::Policy;

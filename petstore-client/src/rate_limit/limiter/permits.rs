@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::outcomes::EndedRequest;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
-use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
+use crate::rate_limit::quota::reading::ResponseHead;
 
 /// A call that does not take its permit in this time loses it. Its task may not be polled.
 const TAKEN_WITHIN: i64 = SECOND;
@@ -29,16 +30,6 @@ struct Granted {
     sent: Option<LedgerTime>,
     /// When it ends by itself.
     ends: LedgerTime,
-}
-
-/// A request that has ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EndedRequest {
-    sent: LedgerTime,
-    at: LedgerTime,
-    is_probe: bool,
-    /// `None` if no response came.
-    head: Option<ResponseHead>,
 }
 
 impl Permits {
@@ -94,12 +85,12 @@ impl Permits {
         now: LedgerTime,
     ) -> Option<EndedRequest> {
         let granted = self.remove(number)?;
-        Some(EndedRequest {
-            sent: granted.sent?,
-            at: now,
-            is_probe: granted.is_probe,
+        Some(EndedRequest::new(
+            granted.sent?,
+            now,
+            granted.is_probe,
             head,
-        })
+        ))
     }
 
     fn remove(&mut self, number: u64) -> Option<Granted> {
@@ -133,16 +124,5 @@ impl Permits {
 
     pub(super) fn has_probe(&self) -> bool {
         self.probes > 0
-    }
-}
-
-impl EndedRequest {
-    pub(super) fn outcome(&self, now: LedgerTime) -> Outcome {
-        Outcome {
-            sent_ago: now.since(self.sent),
-            ended_ago: now.since(self.at),
-            is_probe: self.is_probe,
-            head: self.head,
-        }
     }
 }

@@ -10,26 +10,24 @@ pub(super) use std::sync::{Mutex, MutexGuard};
 #[cfg(shuttle)]
 pub(super) use shuttle::sync::{Mutex, MutexGuard};
 
-use super::alone::Alone;
-use super::permits::{EndedRequest, Permits};
-use super::queue::Queue;
+use tokio::sync::oneshot;
+
+use super::alone::{Alone, STORE_TIMEOUT};
+use super::outcomes::Outcomes;
+use super::permits::Permits;
+use super::queue::{Place, Queue};
+use super::waits::{HEARTBEAT, Wait, Waits};
 use crate::clock;
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
-use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::{Answer, Ledger, Pause, Report};
-use crate::rate_limit::view::{Blocked, WaitReason};
+use crate::rate_limit::quota::reading::ResponseHead;
+use crate::rate_limit::quota::{Answer, Ledger, Report};
+use crate::rate_limit::view::WaitReason;
 
-/// How often a holder reports at least, while it waits or has requests in flight.
-pub(super) const HEARTBEAT: i64 = SECOND;
 /// How long an outcome waits for others, which the same exchange may carry.
 const GATHERING: i64 = SECOND / 100;
-/// The time limit of an exchange, in seconds.
-pub(super) const STORE_TIMEOUT: u32 = 3;
 /// After this, an exchange counts as abandoned: nobody runs its runtime.
-const MAX_EXCHANGE: i64 = (STORE_TIMEOUT as i64 + 1) * SECOND;
-/// How many outcomes are kept for a store that is away.
-const MAX_OUTCOMES: usize = 4_096;
+const MAX_EXCHANGE: i64 = STORE_TIMEOUT + SECOND;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -39,11 +37,10 @@ pub(super) struct State {
     process: u32,
     policy: Policy,
     is_local: bool,
-    pub(super) queue: Queue,
-    pub(super) permits: Permits,
-    /// What the store does not know yet, and the number of the first of these.
-    outcomes: Vec<EndedRequest>,
-    first_outcome: u64,
+    queue: Queue,
+    permits: Permits,
+    /// What the store does not know yet.
+    outcomes: Outcomes,
     was_banned: bool,
     /// Since when the store does not know everything.
     changed_at: Option<LedgerTime>,
@@ -53,33 +50,13 @@ pub(super) struct State {
     /// The number of exchanges with the store that have begun, and when the one in progress did.
     begun: u64,
     exchanging_since: Option<LedgerTime>,
-    /// The number of answers, and what waiting calls wait for by the last one.
-    answers: u64,
-    wait: Option<LastPause>,
-    /// The end of the block that waiting calls were told of, and whether there is a new one.
-    announced: Option<LedgerTime>,
-    is_news: bool,
+    waits: Waits,
     /// Set while the store is away.
     alone: Option<Alone>,
     /// Why the store is away.
     problem: Option<String>,
     /// The number of times that the store went away or came back.
     store_changes: u64,
-}
-
-/// A pause, and when it ends on the limiter's clock.
-#[derive(Debug, Clone, Copy)]
-struct LastPause {
-    pause: Pause,
-    ends: LedgerTime,
-    ask_again: LedgerTime,
-}
-
-/// Why a call waits, and until when if that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait {
-    pub(crate) reason: WaitReason,
-    pub(crate) blocked: Option<Blocked>,
 }
 
 impl State {
@@ -92,18 +69,14 @@ impl State {
             is_local,
             queue: Queue::default(),
             permits: Permits::default(),
-            outcomes: Vec::new(),
-            first_outcome: 0,
+            outcomes: Outcomes::default(),
             was_banned: false,
             changed_at: None,
             exchanged_at: None,
             is_asked: false,
             begun: 0,
             exchanging_since: None,
-            answers: 0,
-            wait: None,
-            announced: None,
-            is_news: false,
+            waits: Waits::default(),
             alone: None,
             problem: None,
             store_changes: 0,
@@ -133,18 +106,33 @@ impl State {
         self.change(now);
     }
 
-    /// Records that a request has ended.
-    pub(super) fn end(&mut self, ended: Option<EndedRequest>, now: LedgerTime) {
-        self.outcomes.extend(ended);
-        if self.outcomes.len() > MAX_OUTCOMES {
-            self.forget_outcomes(MAX_OUTCOMES / 2);
-        }
+    /// Puts a call into the queue. Its grant, the number of a permit, arrives in the returned channel.
+    pub(super) fn join(&mut self, place: Place) -> oneshot::Receiver<u64> {
+        self.queue.join(place)
+    }
+
+    /// Removes a call from the queue, if it still waits.
+    pub(super) fn leave(&mut self, place: Place) {
+        self.queue.leave(place);
+    }
+
+    /// Records that a request is sent now, and lasts for `lease` at most. Returns false if the permit has lapsed.
+    pub(super) fn send(&mut self, permit: u64, lease: i64, now: LedgerTime) -> bool {
+        self.permits.send(permit, lease, now)
+    }
+
+    /// Takes a permit back whose request was not sent.
+    pub(super) fn give_back(&mut self, permit: u64, now: LedgerTime) {
+        self.permits.give_back(permit);
         self.change(now);
     }
 
-    /// Records that a permit was given back.
-    pub(super) fn change(&mut self, now: LedgerTime) {
-        self.changed_at.get_or_insert(now);
+    /// Records that a request has ended.
+    pub(super) fn end(&mut self, permit: u64, head: Option<ResponseHead>, now: LedgerTime) {
+        if let Some(ended) = self.permits.end(permit, head, now) {
+            self.outcomes.add(ended);
+        }
+        self.change(now);
     }
 
     /// Ends the permits of calls that are not polled.
@@ -153,15 +141,14 @@ impl State {
         let lost = self.permits.expire(now);
         if self.permits.count() < in_flight {
             for ended in lost {
-                self.end(Some(ended), now);
+                self.outcomes.add(ended);
             }
             self.change(now);
         }
     }
 
-    fn forget_outcomes(&mut self, count: usize) {
-        self.outcomes.drain(..count);
-        self.first_outcome += count as u64;
+    fn change(&mut self, now: LedgerTime) {
+        self.changed_at.get_or_insert(now);
     }
 }
 
@@ -170,7 +157,7 @@ impl State {
     /// Begins an exchange with the store. While the store is away, calls meanwhile get their permits without it.
     pub(super) fn begin_exchange(&mut self, now: LedgerTime) -> (u64, Report) {
         self.begun += 1;
-        let report = self.report_from(self.first_outcome, now);
+        let report = self.report_from(self.outcomes.first(), now);
         if !self.is_alone() {
             self.exchanging_since = Some(now);
             self.note_report(now);
@@ -217,7 +204,7 @@ impl State {
         let waits = self.wanted() > 0;
         let gathering = if waits || self.is_local { 0 } else { GATHERING };
         let change = self.changed_at.map(|at| at.plus(gathering));
-        let wait = waits.then(|| self.wait.map_or(now, |wait| wait.ask_again));
+        let wait = waits.then(|| self.waits.ask_again().unwrap_or(now));
         let is_active = waits || self.permits.count() > 0;
         let heartbeat = match self.exchanged_at {
             Some(at) if is_active && !self.is_local => Some(at.plus(HEARTBEAT)),
@@ -245,8 +232,8 @@ impl State {
     fn report_from(&self, first_outcome: u64, now: LedgerTime) -> Report {
         let waiting = self.wanted();
         Report {
-            first_outcome: first_outcome.max(self.first_outcome),
-            outcomes: self.outcomes_from(first_outcome, now),
+            first_outcome: first_outcome.max(self.outcomes.first()),
+            outcomes: self.outcomes.from(first_outcome, now),
             waiting,
             forces: waiting > 0 && self.queue.is_forced(),
             was_banned: self.was_banned,
@@ -254,17 +241,10 @@ impl State {
         }
     }
 
-    fn outcomes_from(&self, first_outcome: u64, now: LedgerTime) -> Vec<Outcome> {
-        let known = first_outcome.saturating_sub(self.first_outcome);
-        let known = usize::try_from(known).unwrap_or(usize::MAX);
-        let new = self.outcomes.get(known..).unwrap_or_default();
-        new.iter().map(|ended| ended.outcome(now)).collect()
-    }
-
     /// Returns a report of all that the store does not know yet, for display.
     pub(super) fn pending(&self, now: LedgerTime) -> Report {
         Report {
-            outcomes: self.outcomes_from(self.first_outcome, now),
+            outcomes: self.outcomes.from(self.outcomes.first(), now),
             was_banned: self.was_banned,
             is_alone: self.is_alone(),
             ..self.figures()
@@ -275,7 +255,7 @@ impl State {
     pub(super) fn figures(&self) -> Report {
         Report {
             holder: self.holder,
-            first_outcome: self.first_outcome,
+            first_outcome: self.outcomes.first(),
             outcomes: Vec::new(),
             in_flight: self.permits.count(),
             has_probe: self.permits.has_probe(),
@@ -299,37 +279,15 @@ impl State {
                 self.change(now);
             }
         }
-        self.answers += 1;
-        self.wait = None;
         // The answer says nothing to calls that came after the report.
         let asked = report.waiting.saturating_sub(answer.granted);
-        if !self.queue.is_empty() && self.wanted() <= asked {
-            let ends = now.plus(answer.pause.length());
-            self.wait = Some(LastPause {
-                pause: answer.pause,
-                ends,
-                ask_again: ends.min(now.plus(HEARTBEAT)),
-            });
-        }
-        self.note_block();
-    }
-
-    /// Notes whether there is a block that waiting calls were not told of: it may be too long for them.
-    fn note_block(&mut self) {
-        let ends = self.wait.filter(|wait| wait.pause.is_block());
-        let ends = ends.map(|wait| wait.ends);
-        let is_known = match (self.announced, ends) {
-            (Some(known), Some(ends)) => known.0.abs_diff(ends.0) < SECOND.unsigned_abs(),
-            (_, None) => true,
-            (None, Some(_)) => false,
-        };
-        self.is_news |= !is_known;
-        self.announced = ends;
+        let is_for_all = !self.queue.is_empty() && self.wanted() <= asked;
+        self.waits.answer(is_for_all.then_some(answer.pause), now);
     }
 
     /// Returns whether there is a new block, once.
     pub(super) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.is_news)
+        self.waits.take_news()
     }
 
     /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used.
@@ -342,8 +300,7 @@ impl State {
     ) {
         let is_last = self.end_exchange(number);
         let known = report.first_outcome + report.outcomes.len() as u64;
-        let known = usize::try_from(known.saturating_sub(self.first_outcome)).unwrap_or(usize::MAX);
-        self.forget_outcomes(known.min(self.outcomes.len()));
+        self.outcomes.forget_before(known);
         if !is_last {
             return self.change(now);
         }
@@ -370,9 +327,9 @@ impl State {
         match &mut self.alone {
             Some(alone) => alone.failed(now),
             None => {
-                self.alone = Some(Alone::new(last_seen(), now, self.first_outcome));
+                self.alone = Some(Alone::new(last_seen(), now, self.outcomes.first()));
                 self.store_changes += 1;
-                self.wait = None;
+                self.waits.forget();
                 self.change(now);
             }
         }
@@ -381,7 +338,7 @@ impl State {
 
     /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether to try the
     /// store again, or `None` if the store is there.
-    pub(super) fn exchange_alone(&mut self, now: LedgerTime, takes: i64) -> Option<bool> {
+    pub(super) fn exchange_alone(&mut self, now: LedgerTime) -> Option<bool> {
         let mut alone = self.alone.take()?;
         let report = Report {
             is_alone: true,
@@ -389,7 +346,7 @@ impl State {
         };
         self.note_report(now);
         let answer = alone.exchange(&report, now);
-        let must_retry = alone.must_retry(now, takes);
+        let must_retry = alone.must_retry(now);
         self.alone = Some(alone);
         self.grant(&report, &answer, now);
         Some(must_retry)
@@ -410,32 +367,38 @@ impl State {
                 blocked: None,
             });
         }
-        let LastPause {
-            pause,
-            ends,
-            ask_again,
-        } = self.wait?;
-        if ask_again <= now && self.is_exchanging(now) {
+        let must_ask = self.waits.ask_again().is_some_and(|at| at <= now);
+        if must_ask && self.is_exchanging(now) {
             return None;
         }
-        let reason = match pause.reason() {
+        let mut wait = self.waits.wait(now)?;
+        if self.is_local && wait.reason == WaitReason::OtherProcesses {
             // They are other clients of this process, with settings of their own.
-            WaitReason::OtherProcesses if self.is_local => WaitReason::Reserved,
-            reason => reason,
-        };
-        Some(Wait {
-            reason,
-            blocked: pause.blocked(ends.since(now)),
-        })
+            wait.reason = WaitReason::Reserved;
+        }
+        Some(wait)
+    }
+
+    /// Returns whether a call is the first in the queue.
+    pub(super) fn is_first(&self, place: Place) -> bool {
+        self.queue.is_first(place)
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        self.permits.count()
     }
 
     /// Returns the number of the answer that will be the first to a call that joins now.
     pub(super) fn next_answer(&self, now: LedgerTime) -> u64 {
-        self.answers + 1 + u64::from(self.is_exchanging(now))
+        self.waits.answers() + 1 + u64::from(self.is_exchanging(now))
     }
 
     pub(super) fn answers(&self) -> u64 {
-        self.answers
+        self.waits.answers()
     }
 
     /// Returns the ledger of a process that is alone, and the store's time.

@@ -6,7 +6,7 @@ use super::world::{Case, Sharing};
 const FILE: Sharing = Sharing::Store(0);
 const FOR_EVER: f64 = 1e6;
 
-fn stopped(size: Size) {
+pub(super) fn stopped(size: Size) {
     for minute in size.of(&[60, 300, 1_000], 300) {
         for at in size.of(&[0.5, 1.5, 61.0, 100.0], 61.0) {
             for length in [10.0, FOR_EVER] {
@@ -36,13 +36,7 @@ fn a_stopped_process_or_a_deleted_file_costs_little() {
     stopped(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn a_stopped_process_or_a_deleted_file_costs_little_in_full() {
-    stopped(Size::Full);
-}
-
-fn without_store(size: Size) {
+pub(super) fn without_store(size: Size) {
     let losses = [
         (0.0, FOR_EVER),
         (1.0, FOR_EVER),
@@ -72,27 +66,20 @@ fn processes_without_a_store_are_not_banned() {
     without_store(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn processes_without_a_store_are_not_banned_in_full() {
-    without_store(Size::Full);
-    let mut case = Case::new(20_000, 4, 64, Sharing::Store(300));
-    case.store_lost = Some((0.0, FOR_EVER));
-    case.minutes = 3;
+/// A large quota, and a slow service.
+pub(super) fn without_store_at_the_bounds(size: Size) {
+    let mut large = Case::new(20_000, 4, 64, Sharing::Store(300));
+    large.store_lost = Some((0.0, FOR_EVER));
+    large.minutes = 3;
     let promise = Promise::used(0.95).refused(40);
-    check(
-        "without a store, 20,000 a minute",
-        &case,
-        promise,
-        Size::Full,
-    );
-    let mut case = Case::new(1_000, 4, 16, Sharing::Store(300));
-    case.store_lost = Some((0.0, FOR_EVER));
-    case.latency = 0.5;
-    check("without a store, 500 ms", &case, promise, Size::Full);
+    check("without a store, 20,000 a minute", &large, promise, size);
+    let mut slow = Case::new(1_000, 4, 16, Sharing::Store(300));
+    slow.store_lost = Some((0.0, FOR_EVER));
+    slow.latency = 0.5;
+    check("without a store, 500 ms", &slow, promise, size);
 }
 
-fn strangers(size: Size) {
+pub(super) fn strangers(size: Size) {
     for minute in size.of(&[60, 300, 1_000], 300) {
         for tasks in size.of(&[1, 16, 64], 16) {
             let mut case = Case::new(minute, 4, tasks, Sharing::Nothing);
@@ -121,7 +108,7 @@ fn strangers(size: Size) {
 
 /// Two of them are near, and use a window up while the requests of the others are on their way. If all start at
 /// once and some are farther away than here, the first burst of those is refused, which may ban the key.
-fn near_and_far(size: Size) {
+pub(super) fn near_and_far(size: Size) {
     for minute in size.of(&[60, 300, 1_000], 300) {
         for tasks in size.of(&[16, 64], 16) {
             for far in size.of(&[0.03, 0.1], 0.1) {
@@ -149,23 +136,11 @@ fn near_strangers_do_not_ban_the_key_of_far_ones() {
 }
 
 #[test]
-#[ignore = "full size"]
-fn near_strangers_do_not_ban_the_key_of_far_ones_in_full() {
-    near_and_far(Size::Full);
-}
-
-#[test]
 fn strangers_are_seldom_refused_and_not_banned() {
     strangers(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn strangers_are_seldom_refused_and_not_banned_in_full() {
-    strangers(Size::Full);
-}
-
-fn bursts(size: Size) {
+pub(super) fn bursts(size: Size) {
     for minute in size.of(&[60, 300, 1_000], 300) {
         for tasks in size.of(&[1, 16, 64, 256], 64) {
             for burst in size.of(&[10, 40], 40) {
@@ -196,14 +171,8 @@ fn bursts_of_strangers_do_not_ban_the_key() {
     bursts(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn bursts_of_strangers_do_not_ban_the_key_in_full() {
-    bursts(Size::Full);
-}
-
 /// The service refuses two of a hundred without a reason.
-fn whims(size: Size) {
+pub(super) fn whims(size: Size) {
     for minute in size.of(&[60, 300], 300) {
         for (tasks, bans) in size.of(&[(1, 0), (8, 0), (16, 1)], (8, 0)) {
             let mut case = Case::new(minute, 1, tasks, Sharing::Nothing);
@@ -224,28 +193,16 @@ fn refusals_without_a_reason_do_not_ban_the_key() {
     whims(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn refusals_without_a_reason_do_not_ban_the_key_in_full() {
-    whims(Size::Full);
+/// Five of a hundred requests get no response for half a minute, as after a cold start.
+pub(super) fn hanging(size: Size) {
+    let mut case = Case::new(60, 4, 16, FILE);
+    case.model.hangs = 0.05;
+    case.minutes = 10;
+    let promise = Promise::used(0.90).refused(2);
+    check("five of a hundred hang", &case, promise, size);
 }
 
-/// Five of a hundred requests get no response for half a minute, as after a cold start.
 #[test]
 fn probes_that_hang_hold_up_nobody() {
-    let mut case = Case::new(60, 4, 16, FILE);
-    case.model.hangs = 0.05;
-    case.minutes = 10;
-    let promise = Promise::used(0.90).refused(2);
-    check("five of a hundred hang", &case, promise, Size::Usual);
-}
-
-#[test]
-#[ignore = "full size"]
-fn probes_that_hang_hold_up_nobody_in_full() {
-    let mut case = Case::new(60, 4, 16, FILE);
-    case.model.hangs = 0.05;
-    case.minutes = 10;
-    let promise = Promise::used(0.90).refused(2);
-    check("five of a hundred hang", &case, promise, Size::Full);
+    hanging(Size::Usual);
 }

@@ -12,3 +12,33 @@ mod world;
 mod faults;
 mod sharing;
 mod sole;
+
+use self::table::Size;
+
+/// All stories in full, each in a thread of its own.
+#[test]
+#[ignore = "full size"]
+fn all_stories_hold_in_full() {
+    let stories: [fn(Size); 15] = [
+        sole::full_speed,
+        sole::first_requests,
+        sole::odd_services,
+        sharing::file,
+        sharing::redis,
+        sharing::unequal,
+        sharing::import_beside_commands,
+        faults::stopped,
+        faults::without_store,
+        faults::without_store_at_the_bounds,
+        faults::strangers,
+        faults::near_and_far,
+        faults::bursts,
+        faults::whims,
+        faults::hanging,
+    ];
+    std::thread::scope(|threads| {
+        for story in stories {
+            threads.spawn(move || story(Size::Full));
+        }
+    });
+}

@@ -31,7 +31,6 @@ pub(super) enum RetryAfter {
 pub(super) struct Model {
     pub(super) minute: u64,
     pub(super) day: u64,
-    pub(super) day_used: u64,
     pub(super) is_sliding: bool,
     pub(super) shows: Shows,
     /// Whether resets are rounded down instead of up.
@@ -46,8 +45,6 @@ pub(super) struct Model {
     /// How far the client's wall clock is off.
     pub(super) wall_off: i64,
     pub(super) retry_after: RetryAfter,
-    /// Whether a refusal's Remaining is 1, and not 0.
-    pub(super) refuses_with_one: bool,
     /// The chances of a refusal without a reason, of a 500, and of no response for half a minute.
     pub(super) whims: f64,
     pub(super) errors: f64,
@@ -59,7 +56,6 @@ impl Model {
         Self {
             minute,
             day: 1 << 40,
-            day_used: 0,
             is_sliding: false,
             shows: Shows::Tightest,
             rounds_down: false,
@@ -69,7 +65,6 @@ impl Model {
             skew: 0,
             wall_off: 0,
             retry_after: RetryAfter::Right,
-            refuses_with_one: false,
             whims: 0.0,
             errors: 0.0,
             hangs: 0.0,
@@ -153,12 +148,10 @@ impl Service {
             used: 0,
             times: VecDeque::new(),
         };
-        let mut quotas = [
+        let quotas = [
             quota(model.minute, MINUTE, model.phase),
             quota(model.day, DAY, 0),
         ];
-        quotas[1].left(epoch);
-        quotas[1].used = model.day_used;
         Self {
             model,
             quotas,
@@ -182,8 +175,9 @@ impl Service {
     /// Returns how many requests are left, and how long until some are.
     pub(super) fn left(&mut self) -> (u64, i64) {
         let now = self.now();
-        let left = self.quotas.iter_mut().map(|quota| quota.left(now)).min();
-        (left.unwrap(), self.wait(now))
+        let [minute, day] = &mut self.quotas;
+        let left = minute.left(now).min(day.left(now));
+        (left, self.wait(now))
     }
 
     fn wait(&mut self, now: i64) -> i64 {
@@ -304,14 +298,9 @@ impl Service {
             SECOND - 1
         };
         let reset = (shown.reset(now) + up).div_euclid(SECOND) * SECOND;
-        let remaining = if status == 429 && self.model.refuses_with_one {
-            1
-        } else {
-            shown.left(now)
-        };
         Some(Reading {
             limit: shown.limit,
-            remaining,
+            remaining: shown.left(now),
             reset: ServiceTime(reset),
         })
     }

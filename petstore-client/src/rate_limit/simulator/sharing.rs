@@ -5,7 +5,7 @@ use super::world::{Case, Sharing};
 
 const FILE: Sharing = Sharing::Store(0);
 
-fn file(size: Size) {
+pub(super) fn file(size: Size) {
     for minute in size.of(&[60, 300, 1_000, 20_000], 300) {
         for processes in size.of(&[2, 4, 8, 16, 64], 8) {
             for tasks in size.of(&[1, 8], 8) {
@@ -34,13 +34,7 @@ fn processes_with_a_file_use_all_and_get_alike() {
     file(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn processes_with_a_file_use_all_and_get_alike_in_full() {
-    file(Size::Full);
-}
-
-fn redis(size: Size) {
+pub(super) fn redis(size: Size) {
     for minute in size.of(&[300, 1_000, 20_000], 1_000) {
         for processes in size.of(&[4, 16], 4) {
             for micros in size.of(&[300, 20_000, 250_000], 20_000) {
@@ -65,13 +59,7 @@ fn a_store_that_is_far_away_costs_little() {
     redis(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn a_store_that_is_far_away_costs_little_in_full() {
-    redis(Size::Full);
-}
-
-fn unequal(size: Size) {
+pub(super) fn unequal(size: Size) {
     for minute in size.of(&[60, 300, 1_000], 300) {
         let mut case = Case::new(minute, 4, 1, FILE);
         case.tasks = vec![64, 8, 8, 1];
@@ -104,14 +92,8 @@ fn processes_with_unequal_tasks_get_what_they_can_use() {
     unequal(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn processes_with_unequal_tasks_get_what_they_can_use_in_full() {
-    unequal(Size::Full);
-}
-
 /// An import beside `xargs -P 16` of short commands gets at least half of its part, one seventeenth.
-fn import_beside_commands(size: Size) {
+pub(super) fn import_beside_commands(size: Size) {
     let mut case = Case::new(60, 1, 8, FILE);
     case.commands = 16;
     case.minutes = 10;
@@ -127,10 +109,4 @@ fn import_beside_commands(size: Size) {
 #[test]
 fn an_import_is_not_starved_by_short_commands() {
     import_beside_commands(Size::Usual);
-}
-
-#[test]
-#[ignore = "full size"]
-fn an_import_is_not_starved_by_short_commands_in_full() {
-    import_beside_commands(Size::Full);
 }

@@ -12,7 +12,7 @@ fn lone(minute: u64, tasks: usize) -> Case {
     }
 }
 
-fn full_speed(size: Size) {
+pub(super) fn full_speed(size: Size) {
     for minute in size.of(&[60, 300, 1_000, 20_000], 300) {
         for tasks in size.of(&[1, 2, 8, 16, 64, 256], 16) {
             let mut case = lone(minute, tasks);
@@ -40,14 +40,8 @@ fn a_sole_user_is_never_refused_and_loses_no_speed() {
     full_speed(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn a_sole_user_is_never_refused_and_loses_no_speed_in_full() {
-    full_speed(Size::Full);
-}
-
 /// A lone process has no start-up delay with a store that others could use, too.
-fn first_requests(size: Size) {
+pub(super) fn first_requests(size: Size) {
     for minute in size.of(&[60, 300, 20_000], 300) {
         for tasks in size.of(&[1, 16, 64], 16) {
             let without = lone(minute, tasks);
@@ -73,110 +67,83 @@ fn a_sole_user_of_a_store_waits_for_nobody() {
     first_requests(Size::Usual);
 }
 
-#[test]
-#[ignore = "full size"]
-fn a_sole_user_of_a_store_waits_for_nobody_in_full() {
-    first_requests(Size::Full);
-}
-
 /// A service with an oddity, its name, and what must hold.
 struct Oddity {
     name: &'static str,
-    minute: u64,
-    change: fn(&mut Case),
+    minutes: &'static [u64],
     promise: Promise,
+    change: fn(&mut Case),
 }
 
 fn oddities() -> Vec<Oddity> {
     let mut oddities = Vec::new();
-    let mut add = |name, minute, promise, change| {
+    let mut add = |name, minutes, promise, change| {
         oddities.push(Oddity {
             name,
-            minute,
-            change,
+            minutes,
             promise,
+            change,
         });
     };
     let few = |refused, used| Promise::used(used).refused(refused);
-    add("hidden minute", 60, few(16, 0.5), |case| {
+    add("hidden minute", &[60, 300], few(16, 0.5), |case| {
         case.model.day = 10_000;
         case.model.shows = Shows::Day;
     });
-    add("hidden minute", 300, few(16, 0.5), |case| {
-        case.model.day = 10_000;
-        case.model.shows = Shows::Day;
-    });
-    add("hidden day", 60, few(8, 0.9), |case| {
+    add("hidden day", &[60], few(8, 0.9), |case| {
         case.model.day = 200;
         case.model.shows = Shows::Minute;
     });
-    add("no rate headers", 60, few(20, 0.4), |case| {
+    add("no rate headers", &[60], few(20, 0.4), |case| {
         case.model.shows = Shows::Nothing;
     });
-    add("no Date", 60, few(1, 0.75), |case| {
+    add("no Date", &[60, 300], few(1, 0.75), |case| {
         case.model.has_dates = false;
     });
-    add("no Date", 300, few(1, 0.75), |case| {
+    add("no Date, wall an hour ahead", &[60], few(4, 0.6), |case| {
         case.model.has_dates = false;
+        case.model.wall_off = 3_600 * SECOND;
     });
-    add(
-        "no Date, wall clock an hour ahead",
-        60,
-        few(4, 0.6),
-        |case| {
-            case.model.has_dates = false;
-            case.model.wall_off = 3_600 * SECOND;
-        },
-    );
-    add(
-        "no Date, wall clock an hour behind",
-        60,
-        few(4, 0.6),
-        |case| {
-            case.model.has_dates = false;
-            case.model.wall_off = -3_600 * SECOND;
-        },
-    );
-    add("Date ten minutes ahead", 60, few(4, 0.95), |case| {
+    add("no Date, wall an hour behind", &[60], few(4, 0.6), |case| {
+        case.model.has_dates = false;
+        case.model.wall_off = -3_600 * SECOND;
+    });
+    add("Date ten minutes ahead", &[60], few(4, 0.95), |case| {
         case.model.date_ahead = 600 * SECOND;
     });
-    add("Date ten minutes behind", 60, few(4, 0.95), |case| {
+    add("Date ten minutes behind", &[60], few(4, 0.95), |case| {
         case.model.date_ahead = -600 * SECOND;
     });
-    add("two backends four seconds apart", 60, few(2, 0.9), |case| {
+    add("backends four seconds apart", &[60], few(2, 0.9), |case| {
         case.model.skew = 4 * SECOND;
     });
-    add("resets rounded down", 60, few(2, 0.95), |case| {
+    add("resets rounded down", &[60, 300], few(2, 0.95), |case| {
         case.model.rounds_down = true;
         case.model.phase = 7 * SECOND / 10;
     });
-    add("resets rounded down", 300, few(2, 0.95), |case| {
-        case.model.rounds_down = true;
-        case.model.phase = 7 * SECOND / 10;
-    });
-    add("a sliding minute", 300, few(0, 0.9), |case| {
+    add("a sliding minute", &[300], few(0, 0.9), |case| {
         case.model.is_sliding = true;
     });
-    add("the day is used up", 300, few(0, 0.99), |case| {
+    add("the day is used up", &[300], few(0, 0.99), |case| {
         case.model.day = 700;
     });
-    add("one of twenty fails", 300, few(0, 0.95), |case| {
+    add("one of twenty fails", &[300], few(0, 0.95), |case| {
         case.model.errors = 0.05;
     });
-    add("gives up four of ten", 300, few(1, 0.9), |case| {
+    add("gives up four of ten", &[300], few(1, 0.9), |case| {
         case.gives_up = 0.4;
     });
-    add("gives up one of ten", 60, few(1, 0.9), |case| {
+    add("gives up one of ten", &[60], few(1, 0.9), |case| {
         case.gives_up = 0.1;
     });
-    add("a latency of five seconds", 1_000, few(1, 0.0), |case| {
+    add("a latency of five seconds", &[1_000], few(1, 0.0), |case| {
         case.latency = 5.0;
     });
-    add("a wait of zero", 60, few(12, 0.4), |case| {
+    add("a wait of zero", &[60], few(12, 0.4), |case| {
         case.model.retry_after = RetryAfter::Zero;
         case.model.whims = 0.02;
     });
-    add("no Retry-After", 60, few(40, 0.2), |case| {
+    add("no Retry-After", &[60], few(40, 0.2), |case| {
         case.model.retry_after = RetryAfter::Absent;
         case.model.whims = 0.02;
         case.minutes = 20;
@@ -184,17 +151,19 @@ fn oddities() -> Vec<Oddity> {
     oddities
 }
 
-fn odd_services(size: Size) {
+pub(super) fn odd_services(size: Size) {
     for oddity in oddities() {
-        for tasks in size.of(&[1, 16, 64, 256], 16) {
-            let mut case = lone(oddity.minute, tasks);
-            (oddity.change)(&mut case);
-            let mut promise = oddity.promise;
-            if tasks == 1 {
-                promise.used = 0.0;
+        for &minute in oddity.minutes {
+            for tasks in size.of(&[1, 16, 64, 256], 16) {
+                let mut case = lone(minute, tasks);
+                (oddity.change)(&mut case);
+                let mut promise = oddity.promise;
+                if tasks == 1 {
+                    promise.used = 0.0;
+                }
+                let name = format!("{}, {minute} a minute, {tasks} tasks", oddity.name);
+                check(&name, &case, promise, size);
             }
-            let name = format!("{}, {} a minute, {tasks} tasks", oddity.name, oddity.minute);
-            check(&name, &case, promise, size);
         }
     }
 }
@@ -202,12 +171,6 @@ fn odd_services(size: Size) {
 #[test]
 fn an_odd_service_neither_bans_nor_locks_out() {
     odd_services(Size::Usual);
-}
-
-#[test]
-#[ignore = "full size"]
-fn an_odd_service_neither_bans_nor_locks_out_in_full() {
-    odd_services(Size::Full);
 }
 
 /// A `Retry-After` of ten years blocks for 25 hours.

@@ -112,7 +112,7 @@ impl Case {
             .enable_time()
             .start_paused(true)
             .build()
-            .unwrap();
+            .expect("a runtime without I/O starts");
         runtime.block_on(World::begin(self.clone(), seed).run())
     }
 }
@@ -171,7 +171,7 @@ fn seconds(length: f64) -> Duration {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap()
+    mutex.lock().expect("no task has panicked")
 }
 
 impl World {
@@ -330,14 +330,9 @@ impl World {
     fn outcome(&self) -> Outcome {
         let service = lock(&self.service);
         let Model {
-            minute,
-            day,
-            day_used,
-            phase,
-            ..
+            minute, day, phase, ..
         } = service.model;
-        let all = minute * self.case.minutes.unsigned_abs();
-        let all = all.min(day - day_used);
+        let all = day.min(minute * self.case.minutes.unsigned_abs());
         let first_window = (self.epoch - phase).div_euclid(MINUTE);
         let mut done = vec![0; self.case.tasks.len() + 1];
         for (at, process) in &service.admitted {
@@ -393,7 +388,9 @@ impl Sender {
         };
         let permit = loop {
             self.process.run().await;
-            let permit = limiter.acquire(request, |_| ()).await.unwrap();
+            let Ok(permit) = limiter.acquire(request, |_| ()).await else {
+                panic!("a call may wait for eleven days");
+            };
             if !self.process.is_stopped() {
                 break permit;
             }

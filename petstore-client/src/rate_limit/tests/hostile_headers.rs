@@ -1,7 +1,6 @@
 //! Tests of hostile headers: what is read is within bounds, and the limiter neither panics nor makes a
 //! call wait too long.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -10,39 +9,27 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::waiting::{acquire, limiter_with};
 use crate::cases::cases;
 use crate::clock;
-use crate::rate_limit::limiter_clock::LimiterClock;
 use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::store::KeyStore;
-use crate::rate_limit::store::memory::MemoryStore;
-use crate::rate_limit::{Acquire, Limiter, Plan, Policy, Priority, QuotaWindow, TimeSource};
+use crate::rate_limit::{Acquire, Plan, Policy, QuotaWindow, TimeSource};
 use crate::wire::headers::{numbers, retry_after};
 
 const MAX_WAIT: Duration = Duration::from_secs(120);
-
-/// Creates a limiter of a lone process.
-pub(super) fn limiter(policy: Policy) -> Arc<Limiter> {
-    let clock = Arc::new(LimiterClock::start(TimeSource::default()));
-    let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
-    Limiter::new(clock, Arc::new(store), policy)
-}
 
 /// Sends one request after another, and gives them these answers.
 async fn all_waits_end_in_time(
     answers: Vec<(u16, HeaderMap)>,
     policy: Policy,
 ) -> Result<(), TestCaseError> {
-    let limiter = limiter(policy);
+    let limiter = limiter_with(TimeSource::default(), policy);
     for (status, headers) in answers {
         let start = clock::now();
         let request = Acquire {
-            place: None,
-            priority: Priority::Normal,
             max_wait: MAX_WAIT,
             deadline: start + 2 * MAX_WAIT,
-            forced: false,
-            lease: Duration::from_secs(30),
+            ..acquire()
         };
         let acquired = limiter.acquire(request, |_| ()).await;
         let waited = start.elapsed();
@@ -53,7 +40,7 @@ async fn all_waits_end_in_time(
                 permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
             }
             Err(refused) => {
-                let remaining = refused.blocked.map(|blocked| blocked.remaining);
+                let remaining = refused.wait.blocked.map(|blocked| blocked.remaining);
                 let is_in_time = remaining.is_some_and(|left| waited + left <= MAX_WAIT);
                 prop_assert!(!is_in_time, "failed although the block ends in time");
                 tokio::time::advance(MAX_WAIT).await;

@@ -121,16 +121,6 @@ fn others_are_noticed_and_remembered_for_five_minutes() {
     }
 }
 
-#[test]
-fn a_figure_that_does_not_fall_is_believed() {
-    let mut story = Story::with_window(60, 59);
-    for second in 1..4 {
-        let request = story.at(second).send();
-        story.answer(request, reading(60, 59, 60));
-    }
-    assert_eq!((story.windows(), story.may_send()), (vec![(60, 59)], 7));
-}
-
 // Probes.
 
 #[test]
@@ -257,19 +247,6 @@ fn a_lost_request_is_settled_by_one_that_did_not_overtake_it() {
     story.answer(later, reading(100, 96, 60));
     assert_eq!(story.limits().unresolved, 0);
     assert_eq!(story.may_send(), 96 / 8, "no others have sent it");
-}
-
-#[test]
-fn settled_losses_were_not_sent_by_others() {
-    let mut story = Story::with_window(100, 99);
-    assert_eq!(story.at(1).ask(10).granted, 10);
-    let lost = story.sent(false);
-    for _ in 0..10 {
-        story.lose(lost);
-    }
-    let asking = story.at(3).send();
-    story.answer(asking, reading(100, 88, 60));
-    assert_eq!(story.may_send(), 88 / 8);
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! Tests of the ledger's rules for a lone process.
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-
-use super::story::{HOUR, Story, reading, service};
+use super::story::{HOUR, Story, reading};
 use crate::rate_limit::quota::Report;
-use crate::rate_limit::quota::instant::SECOND;
-use crate::rate_limit::quota::reading::ResponseHead;
-use crate::rate_limit::view::{BlockReason, Quota, WaitReason};
+use crate::rate_limit::view::{BlockReason, Quota, QuotaWindow, WaitReason};
 
 const DAY: i64 = 24 * HOUR;
 
@@ -43,16 +39,6 @@ fn a_quota_that_is_not_described_is_counted_down() {
         story.answer(request, reading(60, 59, 60));
     }
     assert_eq!(story.windows(), [(60, 59), (1_000, 6)]);
-}
-
-#[test]
-fn a_days_and_a_minutes_quota_of_the_same_limit_are_two() {
-    let mut story = Story::new();
-    let first = story.send();
-    story.answer(first, reading(1_000, 500, 12 * HOUR));
-    let second = story.at(1).send();
-    story.answer(second, reading(1_000, 999, 60));
-    assert_eq!(story.windows(), [(1_000, 499), (1_000, 999)]);
 }
 
 #[test]
@@ -138,6 +124,18 @@ fn an_unknown_quota_in_a_failure_is_not_the_keys() {
 // Windows and their ends.
 
 #[test]
+fn a_window_that_has_ended_is_shown_as_such_with_all_left() {
+    let mut story = Story::with_window(60, 9);
+    let shown = |story: &Story| {
+        let limits = story.limits();
+        let left = |windows: &[QuotaWindow]| windows.first().map(|window| window.remaining);
+        (left(&limits.windows), left(&limits.ended))
+    };
+    assert_eq!(shown(story.at(59)), (Some(9), None));
+    assert_eq!(shown(story.at(60)), (None, Some(60)));
+}
+
+#[test]
 fn one_request_asks_a_second_after_a_used_up_window() {
     let mut story = Story::new();
     let first = story.send();
@@ -218,23 +216,6 @@ fn a_window_that_opens_late_is_waited_for_longer_the_next_time() {
     }
 }
 
-#[test]
-fn a_window_late_by_another_backends_clock_is_waited_for() {
-    let mut story = Story::new();
-    let dated = |story: &mut Story, sent, ahead, status, reading, wait| {
-        let mut head = story.head(status, reading, wait);
-        head.date = head.date.map(|date| date.plus(ahead * SECOND));
-        story.end(sent, Some(head));
-    };
-    let first = story.send();
-    dated(&mut story, first, 2, 200, reading(1, 0, 10), None);
-    let early = story.at(9).send();
-    dated(&mut story, early, 0, 429, reading(1, 0, 10), Some(2));
-    let probe = story.at(11).send();
-    dated(&mut story, probe, 2, 200, reading(1, 0, 20), None);
-    assert_eq!(story.blocked_until(), Some(21));
-}
-
 // 429s.
 
 #[test]
@@ -307,22 +288,6 @@ fn a_server_error_blocks_nobody_whatever_it_asks_for() {
         assert_eq!((story.waits_for(), head.blocked()), (None, None));
         assert_eq!(story.limits().throttled, 0);
     }
-}
-
-#[test]
-fn the_wait_of_a_server_error_says_nothing_of_the_reset() {
-    let mut story = Story::with_window(2, 1);
-    let request = story.send();
-    let mut headers = HeaderMap::new();
-    for (name, value) in [("limit", 2), ("remaining", 0), ("reset", 1_800_000_060_u64)] {
-        let name = header::HeaderName::try_from(format!("x-ratelimit-{name}")).unwrap();
-        headers.insert(name, value.into());
-    }
-    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-    let wall = service(0).system();
-    let head = ResponseHead::read(StatusCode::SERVICE_UNAVAILABLE, &headers, wall);
-    story.end(request, Some(head));
-    assert_eq!(story.at(1).blocked_until(), Some(61));
 }
 
 #[test]

@@ -148,7 +148,6 @@ fn a_share_of_little_is_one_request() {
     let only = story.at(3).send();
     story.answer(only, reading(60, 58, 60));
     assert_eq!(story.blocked_until(), Some(61));
-    assert_eq!(story.at(61).waits_for(), None);
 }
 
 #[test]
@@ -246,22 +245,6 @@ fn a_process_without_its_store_sends_little_and_leaves_some() {
         story.ledger.assume_others(LedgerTime(0));
         assert_eq!(story.exchange(&report).granted, expected, "{remaining}");
     }
-}
-
-/// Being alone adds a limit, and lifts none.
-#[test]
-fn a_process_without_its_store_keeps_the_other_limits() {
-    let mut story = Story::with_window(1_000_000, 999_999);
-    let refused = story.send();
-    story.respond(refused, 429, None, Some(1));
-    let probe = story.at(3).send();
-    story.answer(probe, reading(1_000_000, 999_000, 60));
-    story.ledger.assume_others(LedgerTime(0));
-    let report = Report {
-        is_alone: true,
-        ..story.report(999)
-    };
-    assert_eq!(story.exchange(&report).granted, 1);
 }
 
 #[test]

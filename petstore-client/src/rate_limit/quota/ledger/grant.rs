@@ -1,14 +1,11 @@
 //! The only operation on a ledger: a holder reports how its requests ended, and is granted new ones.
 
-use serde::{Deserialize, Serialize};
-
 use super::Ledger;
 use crate::rate_limit::quota::holder::{COMPETES, Holder};
-use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, SECOND, ServiceTime, duration};
-use crate::rate_limit::quota::reading::Outcome;
-use crate::rate_limit::quota::terms::Terms;
+use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, SECOND};
+use crate::rate_limit::quota::report::{Answer, Pause, Report};
 use crate::rate_limit::quota::window::Window;
-use crate::rate_limit::view::{BlockReason, Blocked, Plan, WaitReason};
+use crate::rate_limit::view::{BlockReason, Plan, WaitReason};
 
 /// At most this many in flight cannot cause a ban: that takes more than ten early requests within a minute, in
 /// which there may be two windows. It is also how many probes may hang, how many requests are kept to settle lost
@@ -35,57 +32,6 @@ const MAX_PAUSE: i64 = SECOND / 20;
 /// How long it pauses if no other holder could change anything: nothing but time does.
 const LONE_PAUSE: i64 = SECOND / 4;
 
-/// What a holder reports. Its figures are absolute and its outcomes are numbered, so what arrives twice counts once.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) holder: u64,
-    /// The number of the first of these outcomes, among all of the holder.
-    pub(crate) first_outcome: u64,
-    pub(crate) outcomes: Vec<Outcome>,
-    /// The requests in flight, and whether one of them is a probe.
-    pub(crate) in_flight: u64,
-    pub(crate) has_probe: bool,
-    /// The number of calls that wait.
-    pub(crate) waiting: u64,
-    /// Whether one of them is sent even if nothing is left, as a probe.
-    pub(crate) forces: bool,
-    /// Whether the last 429 was a ban.
-    pub(crate) was_banned: bool,
-    /// Whether the holder cannot reach its store.
-    pub(crate) is_alone: bool,
-    /// Whether the holder ends.
-    pub(crate) leaves: bool,
-    /// Whether everything that is known is to be forgotten.
-    pub(crate) forgets: bool,
-    pub(crate) terms: Terms,
-}
-
-/// What a holder may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) granted: u64,
-    /// Whether this is a probe: one request, whose response says how many may follow.
-    pub(crate) is_probe: bool,
-    /// What the calls that go on waiting wait for.
-    pub(crate) pause: Pause,
-}
-
-/// Why calls wait, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pause {
-    reason: WaitReason,
-    /// How long to wait before asking again, in microseconds.
-    length: i64,
-    /// The block that ends then, if that is why.
-    block: Option<PauseBlock>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct PauseBlock {
-    reason: BlockReason,
-    until: ServiceTime,
-}
-
 /// What the windows leave.
 struct Left {
     /// To a holder, and to all of them.
@@ -102,30 +48,6 @@ struct Claim {
     got: u64,
     /// The most that it can use.
     most: u64,
-}
-
-impl Pause {
-    pub(crate) fn reason(&self) -> WaitReason {
-        self.reason
-    }
-
-    pub(crate) fn length(&self) -> i64 {
-        self.length
-    }
-
-    pub(crate) fn is_block(&self) -> bool {
-        self.block.is_some()
-    }
-
-    /// Returns the block whose end calls wait for, which is this far away.
-    pub(crate) fn blocked(&self, left: i64) -> Option<Blocked> {
-        let block = self.block?;
-        Some(Blocked {
-            reason: block.reason,
-            until: block.until.system(),
-            remaining: duration(left),
-        })
-    }
 }
 
 impl Left {
@@ -207,7 +129,7 @@ impl Ledger {
         } = *answer;
         let holder = self.holders.enter(report.holder, now);
         holder.grant(granted, is_probe && granted > 0);
-        if granted == 0 && answer.pause.block.is_some() {
+        if granted == 0 && answer.pause.is_block() {
             holder.wait_for_block();
         }
         if is_probe && granted > 0 {
@@ -436,21 +358,13 @@ impl Ledger {
         } else {
             LONE_PAUSE
         };
-        Pause {
-            reason,
-            length,
-            block: None,
-        }
+        Pause::for_responses(reason, length)
     }
 
     /// Returns the pause until a block ends.
     fn block_until(&self, end: LedgerTime, reason: BlockReason, now: LedgerTime) -> Pause {
-        let until = self.clock.service_time(end);
-        Pause {
-            reason: WaitReason::Blocked,
-            length: end.since(now),
-            block: Some(PauseBlock { reason, until }),
-        }
+        let until = self.clock.service_time(end).system();
+        Pause::until_block_ends(reason, until, end.since(now))
     }
 }
 

@@ -4,16 +4,16 @@
 //! figure only falls, so the lowest reading includes every answered request. Requests in flight and lost
 //! requests are outstanding: the service may have counted them, and the reading does not show it.
 
-pub(crate) mod grant;
-pub(crate) mod snapshot;
+mod grant;
+mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
-use self::grant::Report;
 use super::holder::{Holders, LEASE};
 use super::instant::{DAY, LedgerTime, MINUTE, SECOND, ServiceTime};
 use super::lost::LostRequests;
 use super::reading::{MAX_BLOCK, Outcome, Reading, ResponseHead};
+use super::report::Report;
 use super::service_clock::ServiceClock;
 use super::window::{Receipt, Window};
 use crate::rate_limit::view::{BlockReason, Plan, Quota};

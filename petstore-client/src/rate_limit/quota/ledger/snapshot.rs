@@ -1,8 +1,8 @@
 //! What programs see of a ledger.
 
 use super::Ledger;
-use super::grant::Report;
 use crate::rate_limit::quota::instant::{LedgerTime, duration};
+use crate::rate_limit::quota::report::Report;
 use crate::rate_limit::view::{QuotaWindow, RateLimits};
 
 impl Ledger {
