@@ -6,20 +6,31 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use serde::Serialize;
 use tokio::sync::broadcast;
 
 /// A listener that lags behind by more changes than this misses some.
 const MAX_LAG: usize = 64;
 
 /// The part that changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ChangeKind {
     Clock,
     Keys,
     Faults,
     Pets,
     Journal,
+}
+
+impl ChangeKind {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Clock,
+        Self::Keys,
+        Self::Faults,
+        Self::Pets,
+        Self::Journal,
+    ];
 }
 
 /// The changes of a server. Clones share them.

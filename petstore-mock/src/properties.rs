@@ -15,7 +15,6 @@ use proptest::{
 use serde_json::{Value, json};
 
 use crate::{
-    fault::Fault,
     http::{
         new_pet,
         params::{ListQuery, Query, cursor, normalize_path, pet_id},
@@ -216,10 +215,12 @@ fn json_value() -> impl Strategy<Value = Value> {
 #[test]
 fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
     let number = prop_oneof![
-        (any::<i64>(), 0..4_usize).prop_map(|(number, zeros)| {
+        any::<i64>().prop_map(|number| (number.to_string(), Some(number))),
+        // A whole decimal is an integer below 2^53.
+        (-(1_i64 << 53) + 1..1 << 53, 0..4_usize).prop_map(|(number, zeros)| {
             (format!("{number}.{}", "0".repeat(zeros + 1)), Some(number))
         }),
-        (-99_999..99_999_i64, 0..14_u32).prop_map(|(number, power)| {
+        (-99_999..99_999_i64, 0..11_u32).prop_map(|(number, power)| {
             (
                 format!("{number}e{power}"),
                 Some(number * 10_i64.pow(power)),
@@ -234,6 +235,7 @@ fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
         (any::<i32>(), 1..9_u8).prop_map(|(number, tenths)| (format!("{number}.{tenths}"), None)),
         select(vec![
             "9223372036854775808",
+            "9007199254740993.0",
             "1e19",
             "-1e-1",
             "1e999999999999999999999",
@@ -286,64 +288,6 @@ fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
             Ok(())
         },
     );
-}
-
-#[test]
-fn a_fault_that_is_accepted_reads_back_as_it_is_shown() {
-    let effect = select(vec![
-        r#"{"status":503}"#,
-        r#"{"status":{"status":404,"body":false}}"#,
-        r#"{"status":99}"#,
-        r#"{"status":1e3}"#,
-        r#"{"delay":{"seconds":1.5}}"#,
-        r#"{"delay":{"uniform":{"from":0,"to":2}}}"#,
-        r#"{"delay":{"seconds":-1}}"#,
-        r#"{"delay":{"seconds":1e300}}"#,
-        r#"{"body":{"text":"é"}}"#,
-        r#"{"setHeader":{"name":"x-a"}}"#,
-        r#"{"setHeader":{"name":"x-a","value":"a\n"}}"#,
-        r#"{"rateHeaders":"missing"}"#,
-        r#"{"rateHeaders":{"wrong":{"limit":1}}}"#,
-        r#"{"retryAfter":{"seconds":2}}"#,
-        r#"{"retryAfter":{"text":"soon"}}"#,
-        r#"{"setHeader":{"name":"x-a","value":"b"}}"#,
-        r#"{"setHeader":{"name":"x a"}}"#,
-        r#"{"reset":{}}"#,
-        r#"{"reset":{"afterBodyBytes":3}}"#,
-        r#"{"hang":{"afterBodyBytes":3}}"#,
-        r#"{"hang":{}}"#,
-        r#"{"trickle":{"bytes":0,"everySeconds":1}}"#,
-        r#"{"all":[{"hang":{}},{"all":[{"reset":{}}]}]}"#,
-        r#"{"all":[]}"#,
-        r#"{"hang":{},"reset":{}}"#,
-        "{}",
-        "null",
-        r#"{"cut":{"afterBodyBytes":18446744073709551616}}"#,
-    ]);
-    let field = prop_oneof![
-        4 => effect.clone().prop_map(|effect| format!("\"effect\":{effect}")),
-        2 => vec(effect, 0..3).prop_map(|effects| format!("\"sequence\":[{}]", effects.join(","))),
-        4 => select(vec![
-            r#""name":"n""#, r#""operation":"getPet""#, r#""operation":"x""#, r#""key":"[hidden]""#, r#""seed":18446744073709551615"#,
-            r#""seed":-1"#, r#""when":"always""#, r#""when":{"first":3}"#, r#""when":{"chance":0.1}"#, r#""when":{"nth":0}"#,
-            r#""method":"PUT""#, r#""path":"/a""#, r#""processed":false"#, r#""other":1"#,
-        ]).prop_map(str::to_owned),
-    ];
-    check(vec(field, 1..4), 57, |fields| {
-        let text = format!("{{{}}}", fields.join(","));
-        let Ok(fault) = serde_json::from_str::<Fault>(&text) else {
-            return Ok(());
-        };
-        let shown = serde_json::to_string(&fault).unwrap();
-        let again = serde_json::from_str::<Fault>(&shown);
-        prop_assert_eq!(
-            again.map_err(|error| error.to_string()),
-            Ok(fault),
-            "{}",
-            shown
-        );
-        Ok(())
-    });
 }
 
 fn change() -> impl Strategy<Value = Change> {

@@ -1,9 +1,13 @@
-//! Handles text from clients: quotes it safely in messages, finds similar names, and parses JSON.
+//! Handles text from clients: quotes it safely in messages, finds similar names, and parses names and
+//! JSON.
+
+use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, Error, IgnoredAny},
+    de::{DeserializeOwned, Error, IntoDeserializer as _},
 };
+use serde_json::Value;
 use strsim::osa_distance;
 
 /// Returns `text`, truncated to 60 characters, with control characters escaped.
@@ -50,6 +54,43 @@ pub(crate) fn nearest<T>(
         .map(|(_, candidate)| candidate)
 }
 
+/// The error for a text that is none of the names of a type, such as [`Operation`](crate::Operation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseNameError {
+    names: &'static [&'static str],
+}
+
+impl ParseNameError {
+    /// Returns all names of the type.
+    #[must_use]
+    pub const fn names(self) -> &'static [&'static str] {
+        self.names
+    }
+}
+
+impl fmt::Display for ParseNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "choose one of {}", self.names.join(", "))
+    }
+}
+
+impl std::error::Error for ParseNameError {}
+
+impl Error for ParseNameError {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self { names: &[] }
+    }
+
+    fn unknown_variant(_: &str, names: &'static [&'static str]) -> Self {
+        Self { names }
+    }
+}
+
+/// Parses a variant by its name in JSON.
+pub(crate) fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, ParseNameError> {
+    T::deserialize(text.into_deserializer())
+}
+
 /// Reads an existing field, including `null`.
 pub(crate) fn present<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
@@ -67,82 +108,65 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error>
 
 /// Parses JSON. The error contains the path, line and column. 7.0 is an integer, as in JSON Schema.
 pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-        let mut deserializer = serde_json::Deserializer::from_slice(text);
-        let read = serde_path_to_error::deserialize(&mut deserializer);
-        let read = read.map_err(|error| match error.path().to_string().as_str() {
-            "." | "?" => error.inner().to_string(),
-            path => format!("`{path}`: {}", error.inner()),
-        });
-        read.and_then(|value| {
-            deserializer
-                .end()
-                .map(|()| value)
-                .map_err(|error| error.to_string())
-        })
-    }
+    let read = read_text(text).or_else(|error| read_with_integers(text, error));
     // The error may quote a long text of the client.
-    read(text)
-        .or_else(|error| read(unify_integers(text).ok_or(error)?.as_bytes()))
-        .map_err(|error| shortened(&error, 200, 100))
+    read.map_err(|error| shortened(&error, 200, 100))
 }
 
-/// Rewrites numbers such as 7.0 and 70e-1 as integers, and pads them, so that lines and columns stay
-/// the same where possible. Returns `None` if the text is not JSON.
-pub(crate) fn unify_integers(json: &[u8]) -> Option<String> {
-    serde_json::from_slice::<IgnoredAny>(json).ok()?;
-    let mut rest = str::from_utf8(json).ok()?;
-    let mut out = String::with_capacity(rest.len());
-    while let Some(start) = rest.find(|it: char| it == '"' || it == '-' || it.is_ascii_digit()) {
-        let (before, found) = rest.split_at(start);
-        // The text is valid JSON, so a complete string or number begins here.
-        let mut values = serde_json::Deserializer::from_str(found).into_iter::<IgnoredAny>();
-        values.next();
-        let (token, after) = found.split_at(values.byte_offset());
-        out.push_str(before);
-        match int64(token) {
-            Some(integer) => out.push_str(&format!("{integer:<width$}", width = token.len())),
-            None => out.push_str(token),
+fn read_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let value =
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| located(&error))?;
+    deserializer.end().map_err(|error| error.to_string())?;
+    Ok(value)
+}
+
+/// Returns the text of an error with its path.
+fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    match error.path().to_string().as_str() {
+        "." | "?" => error.inner().to_string(),
+        path => format!("`{path}`: {}", error.inner()),
+    }
+}
+
+/// Parses JSON in which integers are written as decimals. If there are none, fails with `error`.
+fn read_with_integers<T: DeserializeOwned>(text: &[u8], error: String) -> Result<T, String> {
+    let Ok(value) = serde_json::from_slice::<Value>(text) else {
+        return Err(error);
+    };
+    let mut unified = value.clone();
+    unify_integers(&mut unified);
+    if unified == value {
+        return Err(error);
+    }
+    serde_path_to_error::deserialize(unified).map_err(|error| located(&error))
+}
+
+/// Turns decimals such as 7.0 and 70e-1 into integers. In JSON Schema and OpenAPI, these are the same
+/// numbers.
+pub(crate) fn unify_integers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(integer) = number.as_f64().and_then(integer)
+                && number.is_f64()
+            {
+                *number = integer.into();
+            }
         }
-        rest = after;
+        Value::Array(items) => items.iter_mut().for_each(unify_integers),
+        Value::Object(fields) => fields.values_mut().for_each(unify_integers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
-    out.push_str(rest);
-    Some(out)
 }
 
-/// Parses a number that is exactly an int64, such as `7`, `7.0` or `70e-1`. In JSON Schema and
-/// OpenAPI, these are the same integer.
-fn int64(json: &str) -> Option<i64> {
-    if let Ok(number) = json.parse() {
-        return Some(number);
+/// Returns a whole number as an integer, if it is below 2^53. Larger ones were rounded when they were
+/// parsed.
+fn integer(number: f64) -> Option<i64> {
+    if number.abs() < 9_007_199_254_740_992.0 {
+        number.to_string().parse().ok()
+    } else {
+        None
     }
-    let (sign, rest) = json
-        .strip_prefix('-')
-        .map_or(("", json), |rest| ("-", rest));
-    if !rest.starts_with(|first: char| first.is_ascii_digit()) {
-        return None;
-    }
-    let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    let significant = digits.trim_matches('0');
-    if significant.is_empty() {
-        return Some(0);
-    }
-    // The number of zeros after the significant digits; negative for decimals.
-    let trailing = digits.len() - digits.trim_end_matches('0').len();
-    let zeros = exponent
-        .parse::<i64>()
-        .ok()?
-        .checked_add(i64::try_from(trailing).ok()?)?;
-    let zeros = usize::try_from(zeros.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
-    // The number has more digits than any int64.
-    if significant.len().saturating_add(zeros) > 19 {
-        return None;
-    }
-    format!("{sign}{significant}{}", "0".repeat(zeros))
-        .parse()
-        .ok()
 }
 
 #[cfg(test)]
@@ -173,27 +197,21 @@ mod tests {
     }
 
     #[test]
-    fn unifies_integers_outside_strings_and_keeps_the_columns() {
+    fn a_whole_decimal_is_an_integer() {
         for (json, unified) in [
             (
-                r#"{"7.0":[7.0,-1.50e1,0.0,25]}"#,
-                r#"{"7.0":[7  ,-15    ,0  ,25]}"#,
+                r#"{"7.0":[7.0,-1.50e1,-0.0,25]}"#,
+                r#"{"7.0":[7,-15,0,25]}"#,
             ),
-            (r#"["a\"7.0\\",7.0] "#, r#"["a\"7.0\\",7  ] "#),
-            (
-                "[9007199254740993.0,9.223372036854775807e18]",
-                "[9007199254740993  ,9223372036854775807    ]",
-            ),
-            (
-                "[7.5,1e400,9223372036854775808.0]",
-                "[7.5,1e400,9223372036854775808.0]",
-            ),
-            ("1E3", "1000"),
+            ("[1E3,70e-1,7.5]", "[1000,7,7.5]"),
+            ("[9007199254740993.0,1e-400]", "[9007199254740992.0,0]"),
         ] {
-            assert_eq!(unify_integers(json.as_bytes()).as_deref(), Some(unified));
+            let mut value = serde_json::from_str(json).unwrap();
+            unify_integers(&mut value);
+            assert_eq!(value.to_string(), unified, "{json}");
         }
-        for text in ["1.", "[7.0", "{7.0:1}", ""] {
-            assert_eq!(unify_integers(text.as_bytes()), None, "{text}");
-        }
+        assert_eq!(read_json(b"[7.0, 8]"), Ok(vec![7, 8]));
+        let error = read_json::<Vec<u8>>(b"[7.0, true]").unwrap_err();
+        assert_eq!(error, "`[1]`: invalid type: boolean `true`, expected u8");
     }
 }

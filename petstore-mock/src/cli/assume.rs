@@ -1,9 +1,11 @@
 //! `--assume`: what the specification leaves open.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
 
 use super::outcome::CliError;
-use crate::{server::Builder, state::BanPolicy};
+use crate::{cors::ParseCorsError, server::Builder, state::BanPolicy, text::parse_name};
 
 const UNKNOWN: &str = "unknown assumption; assumptions: default-status, paging, window, cors, \
                        rate-headers, ban-after, ban-within, ban-for";
@@ -21,15 +23,20 @@ pub(super) fn apply(assumptions: &[String], mut builder: Builder) -> Result<Buil
 fn assume(assumption: &str, builder: Builder, ban: &mut BanPolicy) -> Result<Builder, String> {
     let (name, value) = assumption.split_once('=').ok_or("write NAME=VALUE")?;
     match name {
-        "default-status" => return Ok(builder.default_status(parsed(value)?)),
+        "default-status" => return Ok(builder.default_status(named(value)?)),
         "paging" => match value {
             "on" => return Ok(builder.paging(true)),
             "off" => return Ok(builder.paging(false)),
             _ => return Err("paging is on or off".to_owned()),
         },
-        "window" => return Ok(builder.window(parsed(value)?)),
-        "cors" => return Ok(builder.cors(parsed(value)?)),
-        "rate-headers" => return Ok(builder.rate_headers(parsed(value)?)),
+        "window" => return Ok(builder.window(named(value)?)),
+        "cors" => {
+            let cors = value
+                .parse()
+                .map_err(|error: ParseCorsError| error.to_string())?;
+            return Ok(builder.cors(cors));
+        }
+        "rate-headers" => return Ok(builder.rate_headers(named(value)?)),
         "ban-after" => match value.parse() {
             Ok(after @ 0..=BanPolicy::MAX_AFTER) => ban.after = after,
             _ => return Err(format!("a number from 0 to {}", BanPolicy::MAX_AFTER)),
@@ -41,8 +48,8 @@ fn assume(assumption: &str, builder: Builder, ban: &mut BanPolicy) -> Result<Bui
     Ok(builder)
 }
 
-fn parsed<T: FromStr<Err: fmt::Display>>(value: &str) -> Result<T, String> {
-    value.parse().map_err(|error: T::Err| error.to_string())
+fn named<T: DeserializeOwned>(value: &str) -> Result<T, String> {
+    parse_name(value).map_err(|error| error.to_string())
 }
 
 /// Parses whole seconds, up to ten years.

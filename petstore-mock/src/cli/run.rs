@@ -117,7 +117,7 @@ fn openapi(args: &OpenApiArgs) -> Result<u8, CliError> {
     };
     match args.format {
         DocumentFormat::Yaml => print(document.yaml())?,
-        DocumentFormat::Json => print(&format!("{}\n", document.json()))?,
+        DocumentFormat::Json => print(document.json())?,
     }
     Ok(DONE)
 }

@@ -4,7 +4,6 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
 
 use super::{
     change::FaultTarget,
@@ -28,14 +27,12 @@ use crate::clock::seconds;
 /// assert_eq!(serde_json::from_str::<Effect>(json)?, busy);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
     rename_all_fields = "camelCase",
     deny_unknown_fields
 )]
-#[cfg_attr(test, derive(strum::VariantNames))]
-#[strum(serialize_all = "camelCase")]
 #[non_exhaustive]
 #[must_use]
 pub enum Effect {
@@ -109,6 +106,24 @@ impl Effect {
     #[track_caller]
     pub fn bare_status(status: u16) -> Self {
         Self::Status(StatusEffect::new(status, false))
+    }
+
+    /// Returns the name of the kind in JSON.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::All(_) => "all",
+            Self::Status(_) => "status",
+            Self::Delay(_) => "delay",
+            Self::Body { .. } => "body",
+            Self::RateHeaders(_) => "rateHeaders",
+            Self::RetryAfter(_) => "retryAfter",
+            Self::SetHeader(_) => "setHeader",
+            Self::Reset { .. } => "reset",
+            Self::EmptyReply => "emptyReply",
+            Self::Cut { .. } => "cut",
+            Self::Hang { .. } => "hang",
+            Self::Trickle { .. } => "trickle",
+        }
     }
 
     /// Returns the combined effects.
@@ -201,7 +216,7 @@ impl Effect {
 impl fmt::Display for Effect {
     /// Writes the JSON names of the kinds, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.parts().into_iter().map(Into::into).collect();
+        let names: Vec<_> = self.parts().into_iter().map(Self::kind).collect();
         f.pad(&names.join(" + "))
     }
 }

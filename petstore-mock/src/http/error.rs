@@ -207,11 +207,6 @@ impl ApiError {
         Self::new(ErrorCode::BadRequest, message).and_close()
     }
 
-    /// A handler panicked.
-    pub(crate) fn panicked() -> Self {
-        Self::internal("internal error in petstore-mock; please report it")
-    }
-
     /// An internal error of the mock.
     pub(crate) fn internal(message: &'static str) -> Self {
         Self::new(ErrorCode::InternalError, message)

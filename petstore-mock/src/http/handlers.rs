@@ -25,7 +25,7 @@ use crate::{
 type Outcome = Result<Response<Bytes>, ApiError>;
 
 /// The number of a key, or why it is refused. `None` for requests that need none.
-pub(super) type CheckedKey = Result<Option<u32>, ApiError>;
+type CheckedKey = Result<Option<u32>, ApiError>;
 
 /// Answers a request that arrived at `now`. Errors of its path and method come before those of its
 /// key.

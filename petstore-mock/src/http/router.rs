@@ -1,10 +1,6 @@
 //! The function that every request passes through.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -12,11 +8,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures_util::FutureExt;
 use http::{
     HeaderValue, Method, Request, StatusCode, Version,
     header::{ALLOW, CONNECTION, CONTENT_LENGTH, EXPECT, ORIGIN},
-    request::Parts,
     uri::PathAndQuery,
 };
 use hyper::body::Incoming;
@@ -29,14 +23,13 @@ use super::{
     common_headers,
     credentials::bearer,
     error::{ApiError, ErrorCode},
-    handlers::{self, CheckedKey},
+    handlers,
     params::normalize_path,
 };
 use crate::{
     exchange::Admission,
     fault::{ActiveFaults, RequestView},
     journal::{AddedPet, Arrival, Caller, Observed, Recording},
-    operation::Operation,
     state::AppState,
 };
 
@@ -111,7 +104,8 @@ impl Service {
             Some(error) => error.to_response(),
             None if is_preflight => cors.preflight(app.settings().routes.methods()),
             None if faults.skips_service() => ActiveFaults::unavailable(),
-            None => self.respond(operation, arrived, key, &request, body),
+            None => handlers::answer(app, operation, arrived, key, &request, body)
+                .unwrap_or_else(|error| error.to_response()),
         };
         if is_head {
             remove_body(&mut response);
@@ -161,25 +155,6 @@ impl Service {
         clock.wait_until(from.saturating_add(delay)).await;
     }
 
-    /// Lets a handler answer a request.
-    fn respond(
-        &self,
-        operation: Option<Operation>,
-        arrived: Duration,
-        key: CheckedKey,
-        request: &Parts,
-        body: ReadBody,
-    ) -> http::Response<Bytes> {
-        // After a panic, only the state is reused, whose locks tolerate it.
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            handlers::answer(&self.app, operation, arrived, key, request, body)
-        }));
-        match answer {
-            Ok(answer) => answer.unwrap_or_else(|error| error.to_response()),
-            Err(_) => ApiError::panicked().to_response(),
-        }
-    }
-
     /// Answers a request to the administration. Such requests are neither counted nor recorded.
     async fn administer(&self, now: Duration, request: Request<Body>) -> http::Response<Observed> {
         let mut response = call(&self.administration, request).await;
@@ -218,16 +193,9 @@ fn warn_of_frozen_clock() {
     );
 }
 
-/// Calls a handler of the administration. Turns a panic into a 500, and axum's 405 into an Error
-/// object.
+/// Calls a handler of the administration. Turns axum's 405 into an Error object.
 async fn call(routes: &Router, request: Request<Body>) -> Response {
-    // Only the state is used again after a panic, and its locks tolerate that.
-    let called = AssertUnwindSafe(routes.clone().call(request))
-        .catch_unwind()
-        .await;
-    let Ok(Ok(response)) = called else {
-        return ApiError::panicked().into_response();
-    };
+    let Ok(response) = routes.clone().call(request).await;
     if response.status() == StatusCode::METHOD_NOT_ALLOWED
         && let Some(allow) = response.headers().get(ALLOW)
     {

@@ -4,11 +4,8 @@
 mod contract;
 mod target;
 
-pub use self::{
-    contract::{Operation, ParseOperationError},
-    target::Target,
-};
+pub use self::{contract::Operation, target::Target};
 pub(crate) use self::{
-    contract::{RATE_HEADERS, REMOVAL},
-    target::{PathTemplate, is_parameter},
+    contract::{RATE_HEADERS, REMOVAL, is_method, is_parameter},
+    target::PathTemplate,
 };

@@ -3,9 +3,8 @@
 use std::{fmt, ops::RangeFull};
 
 use http::Method;
-use percent_encoding::percent_decode_str;
 
-use super::contract::Operation;
+use super::contract::{Operation, fits, is_method};
 
 /// The requests that a fault, `requests` or `verify` means.
 ///
@@ -68,10 +67,7 @@ impl Target {
         match &self.0 {
             Meant::All => true,
             Meant::Operation(meant) => operation == Some(*meant),
-            Meant::Path(meant, template) => {
-                let is_head = method == Method::HEAD && meant == Method::GET;
-                (method == meant || is_head) && template.matches(path)
-            }
+            Meant::Path(meant, template) => is_method(method, meant) && template.matches(path),
         }
     }
 }
@@ -128,21 +124,7 @@ impl PathTemplate {
 
     /// Whether a path, with or without percent-encoding, fits.
     pub(crate) fn matches(&self, path: &str) -> bool {
-        let mut sent = path.split('/').skip(1);
-        for wanted in self.segments() {
-            let Some(segment) = sent.next() else {
-                return false;
-            };
-            let fits = if is_parameter(wanted) {
-                !segment.is_empty()
-            } else {
-                percent_decode_str(segment).eq(wanted.bytes())
-            };
-            if !fits {
-                return false;
-            }
-        }
-        sent.next().is_none()
+        fits(&self.0, path)
     }
 }
 
@@ -150,11 +132,6 @@ impl fmt::Display for PathTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// Whether a segment of a template stands for any value.
-pub(crate) fn is_parameter(segment: &str) -> bool {
-    segment.len() > 2 && segment.starts_with('{') && segment.ends_with('}')
 }
 
 #[cfg(test)]

@@ -1,13 +1,7 @@
 //! The findings, as a program reads them. Their JSON form is that of the report.
 
-use std::{
-    borrow::Cow,
-    fmt,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{borrow::Cow, fmt, sync::Arc, time::SystemTime};
 
-use http::Method;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -74,8 +68,7 @@ pub struct JudgedRequest {
     #[serde(with = "date")]
     pub ended_at: SystemTime,
     /// The method.
-    #[serde(with = "method")]
-    pub method: Method,
+    pub method: String,
     /// The path and query.
     pub path: Arc<str>,
     /// The number of its connection, from 1.
@@ -86,9 +79,8 @@ pub struct JudgedRequest {
     pub lost: Option<Cow<'static, str>>,
     /// The id of the pet that it created, whatever the response was.
     pub added: Option<i64>,
-    /// How much too early it arrived. In JSON, it is in seconds.
-    #[serde(rename = "earlySeconds", with = "early")]
-    pub early: Option<Duration>,
+    /// How many seconds too early it arrived.
+    pub early_seconds: Option<f64>,
 }
 
 impl fmt::Display for JudgedRequest {
@@ -110,7 +102,7 @@ impl fmt::Display for JudgedRequest {
                 write!(f, "no response ({cause})")?;
             }
         }
-        if let Some(early) = self.early {
+        if let Some(early) = self.early_seconds {
             write!(f, ", {} too early", seconds(early))?;
         }
         match self.added {
@@ -181,41 +173,5 @@ mod date {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
         humantime::parse_rfc3339(&String::deserialize(from)?).map_err(D::Error::custom)
-    }
-}
-
-/// A method in JSON.
-mod method {
-    use super::Method;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(method: &Method, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(method)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Method, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
-}
-
-/// A time in JSON: seconds with fractions.
-mod early {
-    use super::Duration;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    #[expect(clippy::ref_option, reason = "serde passes a reference")]
-    pub(super) fn serialize<S: Serializer>(
-        early: &Option<Duration>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        early.map(|early| early.as_secs_f64()).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let seconds: Option<f64> = Option::deserialize(from)?;
-        let early = seconds.map(Duration::try_from_secs_f64);
-        early.transpose().map_err(D::Error::custom)
     }
 }

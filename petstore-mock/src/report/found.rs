@@ -233,12 +233,12 @@ impl Found {
             (What::Early, Role::Offence) => self.cause.as_ref().and_then(|cause| cause.told()),
             _ => None,
         };
-        let request = facts.request();
+        let early = told.map(|told| told.until().saturating_sub(facts.arrived().at()));
         JudgedRequest {
             role,
-            path: mask(&request.path).into(),
-            early: told.map(|told| told.until().saturating_sub(facts.arrived().at())),
-            ..request.clone()
+            path: mask(&facts.request().path).into(),
+            early_seconds: early.map(|early| early.as_secs_f64()),
+            ..facts.request().clone()
         }
     }
 

@@ -12,7 +12,7 @@ use http::{
 };
 use serde_json::Value;
 
-use crate::operation::{Operation, PathTemplate, is_parameter};
+use crate::operation::{Operation, PathTemplate, is_method, is_parameter};
 
 /// The static response of an own route: see [`Builder::route`](crate::Builder::route).
 ///
@@ -123,8 +123,7 @@ impl Route {
 
     /// Whether a request is for this route. `HEAD` counts as `GET`.
     fn answers(&self, method: &Method, path: &str) -> bool {
-        let is_head = method == Method::HEAD && self.method == Method::GET;
-        (self.method == *method || is_head) && self.path.matches(path)
+        is_method(method, &self.method) && self.path.matches(path)
     }
 
     /// Returns what is wrong with the route, if anything.

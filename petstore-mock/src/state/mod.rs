@@ -23,7 +23,7 @@ pub use self::{
     ban::BanPolicy,
     data_file::DataError,
     keys::{KeyError, KeyUsage, QuotaUsage},
-    quota::{ParseRateHeadersError, ParseWindowError, RateHeaders, Window},
+    quota::{RateHeaders, Window},
     seed::{Seed, SeedError},
     snapshot::Snapshot,
     store::ChangeError,

@@ -3,17 +3,15 @@
 
 use std::{collections::VecDeque, mem, time::Duration};
 
-use strum::EnumString;
+use serde::Deserialize;
 
 use crate::{clock::END, exchange::Rate, plan::Plan};
 
 /// The kind of a quota's window.
 ///
 /// The specification does not show this. Assumption: [`Window::Fixed`] by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString)]
-#[cfg_attr(test, derive(strum::VariantNames))]
-#[strum(serialize_all = "lowercase")]
-#[strum(parse_err_ty = ParseWindowError, parse_err_fn = unknown_window)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Window {
     /// Fixed windows, aligned to the clock's minute and hour, and to the UTC day. The quota resets when a new
@@ -28,22 +26,11 @@ pub enum Window {
     Sliding,
 }
 
-/// The error for a text that is not the name of a [`Window`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a window is fixed or sliding")]
-pub struct ParseWindowError;
-
-fn unknown_window(_: &str) -> ParseWindowError {
-    ParseWindowError
-}
-
 /// The quota that the `X-RateLimit-*` headers describe.
 ///
 /// The specification does not show this. Assumption: [`RateHeaders::Tightest`] by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString)]
-#[cfg_attr(test, derive(strum::VariantNames))]
-#[strum(serialize_all = "lowercase")]
-#[strum(parse_err_ty = ParseRateHeadersError, parse_err_fn = unknown_rate_headers)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// The quota with the fewest requests left; that of the shorter period if two are equal.
@@ -55,15 +42,6 @@ pub enum RateHeaders {
     Hour,
     /// Always the quota per day.
     Day,
-}
-
-/// The error for a text that is not the name of one of [`RateHeaders`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the rate headers are tightest, minute, hour or day")]
-pub struct ParseRateHeadersError;
-
-fn unknown_rate_headers(_: &str) -> ParseRateHeadersError {
-    ParseRateHeadersError
 }
 
 /// The period of a quota.
@@ -290,21 +268,7 @@ impl Allowance {
 
 #[cfg(test)]
 mod tests {
-    use strum::VariantNames as _;
-
     use super::*;
-
-    #[test]
-    fn the_error_of_an_unknown_name_lists_all() {
-        let problem = "other".parse::<Window>().unwrap_err().to_string();
-        for name in Window::VARIANTS {
-            assert!(problem.contains(name), "{problem}");
-        }
-        let problem = "other".parse::<RateHeaders>().unwrap_err().to_string();
-        for name in RateHeaders::VARIANTS {
-            assert!(problem.contains(name), "{problem}");
-        }
-    }
 
     /// A minute that begins on a minute: 2025-01-01T00:00:00Z.
     const START: u64 = 1_735_689_600;
@@ -331,14 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_day_ends_at_midnight_utc() {
-        let mut quota = Quota::new(1_000, Period::Day, Window::Fixed);
-        assert_eq!(used(&mut quota, at(5_000), 1).reset, START + 86_400);
-    }
-
-    #[test]
     fn a_sliding_window_releases_each_request_separately() {
         let mut quota = Quota::new(3, Period::Minute, Window::Sliding);
+        assert_eq!(quota.rate(at(999)).reset, START + 60);
         used(&mut quota, at(0), 1);
         let rate = used(&mut quota, at(10_500), 2);
         assert_eq!((rate.remaining, rate.reset), (0, START + 60));
@@ -346,12 +305,6 @@ mod tests {
         assert_eq!((one_back.remaining, one_back.reset), (1, START + 70));
         assert_eq!(quota.rate(at(69_999)).remaining, 1);
         assert_eq!(quota.rate(at(70_000)).remaining, 3);
-    }
-
-    #[test]
-    fn an_empty_sliding_window_resets_in_the_future() {
-        let mut quota = Quota::new(3, Period::Minute, Window::Sliding);
-        assert_eq!(quota.rate(at(999)).reset, START + 60);
     }
 
     #[test]
@@ -410,15 +363,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_clock_that_goes_back_leaves_the_log_sorted() {
-        let mut quota = Quota::new(60, Period::Minute, Window::Sliding);
-        quota.count(Duration::from_secs(70));
-        quota.count(Duration::from_secs(65));
-        assert_eq!(quota.used, Used::from([(70, 2)]));
-        assert_eq!(quota.rate(Duration::from_secs(71)).remaining, 58);
-    }
-
     fn after(seconds: u64) -> Duration {
         Duration::from_secs(START + seconds)
     }
@@ -437,30 +381,6 @@ mod tests {
     fn left(allowance: &mut Allowance, period: Period, now: Duration) -> Option<(u64, u32)> {
         let (count, rate) = allowance.usage(period, now)?;
         Some((count, rate.remaining))
-    }
-
-    #[test]
-    fn refuses_the_61st_request_on_a_free_key() {
-        let mut allowance = free();
-        send(&mut allowance, after(1), 60);
-        let refusal = allowance.admit(after(2)).unwrap_err();
-        assert_eq!((refusal.period, refusal.rate.limit), (Period::Minute, 60));
-        assert_eq!(refusal.rate.reset, START + 60);
-        assert_eq!(allowance.admit(after(60)), Ok(()));
-    }
-
-    #[test]
-    fn refuses_the_1001st_request_of_a_day_on_a_free_key() {
-        let mut allowance = free();
-        for minute in 0..20 {
-            send(&mut allowance, after(minute * 60), 50);
-        }
-        let refusal = allowance.admit(after(1_200)).unwrap_err();
-        assert_eq!(
-            (refusal.period, refusal.rate.reset),
-            (Period::Day, START + 86_400)
-        );
-        assert_eq!(allowance.admit(after(86_400)), Ok(()));
     }
 
     #[test]
@@ -518,28 +438,6 @@ mod tests {
         assert_eq!(left(&mut restored, Period::Day, after(62)), Some((3, 2)));
         let impossible = Used::from([(START + 1, 3)]);
         assert!(!restored.set_used(Period::Minute, Some(&impossible)));
-    }
-
-    #[test]
-    fn an_hour_is_counted_beside_the_minute_and_the_day() {
-        let plan = Plan::enterprise(5, 100).with_per_hour(7);
-        let mut allowance = Allowance::new(plan, Window::Fixed);
-        send(&mut allowance, after(59), 5);
-        assert_eq!(
-            allowance.admit(after(59)).unwrap_err().period,
-            Period::Minute
-        );
-        send(&mut allowance, after(60), 2);
-        let tightest = allowance.rate(after(60), RateHeaders::Tightest);
-        assert_eq!((tightest.limit, tightest.remaining), (7, 0));
-        assert_eq!(tightest, allowance.rate(after(60), RateHeaders::Hour));
-        let refusal = allowance.admit(after(60)).unwrap_err();
-        assert_eq!(
-            (refusal.period, refusal.rate.reset),
-            (Period::Hour, START + 3_600)
-        );
-        assert_eq!(allowance.admit(after(3_600)), Ok(()));
-        assert_eq!(free().rate(after(0), RateHeaders::Hour).limit, 60);
     }
 
     #[test]

@@ -181,8 +181,6 @@ const BUILTIN_PETS: [(&str, i64, Option<PetStatus>); 25] = [
 
 #[cfg(test)]
 mod tests {
-    use strum::VariantNames as _;
-
     use super::*;
 
     fn ids(seed: Seed) -> Vec<i64> {
@@ -201,8 +199,7 @@ mod tests {
     fn the_default_is_25_pets_of_every_status_the_same_each_time() {
         assert_eq!(Seed::default(), Seed::default());
         assert_eq!(ids(Seed::default()), (1..=25).collect::<Vec<i64>>());
-        let statuses = PetStatus::VARIANTS.iter().map(|name| name.parse().ok());
-        for status in statuses.chain([None]) {
+        for status in [Some(Available), Some(Pending), Some(Sold), None] {
             let pets = Seed::default().pets;
             assert!(pets.iter().any(|pet| pet.status == status), "{status:?}");
         }

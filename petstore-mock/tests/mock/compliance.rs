@@ -60,11 +60,11 @@ async fn a_request_sent_while_told_to_wait_is_found() {
     let report = mock.server.report();
     let requests = &report.findings().next().unwrap().requests;
     let requests = requests.iter();
-    let requests = requests.map(|one| (one.number, one.role, one.early.map(|it| it.as_secs())));
+    let requests = requests.map(|one| (one.number, one.role, one.early_seconds.map(f64::floor)));
     assert!(requests.eq([
         (2, Role::Cause, None),
-        (3, Role::Offence, Some(50)),
-        (4, Role::Offence, Some(30)),
+        (3, Role::Offence, Some(50.0)),
+        (4, Role::Offence, Some(30.0)),
     ]));
     report.assert_compliant();
 }

@@ -10,7 +10,6 @@ use axum::{
 use futures_util::{Stream, stream};
 use http::HeaderMap;
 use serde_json::json;
-use strum::VariantArray as _;
 use tokio::sync::{
     broadcast::{self, error::RecvError},
     watch,
@@ -87,7 +86,7 @@ impl Feed {
                     Ok(what) => self.ready.push_back(of_change(what)),
                     // Some changes were missed, so report that anything may have changed.
                     Err(RecvError::Lagged(_)) => {
-                        self.ready.extend(ChangeKind::VARIANTS.iter().copied().map(of_change));
+                        self.ready.extend(ChangeKind::ALL.map(of_change));
                     }
                     Err(RecvError::Closed) => return None,
                 },
@@ -114,5 +113,5 @@ fn of_exchange(exchange: &Exchange) -> Event {
 
 fn of_change(what: ChangeKind) -> Event {
     let event = Event::default().event("changed");
-    event.data(json!({ "what": <&str>::from(what) }).to_string())
+    event.data(json!({ "what": what }).to_string())
 }
