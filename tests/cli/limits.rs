@@ -382,7 +382,7 @@ async fn a_dry_run_after_a_reset_counts_with_a_full_quota() {
     assert_eq!(petstore().run("pets list -q").await.code, 0);
     tokio::time::advance(Duration::from_secs(90)).await;
     let pets = home.path().join("pets.ndjson");
-    std::fs::write(&pets, super::import::rows(70)).unwrap();
+    std::fs::write(&pets, super::scene::rows(70)).unwrap();
     let line = format!("pets import {} --dry-run", pets.display());
     let ran = petstore().run(&line).await;
     let plan =

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use petstore_mock::Operation;
 
 use super::harness::Petstore;
-use super::import::Scene;
+use super::scene::Scene;
 
 /// A stream that fails at the first write.
 struct Broken(io::ErrorKind);
@@ -47,7 +47,8 @@ async fn an_import_whose_reader_has_gone_ends_with_its_result() {
         .run("--mock pets import - -o csv")
         .await;
     assert!(
-        ran.stderr.contains("error: 1 row was rejected\n"),
+        ran.stderr
+            .contains("error: the import is not complete: 1 rejected\n"),
         "{}",
         ran.stderr
     );
@@ -80,7 +81,7 @@ async fn a_summary_that_cannot_be_written_hides_no_rejected_row() {
         .run_with(full, "pets import DIR/pets.csv -o csv")
         .await;
     let said = "note: 0 of 1 row created, 1 rejected\n\
-                error: cannot write the result: no space left on the disk\nerror: 1 row was rejected\n";
+                error: cannot write the result: no space left on the disk\nerror: the import is not complete: 1 rejected\n";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(ran.code, 8);
     scene.follow_hints().await;
