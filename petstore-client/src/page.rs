@@ -103,13 +103,13 @@ pub(crate) fn next_page(headers: &HeaderMap, asked: &Url) -> Result<Option<Url>,
     let Some(target) = headers::link_targets(headers, "next").next() else {
         return Ok(None);
     };
-    let shown = printable(target, 200);
+    let refused = |why: &str| format!("{why}: {}", printable(target, 200));
     let mut url = asked
         .join(target)
-        .map_err(|_| format!("the link to the next page is not a URL: {shown}"))?;
+        .map_err(|_| refused("the link to the next page is not a URL"))?;
     if !same_origin(&url, asked) {
-        return Err(format!(
-            "the next page is on another host, which must not get the API key: {shown}"
+        return Err(refused(
+            "the next page is on another host, which must not get the API key",
         ));
     }
     url.set_fragment(None);

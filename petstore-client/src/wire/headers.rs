@@ -122,10 +122,12 @@ fn link_target<'h>(link: &'h str, relation: &str) -> Option<&'h str> {
     let mut relations = None;
     for parameter in parameters {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        match name.trim().to_ascii_lowercase().as_str() {
-            "anchor" => return None,
-            "rel" => _ = relations.get_or_insert(value.trim()),
-            _ => {}
+        let name = name.trim();
+        if name.eq_ignore_ascii_case("anchor") {
+            return None;
+        }
+        if name.eq_ignore_ascii_case("rel") {
+            relations.get_or_insert(value.trim());
         }
     }
     let relations = match relations?.strip_prefix('"') {
