@@ -63,7 +63,7 @@ pub(crate) struct Import {
     )]
     inputs: Vec<PathBuf>,
 
-    /// Separator of CSV: a character or tab [default: found in the header]
+    /// Separator of CSV [default: found in the header]
     #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
     delimiter: Option<Delimiter>,
 

@@ -14,11 +14,11 @@ use crate::files;
 /// The files of rows.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct RowFiles {
-    /// Write rejected and invalid rows with reasons, replacing FILE
+    /// Replace FILE with rejected and invalid rows
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     rejects: Option<PathBuf>,
 
-    /// Write created rows with the ids of their pets, replacing FILE
+    /// Replace FILE with created rows and their ids
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     created: Option<PathBuf>,
 }
