@@ -152,4 +152,14 @@ mod tests {
         assert_eq!(text.matches("\":").count(), Pet::FIELDS.len(), "{text}");
         assert_eq!(serde_json::from_str::<Pet>(&text).unwrap(), pet);
     }
+
+    #[test]
+    fn the_inspector_can_set_each_field_of_a_new_pet() {
+        let page = include_str!("http/admin/inspector/page.html");
+        let script = include_str!("http/admin/inspector/pets.js");
+        for field in &Pet::FIELDS[1..] {
+            assert!(page.contains(&format!("name=\"{field}\"")), "{field}");
+            assert!(script.contains(field), "{field}");
+        }
+    }
 }

@@ -36,14 +36,6 @@ impl OutputFormat {
         }
     }
 
-    /// Returns whether the first line contains the names of the columns.
-    pub(super) fn has_header(self) -> bool {
-        match self {
-            Self::Csv => true,
-            Self::Table | Self::Json | Self::Ndjson | Self::Tsv => false,
-        }
-    }
-
     /// Returns the format that the extension of a file names, if any.
     pub(crate) fn of_file(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
@@ -148,6 +140,17 @@ pub(super) fn csv<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_format_for_programs_is_the_extension_of_its_files() {
+        for &format in OutputFormat::value_variants() {
+            let name = format.to_possible_value().unwrap();
+            let file = format!("pets.{}", name.get_name());
+            let is_for_people = format == OutputFormat::Table;
+            let expected = (!is_for_people).then_some(format);
+            assert_eq!(OutputFormat::of_file(Path::new(&file)), expected);
+        }
+    }
 
     fn written(document: &Value, depth: Option<usize>) -> String {
         let screen = Screen::file();

@@ -260,11 +260,16 @@ impl Output {
     /// Writes the names of the columns before the first record of a streamed format, if the format
     /// has such a line.
     fn write_header(&mut self) -> io::Result<()> {
-        let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
-        if self.format.has_header() && !self.columns.is_empty() {
-            return format::csv(names, &self.options.screen, &mut self.out);
+        if self.columns.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
+        match self.format {
+            OutputFormat::Csv => format::csv(names, &self.options.screen, &mut self.out),
+            OutputFormat::Table | OutputFormat::Json | OutputFormat::Ndjson | OutputFormat::Tsv => {
+                Ok(())
+            }
+        }
     }
 
     /// Writes a record in a streamed format.

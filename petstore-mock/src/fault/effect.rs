@@ -133,7 +133,16 @@ impl Effect {
                     "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or \
                      `body`",
                 ),
-            _ => None,
+            Self::Status(_)
+            | Self::Delay(_)
+            | Self::Body { .. }
+            | Self::RateHeaders(_)
+            | Self::RetryAfter(_)
+            | Self::Reset { .. }
+            | Self::EmptyReply
+            | Self::Cut { .. }
+            | Self::Hang { .. }
+            | Self::Trickle { .. } => None,
         }
     }
 

@@ -240,6 +240,8 @@ impl<'a> PetList<'a> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::commands::import::rows::Rows;
 
@@ -267,5 +269,21 @@ mod tests {
         assert_eq!((found, missing), both(0, 1));
         let other = NewPet::new("Rex", 8).into_pet(4);
         assert_eq!(verdict(rows, other).missing, [0, 1]);
+    }
+
+    #[test]
+    fn a_pet_with_another_value_of_any_field_is_not_that_of_a_row() {
+        let row = serde_json::json!({ "name": "Rex", "categoryId": 7, "status": "sold" });
+        for field in &Pet::FIELDS[1..] {
+            let mut other = row.clone();
+            match &row[field] {
+                Value::String(text) => other[field] = format!("not {text}").into(),
+                Value::Number(_) => other[field] = 8.into(),
+                _ => panic!("the row needs `{field}`"),
+            }
+            let other: NewPet = serde_json::from_value(other).unwrap();
+            let verdict = verdict(&row.to_string(), other.into_pet(4));
+            assert_eq!(verdict.missing, [0], "{field}");
+        }
     }
 }

@@ -28,9 +28,9 @@ const MARK_INTERVAL: Duration = Duration::from_millis(200);
     "petstore pets export pets.ndjson",
     "petstore pets export sold.csv --status sold",
     "petstore pets export | petstore --profile staging pets import";
-    "Writes NDJSON, which `petstore pets import` reads, unless FILE ends in .csv, .tsv or .json. FILE \
-     appears when it is complete. If an export of NDJSON is interrupted, the same command continues; \
-     other formats start over.",
+    "Writes the format that the extension of FILE names, or NDJSON, which `petstore pets import` \
+     reads. FILE appears when it is complete. If an export of NDJSON is interrupted, the same command \
+     continues; other formats start over.",
     "Exits with 8 if there may be more pets than the service lists."
 ))]
 pub(crate) struct Export {

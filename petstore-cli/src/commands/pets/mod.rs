@@ -117,6 +117,18 @@ mod tests {
     }
 
     #[test]
+    fn the_documents_of_an_import_name_each_field() {
+        let help = Import::augment_args(Command::new("import")).render_help();
+        let help = help.to_string();
+        let readme = include_str!("../../../README.md");
+        for field in &Pet::FIELDS[1..] {
+            assert!(help.contains(field), "{field} in the help");
+            let named = format!("`{field}`");
+            assert!(readme.contains(&named), "{field} in the README");
+        }
+    }
+
+    #[test]
     fn each_field_of_a_new_pet_has_an_argument() {
         let command = create::Create::augment_args(Command::new("create"));
         let arg = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
