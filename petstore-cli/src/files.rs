@@ -55,27 +55,6 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
     Ok(folder)
 }
 
-/// Opens a file that is replaced later, or creates it, and locks it until it is closed. The lock of
-/// another process is an error. A pipe or a device cannot be replaced, and is not locked.
-pub(crate) fn reserve(path: &Path) -> Result<Option<File>, TryLockError> {
-    if path.exists() && !path.is_file() {
-        return Ok(None);
-    }
-    let file = open_private(path).map_err(TryLockError::Error)?;
-    file.try_lock()?;
-    Ok(Some(file))
-}
-
-/// Opens a file for writing, or creates it with mode 0600.
-fn open_private(path: &Path) -> io::Result<File> {
-    create_folder(path)?;
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
 /// Locks a file for a change. Waits up to five seconds for other processes that hold the lock.
 pub(crate) async fn lock(path: &Path, system: &System) -> Result<File> {
     match try_lock(path).await {

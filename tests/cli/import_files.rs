@@ -1,19 +1,29 @@
-//! Tests of what an import reads and writes: columns of other names, several files, created rows.
+//! Tests of what an import reads and writes: separators, several files, links, rejected and created rows.
 
 use serde_json::{Value, json};
 
 use super::harness::Petstore;
-use super::import::Scene;
+use super::scene::Scene;
 use crate::client::{Wire, answer};
 
 #[tokio::test]
-async fn separators_can_be_set_and_ids_are_written() {
+async fn separators_are_found_or_set_and_ids_are_written() {
     let scene = Scene::new().await;
     scene.write(
         "pets.csv",
         "name;categoryId;Owner\nRex;7;Ada\n\"a;b\";8;Bob\n",
     );
-    let line = "pets import DIR/pets.csv --delimiter ; --created DIR/created.csv";
+    let line = "pets import DIR/pets.csv --created DIR/created.csv";
+    let ran = scene.run(&format!("{line} --delimiter ;;")).await;
+    let problem = "is not one ASCII character, or `tab`";
+    assert!(ran.stderr.contains(problem), "{}", ran.stderr);
+    let ran = scene.run(&format!("{line} --delimiter ,")).await;
+    assert!(
+        ran.stderr.contains("its header, line 1, is wrong"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!((ran.code, scene.sent()), (2, 0));
     let ran = scene.expect(line, [2, 2, 0, 0, 0], 0).await;
     assert!(ran.stderr.contains("`Owner`"), "{}", ran.stderr);
     assert_eq!(scene.names(), ["Rex", "a;b"]);
@@ -23,30 +33,6 @@ async fn separators_can_be_set_and_ids_are_written() {
     scene.expect(line, [2, 2, 0, 0, 0], 0).await;
     assert_eq!(scene.read("created.csv"), expected);
     assert_eq!(scene.sent(), 2);
-}
-
-#[tokio::test]
-async fn mistakes_in_columns_are_named_before_anything_is_sent() {
-    let scene = Scene::new().await;
-    scene.write("pets.csv", "Nme;Category;Owner\nRex;7;Ada\n");
-    for (options, expected) in [
-        ("DIR/pets.csv", "is separated by `;`"),
-        (
-            "DIR/pets.csv --delimiter ;",
-            "its header, line 1, is wrong\n  unknown column `Nme`; did you mean `name`?\n  \
-             unknown column `Category`; did you mean `categoryId`?\n",
-        ),
-        (
-            "DIR/pets.csv --delimiter ;;",
-            "is not one ASCII character, or `tab`",
-        ),
-    ] {
-        let ran = scene.run(&format!("pets import {options}")).await;
-        assert_eq!(ran.code, 2, "{options}: {}", ran.stderr);
-        assert!(ran.stderr.contains(expected), "{options}: {}", ran.stderr);
-    }
-    scene.follow_hints().await;
-    assert_eq!(scene.sent(), 0);
 }
 
 #[tokio::test]
@@ -109,7 +95,7 @@ async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
 }
 
 #[tokio::test]
-async fn an_exported_status_that_is_unknown_is_sent_with_a_warning() {
+async fn an_exported_status_that_is_unknown_is_sent() {
     let pets = r#"[{"id":1,"name":"Rex","categoryId":7,"status":"adopted"}]"#;
     let server = Wire::reading(move |request| match request.line.starts_with("POST") {
         true => answer(201, &[], &pets[1..pets.len() - 1]),
@@ -122,36 +108,74 @@ async fn an_exported_status_that_is_unknown_is_sent_with_a_warning() {
             .stdin(&exported.stdout)
             .run("pets import")
             .await;
-        let text = "warning: the specification does not list the status `adopted`\n";
-        assert!(ran.stderr.contains(text), "{format}: {}", ran.stderr);
         assert_eq!((ran.summary(), ran.code), ([1, 1, 0, 0, 0], 0), "{format}");
     }
 }
 
 #[tokio::test]
-async fn two_imports_at_once_do_not_share_a_file_of_rows() {
+async fn files_that_would_replace_each_other_are_refused() {
     let scene = Scene::new().await;
-    for (sent, option) in ["--created", "--rejects"].iter().enumerate() {
-        scene.write(&format!("a{sent}.csv"), "name,categoryId\nA,1\n");
-        scene.write(&format!("b{sent}.csv"), "name,categoryId\nB,2\n");
-        let import = |file: &str| format!("pets import DIR/{file}{sent}.csv {option} DIR/{option}");
-        let (a, b) = (import("a"), import("b"));
-        let (a, b) = tokio::join!(scene.run(&a), scene.run(&b));
-        let (winner, refused) = if a.code == 0 { ("a", b) } else { ("b", a) };
-        assert_eq!(
-            (refused.code, scene.sent()),
-            (2, sent + 1),
-            "{}",
-            refused.stderr
-        );
-        let expected = format!(
-            "error: HOME/{option} is already being written by an import\n\
-             hint: name another file with `{option}`\n"
-        );
-        assert_eq!(refused.stderr, expected);
-        // After a run, its file is free again for the same import.
-        scene.expect(&import(winner), [1, 1, 0, 0, 0], 0).await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    for (options, file) in [
+        (
+            "--rejects DIR/pets.csv.petstore-journal",
+            "pets.csv.petstore-journal",
+        ),
+        ("--journal DIR/j --created DIR/./j", "./j"),
+        ("--rejects DIR/r --created DIR/./r", "./r"),
+        ("--rejects DIR/pets.csv", "pets.csv"),
+        ("--journal DIR/pets.csv", "pets.csv"),
+    ] {
+        let ran = scene
+            .run(&format!("pets import DIR/pets.csv {options}"))
+            .await;
+        assert_eq!(ran.stderr, format!("error: HOME/{file} is used twice\n"));
+        assert_eq!((ran.code, scene.sent()), (2, 0));
     }
-    assert_eq!(scene.read("--created").lines().count(), 2);
+    let csv = scene.read("pets.csv");
+    assert_eq!(csv, "name,categoryId\na,1\n");
+    scene
+        .expect(
+            "pets import DIR/pets.csv --rejects /dev/null --created /dev/null",
+            [1, 1, 0, 0, 0],
+            0,
+        )
+        .await;
     scene.follow_hints().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_summary_appears_if_rejected_rows_cannot_be_written() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\na,1\n");
+    let line = "pets import DIR/pets.csv --rejects /dev/full";
+    let _refusing = scene
+        .server
+        .faults()
+        .on(petstore_mock::Operation::CreatePet)
+        .status(400);
+    let ran = scene.expect(line, [1, 0, 1, 0, 0], 8).await;
+    assert!(
+        ran.stderr.contains("\nerror: cannot write "),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_link_shares_the_journal_and_a_hard_link_has_its_own() {
+    let scene = Scene::new().await;
+    scene.write("pets.csv", "name,categoryId\nRex,7\n");
+    std::os::unix::fs::symlink(scene.path("pets.csv"), scene.path("link.csv")).unwrap();
+    assert_eq!(scene.run("pets import DIR/pets.csv").await.code, 0);
+    assert_eq!(scene.run("pets import DIR/link.csv").await.code, 0);
+    assert_eq!(scene.server.pets().len(), 1);
+    let ran = scene.run("pets import DIR/pets.csv DIR/link.csv").await;
+    assert_eq!(ran.stderr, "error: HOME/link.csv is used twice\n");
+    assert_eq!(ran.code, 2);
+    std::fs::hard_link(scene.path("pets.csv"), scene.path("hard.csv")).unwrap();
+    assert_eq!(scene.run("pets import DIR/hard.csv").await.code, 0);
+    assert_eq!(scene.server.pets().len(), 2);
 }

@@ -282,7 +282,7 @@ async fn a_window_that_has_ended_is_shown_full() {
     ran.shows("minute    60     60  ████████████████████  has reset\n");
     ran.said("", 0);
     let pets = home.path().join("pets.ndjson");
-    std::fs::write(&pets, super::import::rows(70)).unwrap();
+    std::fs::write(&pets, super::scene::rows(70)).unwrap();
     let ran = petstore()
         .run(&format!("pets import {} --dry-run", pets.display()))
         .await;

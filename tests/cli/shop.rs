@@ -184,10 +184,10 @@ impl Shop {
     }
 
     /// Creates pets with these names, for another program.
-    pub(super) fn add(&self, names: &[&str]) {
+    pub(super) fn add(&self, names: &[impl AsRef<str>]) {
         let mut state = self.state();
         for name in names {
-            state.create(&json!({ "name": name, "categoryId": 7 }));
+            state.create(&json!({ "name": name.as_ref(), "categoryId": 7 }));
         }
     }
 

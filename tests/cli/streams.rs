@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use petstore_mock::Operation;
 
 use super::harness::Petstore;
-use super::import::Scene;
+use super::scene::Scene;
 
 /// A stream that fails at the first write.
 struct Broken(io::ErrorKind);
@@ -46,7 +46,7 @@ async fn an_import_whose_reader_has_gone_ends_with_its_result() {
         .stdout(Broken(io::ErrorKind::BrokenPipe))
         .run("--mock pets import - -o csv")
         .await;
-    ran.says("error: 1 row was rejected\n");
+    ran.says("error: the import is not complete: 1 rejected\n");
     assert_eq!(ran.code, 8);
 }
 
@@ -76,7 +76,7 @@ async fn a_summary_that_cannot_be_written_hides_no_rejected_row() {
         .run_with(full, "pets import DIR/pets.csv -o csv")
         .await;
     let said = "note: 0 of 1 row created, 1 rejected\n\
-                error: cannot write the result: no space left on the disk\nerror: 1 row was rejected\n";
+                error: cannot write the result: no space left on the disk\nerror: the import is not complete: 1 rejected\n";
     ran.says(said);
     assert_eq!(ran.code, 8);
     scene.follow_hints().await;

@@ -1,7 +1,6 @@
 //! Tests of `petstore` as a process, with real pipes, signals and exit codes.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -109,38 +108,4 @@ fn settings_that_are_changed_at_the_same_time_are_all_kept() {
     }
     let config = std::fs::read_to_string(home.path().join(".config/petstore/config.toml")).unwrap();
     assert_eq!(config.matches("retries = 1").count(), 16, "{config}");
-}
-
-#[test]
-fn a_file_in_another_folder_is_not_from_the_same_import() {
-    let builder = MockServer::builder().key(KEY, Plan::enterprise(1_000, 10_000));
-    let (server, home) = (
-        builder.start_blocking().unwrap(),
-        tempfile::tempdir().unwrap(),
-    );
-    let _refusing = server.faults().on(Operation::CreatePet).status(400);
-    let (first, second) = (home.path().join("first"), home.path().join("second"));
-    std::fs::create_dir(&first).unwrap();
-    std::fs::create_dir(&second).unwrap();
-    std::fs::write(first.join("pets.csv"), "name,categoryId\nRex,7\n").unwrap();
-    let import = |folder: &Path, file: &str| {
-        let mut import = petstore();
-        import
-            .args(["pets", "import", file, "--rejects", "no.csv"])
-            .env("PETSTORE_BASE_URL", server.url())
-            .current_dir(folder);
-        import.output().unwrap()
-    };
-    let code = import(&first, "pets.csv").status.code();
-    assert_eq!((code, first.join("no.csv").exists()), (Some(8), true));
-    std::fs::write(second.join("no.csv"), "x").unwrap();
-    let refused = import(&second, "../first/pets.csv");
-    let said = "error: no.csv exists and is not from this import\n\
-                hint: name another file with `--rejects`\n";
-    assert_eq!(String::from_utf8(refused.stderr).unwrap(), said);
-    assert_eq!(refused.status.code(), Some(2));
-    let kept = std::fs::read_to_string(second.join("no.csv")).unwrap();
-    assert_eq!(kept, "x");
-    // In its own folder, the import still replaces its file.
-    assert_eq!(import(&first, "pets.csv").status.code(), Some(8));
 }

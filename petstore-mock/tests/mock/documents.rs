@@ -51,14 +51,11 @@ async fn each_path_of_the_documents_takes_its_described_methods() {
 }
 
 #[test]
-fn the_documents_name_the_operations() {
+fn the_administration_names_each_operation() {
     let administration: Value = serde_json::from_str(Administration.json()).unwrap();
-    let named = administration["components"]["schemas"]["Operation"]["enum"].as_array();
-    let known: Vec<_> = Operation::ALL
-        .iter()
-        .map(|it| Value::from(it.name()))
-        .collect();
-    assert_eq!(named, Some(&known));
+    let named = &administration["components"]["schemas"]["Operation"]["enum"];
+    let there = Operation::ALL.iter().map(|it| Value::from(it.name()));
+    assert_eq!(named, &there.collect::<Value>());
 }
 
 #[test]

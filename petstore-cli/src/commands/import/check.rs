@@ -27,8 +27,6 @@ pub(super) async fn check(
     journal: &mut Journal,
 ) -> Result<Option<String>> {
     let ui = context.ui();
-    let unknown = journal.state().totals().unknown;
-    let unknown = plural(unknown, "unknown row", "unknown rows");
     let rest = journal.until_all_arrived();
     if !rest.is_zero() {
         let length = duration(rest);
@@ -39,6 +37,8 @@ pub(super) async fn check(
         sleep(rest).await;
         ui.set_activity(None);
     }
+    let unknown = journal.state().totals().unknown;
+    let unknown = plural(unknown, "unknown row", "unknown rows");
     ui.note_now(&format!("checking {unknown}: listing all pets"));
     let mut list = PetList::new(rows, journal.state());
     if read(context, client, &mut list, PAGE).await?.is_none() {
@@ -65,7 +65,7 @@ pub(super) async fn check(
     if doubt.is_none() && !is_settled {
         records.push(Record::Unsent(missing));
     }
-    journal.record(&records)?;
+    journal.record(records)?;
     Ok(doubt.filter(|_| !is_settled))
 }
 
@@ -74,18 +74,21 @@ fn warn_of_found(context: &Context, found: &[(usize, i64)]) {
     if found.is_empty() {
         return;
     }
-    let named = found.iter().take(MAX_NAMED);
-    let mut ids: Vec<_> = named.map(|(_, id)| id.to_string()).collect();
+    let mut ids = Vec::new();
+    for (_, id) in found.iter().take(MAX_NAMED) {
+        ids.push(id.to_string());
+    }
     if found.len() > MAX_NAMED {
         ids.push(format!("{} more", count(found.len() - MAX_NAMED)));
     }
-    let rows = plural(found.len(), "unknown row was", "unknown rows were");
-    let (pets, them) = match found.len() {
-        1 => ("pet", "it"),
-        _ => ("pets", "them"),
-    };
     let ids = ids.join(", ");
-    let text = format!("{rows} found as {pets} {ids}; another program may have created {them}");
+    let text = match found.len() {
+        1 => format!("1 unknown row was found as pet {ids}; another program may have created it"),
+        rows => format!(
+            "{} unknown rows were found as pets {ids}; another program may have created them",
+            count(rows)
+        ),
+    };
     context.ui().warning(&text, None);
 }
 
@@ -135,25 +138,15 @@ pub(super) struct Verdict {
     pub(super) doubt: Option<String>,
 }
 
-/// A pet that may be that of an unknown row.
-struct Candidate {
-    id: i64,
-    category_id: i64,
-    status: Option<PetStatus>,
-}
-
-impl Candidate {
-    fn is_like(&self, pet: &NewPet) -> bool {
-        self.category_id == pet.category_id && (pet.status.is_none() || self.status == pet.status)
-    }
-}
+/// The ids of pets with one name and category, by status.
+type IdsByStatus = HashMap<Option<PetStatus>, Vec<i64>>;
 
 /// The listed pets that may be those of unknown rows.
 pub(super) struct PetList<'a> {
     /// The unknown rows. Those without a status come last.
     unknown: Vec<(usize, &'a NewPet)>,
-    /// The unaccounted pets with the name of an unknown row.
-    candidates: HashMap<&'a str, Vec<Candidate>>,
+    /// The unaccounted pets with the name and category of an unknown row.
+    candidates: HashMap<(String, i64), IdsByStatus>,
     /// The pets that this import has accounted for.
     accounted: HashSet<i64>,
     seen: HashSet<i64>,
@@ -170,7 +163,7 @@ impl<'a> PetList<'a> {
         for (number, (row, state)) in rows.iter().zip(state.rows()).enumerate() {
             if let (Some(pet), Some(_)) = (row.pet(), state.unknown()) {
                 unknown.push((number, pet));
-                candidates.insert(&*pet.name, Vec::new());
+                candidates.insert((pet.name.clone(), pet.category_id), HashMap::new());
             }
         }
         unknown.sort_by_key(|(_, pet)| pet.status.is_none());
@@ -207,12 +200,9 @@ impl<'a> PetList<'a> {
             if self.accounted.contains(&pet.id) {
                 continue;
             }
-            if let Some(candidates) = self.candidates.get_mut(&*pet.name) {
-                candidates.push(Candidate {
-                    id: pet.id,
-                    category_id: pet.category_id,
-                    status: pet.status.clone(),
-                });
+            let content = (pet.name.clone(), pet.category_id);
+            if let Some(ids) = self.candidates.get_mut(&content) {
+                ids.entry(pet.status.clone()).or_default().push(pet.id);
             }
         }
     }
@@ -227,9 +217,14 @@ impl<'a> PetList<'a> {
         let mut found = Vec::new();
         let mut missing = Vec::new();
         for (row, pet) in self.unknown {
-            let candidates = self.candidates.entry(&pet.name).or_default();
-            match candidates.iter().position(|it| it.is_like(pet)) {
-                Some(at) => found.push((row, candidates.remove(at).id)),
+            let content = (pet.name.clone(), pet.category_id);
+            let ids = self.candidates.entry(content).or_default();
+            let id = match &pet.status {
+                Some(_) => ids.get_mut(&pet.status).and_then(Vec::pop),
+                None => ids.values_mut().find_map(Vec::pop),
+            };
+            match id {
+                Some(id) => found.push((row, id)),
                 None => missing.push(row),
             }
         }
@@ -255,7 +250,7 @@ mod tests {
         let rows = Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap();
         let mut state = State::default();
         for row in 0..rows.all().len() {
-            state.apply(&Record::Unknown(row, "500".to_owned()));
+            state.apply(Record::Unknown(row, "500".to_owned()));
         }
         let mut list = PetList::new(rows.all(), &state);
         list.add_page(&[pet], false);

@@ -2,7 +2,6 @@
 //! first is sent. A journal keeps the outcomes, so that the same command can continue.
 
 mod check;
-mod fields;
 mod journal;
 mod outage;
 #[cfg(test)]
@@ -15,7 +14,6 @@ mod simulation;
 mod summary;
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -65,7 +63,7 @@ pub(crate) struct Import {
     )]
     inputs: Vec<PathBuf>,
 
-    /// Separator: a character or tab [default: , or tab]
+    /// Separator of CSV [default: found in the header]
     #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
     delimiter: Option<Delimiter>,
 
@@ -94,10 +92,9 @@ pub(crate) struct Import {
         value_name = "N",
         default_value = "8",
         hide_default_value = true,
-        allow_negative_numbers = true,
-        value_parser = in_flight
+        value_parser = clap::value_parser!(u8).range(1..=64)
     )]
-    concurrency: usize,
+    concurrency: u8,
 
     /// How long the service may fail [default: 2m]
     #[arg(
@@ -141,13 +138,6 @@ impl FromStr for Delimiter {
     }
 }
 
-fn in_flight(text: &str) -> Result<usize, Invalid> {
-    match text.parse() {
-        Ok(number @ 1..=64) => Ok(number),
-        _ => Err(Invalid::new("is not a number from 1 to 64")),
-    }
-}
-
 /// An input, and where its outcomes are kept.
 struct Input {
     rows: Rows,
@@ -160,8 +150,6 @@ struct Job {
     journal: Journal,
     /// The rejected rows that were corrected in the input.
     mended: Vec<usize>,
-    /// The files of rows, locked.
-    locked: Vec<File>,
 }
 
 impl Import {
@@ -222,43 +210,33 @@ impl Import {
             if !self.skip_invalid {
                 rows.check()?;
             }
-            for warning in rows.warnings() {
-                context.ui().warning(&warning, None);
+            for name in rows.ignored() {
+                let text = format!("ignoring `{name}`, which is not a field of a pet");
+                context.ui().warning(&text, None);
             }
-            // A link and its file are one input.
-            let target = path.canonicalize().unwrap_or_else(|_| path.clone());
-            if !seen.insert(target) {
-                let problem = format!("{} is named twice", rows.name());
-                return Err(CliError::usage(problem));
+            let is_mock = context.settings().is_mock();
+            let journal = match &self.journal {
+                None if path.is_file() && !is_mock => Some(beside(path)),
+                named => named.clone(),
+            };
+            for file in std::iter::once(path).chain(&journal) {
+                if !seen.insert(place(file)) {
+                    return Err(used_twice(file));
+                }
             }
-            let journal = self.journal_path(context, path)?;
-            let is_stream = !path.is_file() && !context.settings().is_mock();
-            if is_stream && journal.is_none() && !self.dry_run {
+            if journal.is_none() && !is_mock && !self.dry_run {
                 let text = "no journal: an interrupted run cannot continue";
                 context.ui().note(&format!("{} has {text}", rows.name()));
             }
             inputs.push(Input { rows, journal });
         }
+        for (_, file) in self.files.named() {
+            let is_device = file.exists() && !file.is_file();
+            if !is_device && !seen.insert(place(file)) {
+                return Err(used_twice(file));
+            }
+        }
         Ok(inputs)
-    }
-
-    /// Returns the journal of an input: by default next to its file. Standard input, a shell's
-    /// `<(…)` and a mock server have none.
-    fn journal_path(&self, context: &Context, input: &Path) -> Result<Option<PathBuf>> {
-        if self.journal.is_some() {
-            return Ok(self.journal.clone());
-        }
-        if !input.is_file() || context.settings().is_mock() {
-            return Ok(None);
-        }
-        // A link and its file are one input.
-        let mut path = match input.is_symlink() {
-            true => input.canonicalize().map_err(CliError::internal)?,
-            false => input.to_owned(),
-        }
-        .into_os_string();
-        path.push(".petstore-journal");
-        Ok(Some(path.into()))
     }
 
     /// Shows what an import of each input would do.
@@ -276,9 +254,8 @@ impl Import {
                 None => State::default(),
             };
             let mended = compare(context, rows, &state, base_url.as_deref())?;
-            self.files.check_own(&state)?;
             state.resize(rows.all().len());
-            state.apply(&Record::Unsent(self.again(&state, mended)));
+            state.apply(Record::Unsent(self.again(&state, mended)));
             let summary = Summary::of_state(rows, &state, &self.files);
             summary.print_plan(context, &limits)?;
             if rows.invalid() > 0 {
@@ -309,20 +286,17 @@ impl Import {
             base_url: address(context, client),
             timeout: context.settings().values().timeout(),
             started: instant(context.connector().clock().now()),
-            files: self.files.paths()?,
         };
-        let base_url = run.base_url.clone();
         let journal = match &input.journal {
             Some(path) => Journal::open(path, run, context.system())?,
             None => Journal::nowhere(run),
         };
+        let base_url = address(context, client);
         let mended = compare(context, &rows, journal.state(), Some(&base_url))?;
-        let locked = self.files.reserve(journal.state(), context.system())?;
         Ok(Job {
             rows,
             journal,
             mended,
-            locked,
         })
     }
 
@@ -335,10 +309,6 @@ impl Import {
         signals: &mut Signals,
     ) -> Result<()> {
         let sent = self.send(context, client, &mut job, signals).await;
-        // Windows replaces no file that is open.
-        if cfg!(windows) {
-            job.locked.clear();
-        }
         let ui = context.ui();
         ui.set_progress(None);
         ui.set_activity(None);
@@ -382,7 +352,7 @@ impl Import {
             context.ui().warning(&text, None);
         }
         if !again.is_empty() {
-            journal.record(&[Record::Unsent(again)])?;
+            journal.record(vec![Record::Unsent(again)])?;
         }
         let mut doubt = None;
         if self.unknown == UnknownAction::Check && unknown > 0 {
@@ -395,8 +365,15 @@ impl Import {
         if rows.all().is_empty() {
             context.ui().note(&format!("{} has no rows", rows.name()));
         }
-        let (concurrency, retry_for) = (self.concurrency, self.retry_for.0);
-        let sender = Sender::new(context, client, rows.all(), journal, concurrency, retry_for);
+        let retry_for = self.retry_for.0;
+        let sender = Sender::new(
+            context,
+            client,
+            rows.all(),
+            journal,
+            self.concurrency.into(),
+            retry_for,
+        );
         sender.run(signals).await?;
         Ok(doubt)
     }
@@ -412,22 +389,19 @@ impl Import {
             Ok(failure) => failure,
             Err(code) => return CliError::Silent(code),
         };
-        let (progress, message) = (summary.progress(self.is_check()), &failure.message);
+        let is_check = self.unknown == UnknownAction::Check;
+        let progress = summary.progress();
         failure.message = match failure.kind {
             Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
-                format!("{message} after {progress}")
+                format!("{} after {progress}", failure.message)
             }
-            _ => format!("stopped after {progress}: {message}"),
+            _ => format!("stopped after {progress}: {}", failure.message),
         };
         if failure.kind == Kind::Key && failure.hint.is_some() {
             return failure.into();
         }
         // It must not repeat `--unknown retry`, which could send rows twice.
-        let more = if self.is_check() {
-            "--unknown check"
-        } else {
-            ""
-        };
+        let more = if is_check { "--unknown check" } else { "" };
         failure.hint = summary.has_journal().then(|| {
             let command = typed(context.args(), more);
             match blocked.map(wait_option) {
@@ -439,10 +413,28 @@ impl Import {
         });
         failure.into()
     }
+}
 
-    fn is_check(&self) -> bool {
-        self.unknown == UnknownAction::Check
-    }
+/// Returns the journal next to a file: for a link, next to its target.
+fn beside(path: &Path) -> PathBuf {
+    let file = match path.is_symlink() {
+        true => place(path),
+        false => path.to_owned(),
+    };
+    let mut journal = file.into_os_string();
+    journal.push(".petstore-journal");
+    journal.into()
+}
+
+/// Returns the one path of a file that may be named in several ways.
+fn place(path: &Path) -> PathBuf {
+    path.canonicalize()
+        .or_else(|_| std::path::absolute(path))
+        .unwrap_or_else(|_| path.to_owned())
+}
+
+fn used_twice(file: &Path) -> CliError {
+    CliError::usage(format!("{} is used twice", file.display()))
 }
 
 fn is_partial(error: &CliError) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use petstore_client::limits::{Priority, RateLimits};
+use petstore_client::limits::{Priority, QuotaWindow, RateLimits};
 use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 use tokio::time::{Instant, sleep_until};
 
@@ -51,8 +51,6 @@ pub(super) struct Sender<'a> {
     announced: Vec<usize>,
     in_flight: usize,
     is_asking: bool,
-    /// The largest number of known quotas.
-    quotas: usize,
     tasks: FuturesUnordered<Pending>,
     /// Why the run ends before all rows are sent.
     stop: Option<CliError>,
@@ -84,7 +82,6 @@ impl<'a> Sender<'a> {
             announced: Vec::new(),
             in_flight: 0,
             is_asking: false,
-            quotas: 0,
             tasks: FuturesUnordered::new(),
             stop: None,
             deadline: None,
@@ -140,6 +137,11 @@ impl<'a> Sender<'a> {
             Next::Send => self.most,
         };
         self.context.ui().set_activity(None);
+        // Each announcement is a sync, so rows are announced together.
+        let free = most.saturating_sub(self.in_flight);
+        if free * 2 < most {
+            return None;
+        }
         let limits = self.client.limits().snapshot();
         if let Some(blocked) = &limits.blocked
             && !blocked.remaining.is_zero()
@@ -157,10 +159,11 @@ impl<'a> Sender<'a> {
         }
         // The first row goes alone, because its response shows the limits. So does the first row of a
         // new window.
-        self.quotas = self.quotas.max(limits.windows.len());
         let is_first = self.todo.len() + self.in_flight == self.total;
-        let is_new_window = limits.windows.len() < self.quotas;
-        let most = if is_first || is_new_window { 1 } else { most };
+        let most = match is_first || is_new_window(&limits) {
+            true => 1,
+            false => most,
+        };
         match room(&limits, self.in_flight, most) {
             0 => {}
             room => self.announce(room),
@@ -211,7 +214,7 @@ impl<'a> Sender<'a> {
             next = self.tasks.next().now_or_never().flatten();
         }
         if !records.is_empty()
-            && let Err(error) = self.journal.record(&records)
+            && let Err(error) = self.journal.record(records)
         {
             self.stop_with(error);
         }
@@ -303,9 +306,8 @@ impl<'a> Sender<'a> {
         } else if let Next::Wait(until) = self.outage.next() {
             let rest = until.saturating_duration_since(Instant::now());
             let at = self.context.connector().clock().now() + rest;
-            let (text, short) = reason(&error);
-            let (text, short) = (format!("{text}; continues"), format!("{short}, paused"));
-            ui.waits(&text, &short, rest, at);
+            let paused = format!("paused ({})", in_short(&error));
+            ui.waits(&format!("{paused}; continues"), &paused, rest, at);
         }
     }
 
@@ -369,6 +371,19 @@ fn room(limits: &RateLimits, in_flight: usize, most: usize) -> usize {
     room.max(usize::from(in_flight == 0)).min(free)
 }
 
+/// Returns whether the shortest window has ended, and no response has described the next one.
+fn is_new_window(limits: &RateLimits) -> bool {
+    let shortest = |windows: &[QuotaWindow]| {
+        let periods = windows.iter().filter_map(|window| window.quota.period());
+        periods.min()
+    };
+    match (shortest(&limits.ended), shortest(&limits.windows)) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(ended), Some(current)) => ended < current,
+    }
+}
+
 /// Returns whether an error shows that the service fails.
 fn is_failure(error: &Error) -> bool {
     match error.status() {
@@ -389,10 +404,7 @@ fn ends_run(error: &Error) -> bool {
 
 /// Returns why a row was rejected, or why it is unknown whether it was created.
 fn why(error: &Error) -> String {
-    let Some(status) = error.status() else {
-        return reason(error).0;
-    };
-    let mut why = status.as_u16().to_string();
+    let mut why = in_short(error);
     if let Some(code) = error.code() {
         why += &format!(" {code}");
     }
@@ -402,29 +414,23 @@ fn why(error: &Error) -> String {
     why
 }
 
-/// Describes a failure that may pass: as a sentence, and in a few words.
-fn reason(error: &Error) -> (String, String) {
-    if let Some(status) = error.status() {
-        let status = status.as_u16();
-        return (format!("the service fails ({status})"), status.to_string());
-    }
-    let (text, short) = match error {
-        _ if error.is_rate_limited() => {
-            let text = "other requests with this key are in flight";
-            (text, "other requests")
-        }
-        _ if error.is_connect() => ("cannot connect to the service", "no connection"),
-        _ if error.is_timeout() => ("no response in time", "no response"),
-        _ => ("the connection was lost", "connection lost"),
+/// Describes a failure in a few words.
+fn in_short(error: &Error) -> String {
+    let words = match error.status() {
+        Some(status) => return status.as_u16().to_string(),
+        None if error.is_rate_limited() => "other requests",
+        None if error.is_connect() => "no connection",
+        None if error.is_timeout() => "no response in time",
+        None => "connection lost",
     };
-    (text.to_owned(), short.to_owned())
+    words.to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
 
-    use petstore_client::limits::{Quota, QuotaWindow};
+    use petstore_client::limits::Quota;
 
     use super::*;
 
@@ -460,5 +466,17 @@ mod tests {
         // Requests of other calls of this client take no row's room.
         assert_eq!(room(&limits(10, 9), 5, 16), 10);
         assert_eq!(room(&limits(0, 0), 0, 16), 1, "its error says why");
+    }
+
+    #[test]
+    fn a_window_is_new_until_a_response_describes_the_shortest_quota() {
+        let mut limits = limits(10, 0);
+        assert!(!is_new_window(&limits));
+        limits.ended = vec![limits.windows.remove(1)];
+        assert!(is_new_window(&limits), "the minute has ended");
+        std::mem::swap(&mut limits.ended, &mut limits.windows);
+        assert!(!is_new_window(&limits), "the day has ended");
+        limits.ended.append(&mut limits.windows);
+        assert!(is_new_window(&limits), "both have ended");
     }
 }

@@ -111,8 +111,6 @@ struct Import {
     run: usize,
     announced: Vec<usize>,
     flights: Vec<Flight>,
-    /// The rows that were sent without `retry`, as often as they were.
-    sent: BTreeMap<usize, usize>,
     has_retried: bool,
     restless: bool,
 }
@@ -132,7 +130,6 @@ impl Import {
             run: 0,
             announced: Vec::new(),
             flights: Vec::new(),
-            sent: BTreeMap::new(),
             has_retried: false,
             restless: false,
         }
@@ -149,7 +146,7 @@ impl Import {
         self.state.resize(self.rows.all().len());
     }
 
-    fn write(&mut self, record: &Record) {
+    fn write(&mut self, record: Record) {
         self.journal.extend(record.line().into_bytes());
         self.state.apply(record);
     }
@@ -176,11 +173,10 @@ impl Import {
         self.restless = !self.state.restless().is_zero();
         self.run += 1;
         self.is_running = true;
-        self.write(&Record::Run(Run {
+        self.write(Record::Run(Run {
             base_url: "http://x/v1".to_owned(),
             timeout: Duration::from_secs(30),
             started: String::new(),
-            files: Vec::new(),
         }));
         self.sync();
     }
@@ -192,7 +188,7 @@ impl Import {
         let left = self.state.rows_where(|row| *row == RowState::Unsent);
         self.announced = left.into_iter().take(most).collect();
         let rows = self.announced.iter().map(|row| (*row, self.digest(*row)));
-        self.write(&Record::Sent(rows.collect()));
+        self.write(Record::Sent(rows.collect()));
     }
 
     fn send(&mut self, service: &mut Service) {
@@ -201,7 +197,6 @@ impl Import {
         }
         self.sync();
         for row in std::mem::take(&mut self.announced) {
-            *self.sent.entry(row).or_default() += 1;
             service.on_the_way.push(Request {
                 import: self.number,
                 row,
@@ -215,23 +210,23 @@ impl Import {
         }
     }
 
-    fn respond(&mut self, service: &mut Service) {
-        if self
-            .flights
-            .first()
-            .is_some_and(|flight| flight.pet.is_some())
+    fn respond(&mut self) {
+        if let Some(&Flight {
+            row,
+            run,
+            pet: Some(id),
+        }) = self.flights.first()
         {
-            let Flight { row, pet, run } = self.flights.remove(0);
             assert_eq!(run, self.run);
-            self.write(&Record::Created(row, pet.unwrap()));
+            self.flights.remove(0);
+            self.write(Record::Created(row, id));
         }
-        let _ = service;
     }
 
     fn disconnect(&mut self) {
         if !self.flights.is_empty() {
             let row = self.flights.remove(0).row;
-            self.write(&Record::Unknown(row, "the connection was lost".to_owned()));
+            self.write(Record::Unknown(row, "the connection was lost".to_owned()));
         }
     }
 
@@ -244,7 +239,7 @@ impl Import {
                 return;
             }
             if !self.restless || is_quiet {
-                self.write(&Record::End(String::new()));
+                self.write(Record::End(String::new()));
             }
             self.sync();
             self.stop();
@@ -272,10 +267,10 @@ impl Import {
         let verdict = list.finish();
         let is_complete = verdict.doubt.is_none();
         for (row, id) in verdict.found {
-            self.write(&Record::Found(row, id));
+            self.write(Record::Found(row, id));
         }
         if is_complete {
-            self.write(&Record::Unsent(verdict.missing));
+            self.write(Record::Unsent(verdict.missing));
             let unknown = self.state.rows_where(|row| row.unknown().is_some());
             prop_assert!(unknown.is_empty(), "{unknown:?} are unknown after a check");
         }
@@ -308,7 +303,7 @@ impl World {
                     service.on_the_way.remove(at);
                 }
             }
-            Event::Respond => import.respond(service),
+            Event::Respond => import.respond(),
             Event::Disconnect => import.disconnect(),
             Event::Kill => import.stop(),
             Event::PowerFailure(at, zeros) => {
@@ -332,7 +327,7 @@ impl World {
                 import.begin();
                 let unknown = import.state.rows_where(|row| row.unknown().is_some());
                 import.has_retried |= !unknown.is_empty();
-                import.write(&Record::Unsent(unknown));
+                import.write(Record::Unsent(unknown));
             }
         }
         self.examine()

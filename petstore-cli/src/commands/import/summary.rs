@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use petstore_client::limits::{Quota, RateLimits};
+use petstore_client::limits::{QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
 use super::journal::{Journal, RowState, State, Totals};
@@ -113,14 +113,12 @@ impl<'a> Summary<'a> {
         Totals { left, ..total }
     }
 
-    /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not done if the run checks
-    /// them.
-    pub(super) fn progress(&self, checks_unknown: bool) -> String {
-        let all = self.rows.all().len();
+    /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not.
+    pub(super) fn progress(&self) -> String {
         let total = self.total();
-        let unknown = if checks_unknown { total.unknown } else { 0 };
-        let done = count(all - total.left - unknown);
-        format!("{done} of {}", plural(all, "row", "rows"))
+        let done = count(total.created + total.found + total.rejected);
+        let all = plural(self.rows.all().len(), "row", "rows");
+        format!("{done} of {all}")
     }
 
     /// Returns the summary for programs.
@@ -195,51 +193,43 @@ impl<'a> Summary<'a> {
         if self.run.created < total.created {
             text += &format!(" ({} in this run)", count(self.run.created));
         }
+        if total.found > 0 {
+            text += &format!(", {} found", count(total.found));
+        }
+        for part in self.undone() {
+            text += &format!(", {part}");
+        }
+        text
+    }
+
+    /// Returns the numbers of rows that are not done: `2 rejected`.
+    fn undone(&self) -> Vec<String> {
+        let total = self.total();
+        let mut parts = Vec::new();
         for (rows, what) in [
-            (total.found, "found"),
             (total.rejected, "rejected"),
             (total.unknown, "unknown"),
             (total.left, "left"),
             (self.rows.invalid(), "invalid"),
         ] {
             if rows > 0 {
-                text += &format!(", {} {what}", count(rows));
+                parts.push(format!("{} {what}", count(rows)));
             }
         }
-        text
+        parts
     }
 
     /// Returns an error if rows were rejected, are unknown or invalid. `doubt` says why the list of
     /// pets did not settle them.
     pub(super) fn leftovers(&self, context: &Context, doubt: Option<&str>) -> Result<()> {
-        let total = self.total();
-        let invalid = self.rows.invalid();
-        let mut parts = Vec::new();
-        for (rows, what) in [
-            (total.rejected, "rejected"),
-            (total.unknown, "unknown"),
-            (invalid, "invalid"),
-            (total.left, "left"),
-        ] {
-            let subject = match parts.is_empty() {
-                _ if rows == 0 => continue,
-                true => plural(rows, "row", "rows"),
-                false => count(rows),
-            };
-            let verb = match (what, rows) {
-                ("rejected", 1) => "was",
-                ("rejected", _) => "were",
-                (_, 1) => "is",
-                _ => "are",
-            };
-            parts.push(format!("{subject} {verb} {what}"));
-        }
-        if parts.is_empty() {
+        let undone = self.undone();
+        if undone.is_empty() {
             return Ok(());
         }
-        let mut failure = Failure::new(Kind::Partial, parts.join("; "));
+        let message = format!("the import is not complete: {}", undone.join(", "));
+        let mut failure = Failure::new(Kind::Partial, message);
         match self.files.rejects() {
-            Some(path) if total.rejected + invalid > 0 => {
+            Some(path) if self.total().rejected + self.rows.invalid() > 0 => {
                 let text = format!("the rejected rows are in {}", path.display());
                 failure.list.push(text);
             }
@@ -253,7 +243,7 @@ impl<'a> Summary<'a> {
             let text = format!("the list of pets proves nothing: {doubt}");
             failure.list.push(text);
         }
-        if invalid > 0 {
+        if self.rows.invalid() > 0 {
             failure.fields.insert("rows".to_owned(), self.rows.faults());
         }
         failure.hint = self.hint(context);
@@ -278,17 +268,15 @@ impl<'a> Summary<'a> {
 
     /// Returns a line for each row with a text, and the number of those that are not listed.
     fn lines(&self, text: impl Fn(&RowState) -> Option<&str>) -> Vec<String> {
-        let rows = self.state.rows().iter().enumerate();
-        let mut lines: Vec<_> = rows
-            .filter_map(|(row, state)| Some((row, text(state)?)))
-            .collect();
+        let mut lines = Vec::new();
+        for (row, state) in self.state.rows().iter().enumerate() {
+            if let Some(text) = text(state) {
+                lines.push(format!("{}: {text}", self.rows.place(row)));
+            }
+        }
         let more = lines.len().saturating_sub(MAX_LISTED);
-        lines.truncate(MAX_LISTED);
-        let lines = lines.into_iter();
-        let mut lines: Vec<_> = lines
-            .map(|(row, text)| format!("{}: {text}", self.rows.place(row)))
-            .collect();
         if more > 0 {
+            lines.truncate(MAX_LISTED);
             lines.push(format!("{} more", count(more)));
         }
         lines
@@ -296,68 +284,50 @@ impl<'a> Summary<'a> {
 
     /// Prints what a run would do, and how long the known quotas make it wait.
     pub(super) fn print_plan(&self, context: &Context, limits: &RateLimits) -> Result<()> {
-        let clock = context.connector().clock();
-        let left = self.total().left;
-        let now = limits.service_time.unwrap_or_else(|| clock.now());
-        let wait = longest_wait(limits, left as u64, now);
         let printer = context.printer();
         if printer.is_set() || printer.is_filtered() {
             let output = printer.start_flat(&COLUMNS, ANY)?;
             return output.document(&self.document());
         }
-        let rows = plural(left, "row", "rows");
-        let text = match wait {
-            _ if left == 0 => "nothing to send".to_owned(),
-            None => format!("{rows} to send; `petstore limits --refresh` asks for the quotas"),
-            Some((None, _)) => format!("{rows} to send, within the known quotas"),
-            Some((Some(quota), wait)) => {
-                let clock = clock.clone().local(context.system().time_zone());
-                let at = clock.minute(clock.now() + wait);
-                let (quota, wait) = (quota_name(quota), duration(wait));
-                format!("{rows} to send; the {quota} lets the last go in {wait}, {at}")
-            }
-        };
         let name = escape::line(self.rows.name());
-        printer.print(&format!("{name} has {text}\n"))
+        let plan = self.forecast(context, limits);
+        printer.print(&format!("{name} has {plan}\n"))
+    }
+
+    /// Describes the rows to send: `3 rows to send, within the known quotas`.
+    fn forecast(&self, context: &Context, limits: &RateLimits) -> String {
+        let left = self.total().left;
+        if left == 0 {
+            return "nothing to send".to_owned();
+        }
+        let rows = plural(left, "row", "rows");
+        if limits.windows.is_empty() && limits.ended.is_empty() {
+            return format!("{rows} to send; `petstore limits --refresh` asks for the quotas");
+        }
+        let clock = context.connector().clock();
+        let now = limits.service_time.unwrap_or_else(|| clock.now());
+        let mut longest = None;
+        for window in limits.windows.iter().chain(&limits.ended) {
+            if let Some(wait) = wait(window, left as u64, now) {
+                longest = longest.max(Some((wait, quota_name(window.quota))));
+            }
+        }
+        let Some((wait, quota)) = longest else {
+            return format!("{rows} to send, within the known quotas");
+        };
+        let local = clock.clone().local(context.system().time_zone());
+        let at = local.minute(clock.now() + wait);
+        let wait = duration(wait);
+        format!("{rows} to send; the {quota} lets the last go in {wait}, {at}")
     }
 }
 
-/// Returns how long the known quotas make the last of some requests wait, and which quota does;
-/// `None` if no quota is known.
-fn longest_wait(
-    limits: &RateLimits,
-    requests: u64,
-    now: SystemTime,
-) -> Option<(Option<Quota>, Duration)> {
-    let mut windows = Vec::new();
-    for window in &limits.windows {
-        let reset = window.reset.duration_since(now).unwrap_or_default();
-        windows.push((window, window.remaining, reset));
-    }
-    // The reset of the others has passed, so the next request begins a full one.
-    for ended in &limits.ended {
-        if limits
-            .windows
-            .iter()
-            .all(|window| window.quota != ended.quota)
-        {
-            let period = ended.quota.period().unwrap_or_default();
-            windows.push((ended, ended.limit, period));
-        }
-    }
-    let mut longest = None;
-    for (window, left, reset) in windows {
-        let (_, before) = *longest.get_or_insert((None, Duration::ZERO));
-        let beyond = requests.saturating_sub(left);
-        if beyond == 0 || window.limit == 0 {
-            continue;
-        }
-        let periods = u32::try_from((beyond - 1) / window.limit).unwrap_or(u32::MAX);
-        let period = window.quota.period().unwrap_or_default();
-        let wait = reset.saturating_add(period.saturating_mul(periods));
-        if wait > before {
-            longest = Some((Some(window.quota), wait));
-        }
-    }
-    longest
+/// Returns how long a quota makes the last of some requests wait, if it does.
+fn wait(window: &QuotaWindow, requests: u64, now: SystemTime) -> Option<Duration> {
+    let beyond = requests.checked_sub(window.remaining.saturating_add(1))?;
+    let period = window.quota.period().unwrap_or_default();
+    // If the window has ended, the next request begins another one.
+    let reset = window.reset.duration_since(now).unwrap_or(period);
+    let periods = u32::try_from(beyond.checked_div(window.limit)?).unwrap_or(u32::MAX);
+    Some(reset.saturating_add(period.saturating_mul(periods)))
 }

@@ -98,14 +98,8 @@ impl PartFile {
             Ok(target) => target,
             Err(_) => target.to_owned(),
         };
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = match options.open(beside(&target, "part")) {
-            Ok(file) => file,
-            Err(problem) => return Err(unwritable(&shown, &problem)),
-        };
-        match file.try_lock() {
-            Ok(()) => Ok(Self {
+        match open_locked(&beside(&target, "part")) {
+            Ok(file) => Ok(Self {
                 file,
                 target,
                 shown,
@@ -223,6 +217,39 @@ fn beside(target: &Path, what: &str) -> PathBuf {
     path.into()
 }
 
+/// Opens and locks a file, or creates it. Before it is locked, another command may have completed
+/// it. Then it has another name, and the next file is opened.
+fn open_locked(path: &Path) -> Result<File, TryLockError> {
+    loop {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(TryLockError::Error)?;
+        file.try_lock()?;
+        if is_at(&file, path).map_err(TryLockError::Error)? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Returns whether an open file still has a path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let own = file.metadata()?;
+    match path.metadata() {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// On other systems, only an existing path can be told.
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+    path.try_exists()
+}
+
 /// Counts the rows of a file, and reads their ids. Ends at the end of the file.
 fn read_rows(mut file: &File) -> io::Result<Earlier> {
     #[derive(Deserialize)]
@@ -306,6 +333,21 @@ mod tests {
         part.complete().unwrap();
         let left = std::fs::read_dir(scene.folder.path()).unwrap().count();
         assert_eq!(left, 1, "only the file is left");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_completed_file_is_not_taken_for_the_unfinished_one() {
+        let scene = Scene::new();
+        let (part, _) = scene.resume();
+        let path = part.beside("part");
+        assert!(is_at(&part.file, &path).unwrap());
+        let late = File::open(&path).unwrap();
+        part.complete().unwrap();
+        assert!(!is_at(&late, &path).unwrap());
+        // A third command may have begun.
+        let _third = scene.resume();
+        assert!(!is_at(&late, &path).unwrap());
     }
 
     #[test]

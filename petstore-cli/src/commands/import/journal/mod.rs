@@ -83,11 +83,7 @@ impl Journal {
                 let file = opened.map_err(|problem| unusable(&name, &problem))?;
                 match file.try_lock() {
                     Ok(()) => file,
-                    Err(TryLockError::WouldBlock) => {
-                        let loaded = load(&file, &name).ok();
-                        let run = loaded.as_ref().and_then(|(state, _)| state.last_run());
-                        return Err(busy(&name, run));
-                    }
+                    Err(TryLockError::WouldBlock) => return Err(busy(&name)),
                     Err(TryLockError::Error(problem)) => {
                         return Err(unusable(&name, &problem));
                     }
@@ -132,8 +128,7 @@ impl Journal {
         if self.is_new {
             return Ok(());
         }
-        let header = self.header.clone();
-        self.record(&[header])?;
+        self.record(vec![self.header.clone()])?;
         self.sync()
     }
 
@@ -145,7 +140,7 @@ impl Journal {
         let sent = Record::Sent(rows);
         let written = self.write(std::slice::from_ref(&sent));
         self.checked(written)?;
-        self.state.apply(&sent);
+        self.state.apply(sent);
         let file = self.file.clone();
         Ok(async move {
             match file {
@@ -160,10 +155,9 @@ impl Journal {
 
     /// Writes records. If that fails, they still count in this run, but the next run does not know
     /// them.
-    pub(super) fn record(&mut self, records: &[Record]) -> Result<()> {
-        let written = self.write(records);
+    pub(super) fn record(&mut self, records: Vec<Record>) -> Result<()> {
+        let written = self.write(&records);
         for record in records {
-            self.state.apply(record);
             match record {
                 Record::Created(..) => self.run.created += 1,
                 Record::Found(..) => self.run.found += 1,
@@ -171,6 +165,7 @@ impl Journal {
                 Record::Unknown(..) => self.run.unknown += 1,
                 Record::Run(_) | Record::Sent(_) | Record::Unsent(_) | Record::End(_) => {}
             }
+            self.state.apply(record);
         }
         self.checked(written)
     }
@@ -178,7 +173,7 @@ impl Journal {
     /// Ends a run without requests in flight.
     pub(super) fn end(&mut self, at: String) -> Result<()> {
         if self.until_all_arrived().is_zero() {
-            self.record(&[Record::End(at)])?;
+            self.record(vec![Record::End(at)])?;
         }
         self.sync()
     }
@@ -273,12 +268,9 @@ fn not_created(name: &str, problem: &io::Error) -> CliError {
     error.hint("`--journal FILE` keeps the journal in another folder")
 }
 
-fn busy(name: &str, run: Option<&Run>) -> CliError {
-    let mut problem = format!("another import is using {name}");
-    if let Some(run) = run {
-        problem += &format!(" since {}", run.started);
-    }
-    CliError::usage(problem).hint("wait until it ends; the same command then sends what is left")
+fn busy(name: &str) -> CliError {
+    CliError::usage(format!("another import is using {name}"))
+        .hint("wait until it ends; the same command then sends what is left")
 }
 
 /// Returns the owner of a file if that is not this user: ` of user 0`.

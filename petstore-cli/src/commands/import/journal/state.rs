@@ -1,7 +1,9 @@
 //! The records of a journal, one JSON object on each line, and what they say about each row.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::rows::Digest;
@@ -35,8 +37,6 @@ pub(in super::super) struct Run {
     /// The time limit of a request.
     pub(in super::super) timeout: Duration,
     pub(in super::super) started: String,
-    /// The absolute paths of the files of rejected and created rows.
-    pub(in super::super) files: Vec<String>,
 }
 
 impl Record {
@@ -48,7 +48,6 @@ impl Record {
                 "baseUrl": run.base_url,
                 "timeout": crate::time::seconds(run.timeout),
                 "started": run.started,
-                "files": run.files,
             }),
             Self::Sent(rows) => {
                 let rows = rows
@@ -71,45 +70,79 @@ impl Record {
 
     /// Reads a line without its end.
     fn parse(line: &[u8]) -> Option<Self> {
-        let object: Value = serde_json::from_slice(line).ok()?;
-        let (name, value) = object.as_object()?.iter().next()?;
-        let text = |name| object.get(name)?.as_str().map(str::to_owned);
-        let id = || object.get("id")?.as_i64();
-        Some(match name.as_str() {
-            "petstoreJournal" => {
-                let files = object.get("files")?.as_array()?.iter();
-                let files = files.map(|file| file.as_str().map(str::to_owned));
-                Self::Run(Run {
-                    base_url: text("baseUrl")?,
-                    timeout: Duration::from_secs(object.get("timeout")?.as_u64()?),
-                    started: text("started")?,
-                    files: files.collect::<Option<_>>()?,
-                })
-            }
-            "sent" => {
-                let sent = |pair: &Value| {
-                    let digest = Digest::parse(pair.get(1)?.as_str()?)?;
-                    Some((row(pair.get(0)?)?, digest))
-                };
-                let rows = value.as_array()?.iter().map(sent);
+        let line: Line = serde_json::from_slice(line).ok()?;
+        let record = match line {
+            Line {
+                petstore_journal: Some(_),
+                base_url: Some(base_url),
+                timeout: Some(timeout),
+                started: Some(started),
+                ..
+            } => Self::Run(Run {
+                base_url,
+                timeout: Duration::from_secs(timeout),
+                started,
+            }),
+            Line {
+                sent: Some(sent), ..
+            } => {
+                let rows = sent.into_iter().map(|(row, digest)| {
+                    let digest = Digest::parse(&digest)?;
+                    Some((index(row), digest))
+                });
                 Self::Sent(rows.collect::<Option<_>>()?)
             }
-            "created" => Self::Created(row(value)?, id()?),
-            "found" => Self::Found(row(value)?, id()?),
-            "rejected" => Self::Rejected(row(value)?, text("why")?),
-            "unknown" => Self::Unknown(row(value)?, text("why")?),
-            "unsent" => {
-                let rows = value.as_array()?.iter().map(row);
-                Self::Unsent(rows.collect::<Option<_>>()?)
-            }
-            "end" => Self::End(text("end")?),
+            Line {
+                created: Some(row),
+                id: Some(id),
+                ..
+            } => Self::Created(index(row), id),
+            Line {
+                found: Some(row),
+                id: Some(id),
+                ..
+            } => Self::Found(index(row), id),
+            Line {
+                rejected: Some(row),
+                why: Some(why),
+                ..
+            } => Self::Rejected(index(row), why),
+            Line {
+                unknown: Some(row),
+                why: Some(why),
+                ..
+            } => Self::Unknown(index(row), why),
+            Line {
+                unsent: Some(rows), ..
+            } => Self::Unsent(rows.into_iter().map(index).collect()),
+            Line { end: Some(at), .. } => Self::End(at),
             _ => return None,
-        })
+        };
+        Some(record)
     }
 }
 
-fn row(number: &Value) -> Option<usize> {
-    usize::try_from(number.as_u64()?).ok()?.checked_sub(1)
+/// A line of the file. Each kind of record has some of these fields.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    petstore_journal: Option<u32>,
+    base_url: Option<String>,
+    timeout: Option<u64>,
+    started: Option<String>,
+    sent: Option<Vec<(NonZeroUsize, String)>>,
+    created: Option<NonZeroUsize>,
+    found: Option<NonZeroUsize>,
+    id: Option<i64>,
+    rejected: Option<NonZeroUsize>,
+    unknown: Option<NonZeroUsize>,
+    why: Option<String>,
+    unsent: Option<Vec<NonZeroUsize>>,
+    end: Option<String>,
+}
+
+fn index(row: NonZeroUsize) -> usize {
+    row.get() - 1
 }
 
 /// What is known of a row.
@@ -162,8 +195,6 @@ pub(in super::super) struct State {
     /// The content of each row that was sent.
     digests: Vec<Option<Digest>>,
     last_run: Option<Run>,
-    /// The files of rows that earlier runs may have written.
-    files: Vec<String>,
     /// How long requests of runs that did not end by themselves may still arrive.
     restless: Duration,
 }
@@ -185,7 +216,7 @@ impl State {
                     return Err(CliError::input(problem).hint(LIST));
                 }
                 (Some(record), None) => {
-                    state.apply(&record);
+                    state.apply(record);
                     whole += line.len();
                 }
                 (None, _) => unreadable = unreadable.or(Some(number + 1)),
@@ -195,26 +226,25 @@ impl State {
     }
 
     /// Applies a record.
-    pub(in super::super) fn apply(&mut self, record: &Record) {
+    pub(in super::super) fn apply(&mut self, record: Record) {
         match record {
             Record::Run(run) => {
                 self.restless = self.restless.max(run.timeout);
-                self.files.extend(run.files.iter().cloned());
-                self.last_run = Some(run.clone());
+                self.last_run = Some(run);
             }
             Record::Sent(rows) => {
                 for (row, digest) in rows {
-                    self.set(*row, RowState::Sent);
-                    self.digests[*row] = Some(*digest);
+                    self.set(row, RowState::Sent);
+                    self.digests[row] = Some(digest);
                 }
             }
-            Record::Created(row, id) => self.set(*row, RowState::Created(*id)),
-            Record::Found(row, id) => self.set(*row, RowState::Found(*id)),
-            Record::Rejected(row, why) => self.set(*row, RowState::Rejected(why.clone())),
-            Record::Unknown(row, why) => self.set(*row, RowState::Unknown(why.clone())),
+            Record::Created(row, id) => self.set(row, RowState::Created(id)),
+            Record::Found(row, id) => self.set(row, RowState::Found(id)),
+            Record::Rejected(row, why) => self.set(row, RowState::Rejected(why)),
+            Record::Unknown(row, why) => self.set(row, RowState::Unknown(why)),
             Record::Unsent(rows) => {
                 for row in rows {
-                    self.set(*row, RowState::Unsent);
+                    self.set(row, RowState::Unsent);
                 }
             }
             Record::End(_) => self.restless = Duration::ZERO,
@@ -222,7 +252,9 @@ impl State {
     }
 
     fn set(&mut self, row: usize, state: RowState) {
-        self.resize(self.rows.len().max(row + 1));
+        if row >= self.rows.len() {
+            self.resize(row + 1);
+        }
         self.rows[row] = state;
     }
 
@@ -243,18 +275,13 @@ impl State {
 
     /// Returns the rows with certain states.
     pub(in super::super) fn rows_where(&self, is_wanted: fn(&RowState) -> bool) -> Vec<usize> {
-        let rows = self.rows.iter().enumerate();
-        let wanted = rows.filter(|(_, state)| is_wanted(state));
-        wanted.map(|(row, _)| row).collect()
+        (0..self.rows.len())
+            .filter(|row| is_wanted(&self.rows[*row]))
+            .collect()
     }
 
     pub(in super::super) fn last_run(&self) -> Option<&Run> {
         self.last_run.as_ref()
-    }
-
-    /// Returns whether a run of this import may have written a file.
-    pub(in super::super) fn has_written(&self, file: &str) -> bool {
-        self.files.iter().any(|other| other == file)
     }
 
     pub(in super::super) fn restless(&self) -> Duration {

@@ -1,4 +1,4 @@
-//! The fields of a pet as they stand in CSV and JSON, and what is wrong with them.
+//! The fields of a pet as they stand in CSV and JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,32 @@ use csv::StringRecord;
 use petstore_client::{NewPet, PetStatus};
 use serde_json::value::RawValue;
 
+use super::row::{Fault, shorten};
 use crate::error::Invalid;
 
-/// The maximum length of a value in a message, in characters.
-const MAX_SHOWN: usize = 40;
-
-pub(super) const NAME: &str = "name";
-pub(super) const CATEGORY: &str = "categoryId";
-const STATUS: &str = "status";
+const NAME: &str = "name";
+const CATEGORY: &str = "categoryId";
+pub(super) const STATUS: &str = "status";
 pub(super) const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
+/// The columns of exports, and of the files that an import writes. The service assigns new ids.
+const IGNORED: [&str; 3] = ["id", "reason", "petId"];
+
+/// Returns whether a column or field is neither sent nor one of our own files.
+pub(super) fn is_foreign(name: &str) -> bool {
+    !FIELDS.contains(&name) && !IGNORED.contains(&name)
+}
 
 /// The values of a row, as they are written.
 #[derive(Debug)]
 pub(super) enum Fields<'t> {
     /// The header, and the record.
     Csv(&'t StringRecord, &'t StringRecord),
-    Json(BTreeMap<String, &'t RawValue>),
+    Json(&'t BTreeMap<String, &'t RawValue>),
 }
 
 impl Fields<'_> {
     /// Returns the pet, or all that is wrong with its fields.
-    pub(super) fn pet(&self) -> Result<NewPet, Vec<(&'static str, String)>> {
+    pub(super) fn pet(&self) -> Result<NewPet, Vec<Fault>> {
         match (self.name(), self.category_id(), self.status()) {
             (Ok(name), Ok(category_id), Ok(status)) => {
                 let mut pet = NewPet::new(name, category_id);
@@ -34,11 +39,14 @@ impl Fields<'_> {
                 Ok(pet)
             }
             (name, category_id, status) => {
-                let mut wrong = Vec::new();
-                wrong.extend(name.err().map(|problem| (NAME, problem)));
-                wrong.extend(category_id.err().map(|problem| (CATEGORY, problem)));
-                wrong.extend(status.err().map(|problem| (STATUS, problem)));
-                Err(wrong)
+                let wrong = [
+                    name.err().map(|text| Fault::of_field(NAME, text)),
+                    category_id
+                        .err()
+                        .map(|text| Fault::of_field(CATEGORY, text)),
+                    status.err().map(|text| Fault::of_field(STATUS, text)),
+                ];
+                Err(wrong.into_iter().flatten().collect())
             }
         }
     }
@@ -88,10 +96,8 @@ impl Fields<'_> {
         if status.is_known() || self.has_id() {
             return Ok(Some(status));
         }
-        Err(format!(
-            "`{}` is not available, pending or sold",
-            shorten(&text)
-        ))
+        let shown = shorten(&text);
+        Err(format!("`{shown}` is not available, pending or sold"))
     }
 
     /// Returns the text of a JSON string or of a CSV cell.
@@ -102,16 +108,6 @@ impl Fields<'_> {
                 serde_json::from_str(raw).map_err(|_| format!("`{}` is not text", shorten(raw)))
             }
         }
-    }
-}
-
-/// Returns the start of a value, for a message.
-pub(super) fn shorten(text: &str) -> String {
-    let cut: String = text.chars().take(MAX_SHOWN).collect();
-    if cut.len() < text.len() {
-        cut + "…"
-    } else {
-        cut
     }
 }
 
