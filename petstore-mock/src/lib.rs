@@ -4,13 +4,14 @@
 //! [specification]: guide::specification
 #![doc = include_str!("../README.md")]
 
+mod text;
+
 mod changes;
 mod clock;
 mod model;
 mod openapi;
 mod operation;
 mod plan;
-mod text;
 
 mod cors;
 mod exchange;
