@@ -204,12 +204,15 @@ mod tests {
                 r#"{"7.0":[7,-15,0,25]}"#,
             ),
             ("[1E3,70e-1,7.5]", "[1000,7,7.5]"),
-            ("[9007199254740993.0,1e-400]", "[9007199254740992.0,0]"),
         ] {
             let mut value = serde_json::from_str(json).unwrap();
             unify_integers(&mut value);
             assert_eq!(value.to_string(), unified, "{json}");
         }
+        // Rounded, or as it is written: that depends on what else uses serde_json.
+        let mut large = serde_json::from_str("9007199254740993.0").unwrap();
+        unify_integers(&mut large);
+        assert_eq!(large.as_i64(), None);
         assert_eq!(read_json(b"[7.0, 8]"), Ok(vec![7, 8]));
         let error = read_json::<Vec<u8>>(b"[7.0, true]").unwrap_err();
         assert_eq!(error, "`[1]`: invalid type: boolean `true`, expected u8");
