@@ -184,6 +184,13 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
             return Err(CliError::config(problem).hint(hint));
         }
     };
+    if cfg!(windows) && is_script(source.program()) {
+        let problem = format!(
+            "{} is a script, which Windows runs in a shell",
+            source.shown()
+        );
+        return Err(CliError::config(problem).hint("name a program (.exe)"));
+    }
     if let Some(path) = ConfigFile::path(system.dirs())
         && files::is_writable_by_others(&path).unwrap_or(true)
     {
@@ -203,6 +210,12 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
         return Err(of_another_service(&own, &base_url, &source.shown()));
     }
     Ok(Credential::new("", KeySource::Command(source)))
+}
+
+/// Returns whether Windows runs a file with `cmd.exe`, which parses quotes in another way.
+fn is_script(program: &str) -> bool {
+    let end = Path::new(program).extension();
+    end.is_some_and(|end| end.eq_ignore_ascii_case("bat") || end.eq_ignore_ascii_case("cmd"))
 }
 
 /// Returns the path of a profile's key.
@@ -279,6 +292,21 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
         Err(problem) => {
             let action = format!("cannot read {shown}");
             Err(CliError::io(Kind::Key, action, &problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_told_by_their_names() {
+        for script in ["key.bat", "KEY.CMD"] {
+            assert!(is_script(script), "{script}");
+        }
+        for program in ["op", "op.exe", "./key.sh", "bat"] {
+            assert!(!is_script(program), "{program}");
         }
     }
 }
