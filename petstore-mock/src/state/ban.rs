@@ -109,6 +109,15 @@ impl BanRecord {
         (now < self.told_until).then_some(self.told_until)
     }
 
+    /// Returns whether all of its times are on the clock.
+    pub(crate) fn is_possible(&self) -> bool {
+        let strikes = self.strikes.iter().copied();
+        [self.told_until, self.banned_until]
+            .into_iter()
+            .chain(strikes)
+            .all(|time| time <= END)
+    }
+
     /// Records a `Retry-After` that ends at `until`, in seconds since the Unix epoch.
     pub(crate) fn told(&mut self, until: u64) {
         self.told_until = Duration::from_secs(until).min(END);

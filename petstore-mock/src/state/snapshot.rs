@@ -117,6 +117,11 @@ impl Snapshot {
                     "its keys use another kind of window than this server, or are out of order",
                 ));
             }
+            if !key.record.is_possible() {
+                return Err(ChangeError::Snapshot(
+                    "its keys have times after the year 9999",
+                ));
+            }
             account.record = key.record.clone();
             restored.push(account);
         }

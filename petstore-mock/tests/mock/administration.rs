@@ -339,6 +339,10 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
     assert_eq!(read_back["store"]["lastId"], 715);
     let refused = mock.send("PUT /_mock/snapshot", last_id("25.5")).await;
     refused.expect_error(400, "invalid_body");
+    let ends = "\"bannedUntil\":{\"secs\":";
+    let never = snapshot.replacen(ends, &format!("{ends}253402300800"), 1);
+    let refused = mock.send("PUT /_mock/snapshot", never).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
 }
 
 #[tokio::test]
