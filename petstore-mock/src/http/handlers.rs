@@ -167,6 +167,7 @@ fn unknown(app: &AppState, method: &Method, uri: &Uri) -> ApiError {
     if !methods.is_empty() {
         let mut names: Vec<_> = methods.iter().map(Method::as_str).collect();
         names.sort_unstable();
+        names.dedup();
         return ApiError::method_not_allowed(&names.join(", "));
     }
     let host = uri.authority().filter(|_| uri.path().is_empty());

@@ -8,7 +8,8 @@ use super::support::{REX, Reply, client, reply};
 
 async fn start() -> MockServer {
     let put = RouteResponse::json(&json!({"id": 7})).with_status(202);
-    let builder = MockServer::builder().route(Method::PUT, "/pets/{petId}", put);
+    let builder = MockServer::builder().route(Method::PUT, "/pets/{petId}", put.clone());
+    let builder = builder.route(Method::PUT, "/pets/9", put);
     let seven = RouteResponse::text("seven");
     let builder = builder.route(Method::GET, "/store/inventory", seven);
     builder.start().await.unwrap()
