@@ -8,7 +8,7 @@ use super::quota::terms::Terms;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Policy {
     terms: Terms,
-    /// The client with a limit of its own for requests in flight; 0 for all others, which share the default.
+    /// The client that sets its own limit of requests in flight; 0 for clients with the default limit.
     client: u64,
     max_in_flight: u32,
 }

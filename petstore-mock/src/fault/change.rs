@@ -20,7 +20,7 @@ pub(super) fn is_bodiless(status: StatusCode) -> bool {
 #[derive(Debug)]
 pub(super) struct FaultTarget<'r> {
     response: &'r mut Response<Bytes>,
-    /// Whether the request was HEAD, so that there is no body.
+    /// Whether the request was HEAD, whose response has no body.
     is_head: bool,
     /// The mock's time, since the Unix epoch.
     now: Duration,

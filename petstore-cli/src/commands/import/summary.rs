@@ -169,8 +169,8 @@ impl<'a> Summary<'a> {
         list
     }
 
-    /// Prints the summary: a sentence, and what the user chose. A closed pipe is no error, because the
-    /// rows were sent.
+    /// Prints a sentence to standard error, and the summary in the chosen format to standard output. A
+    /// closed pipe is not an error: the rows were sent.
     pub(super) fn print(&self, context: &Context) -> Result<()> {
         context.ui().note(&self.sentence());
         let printer = context.printer();

@@ -15,7 +15,7 @@ mod sole;
 
 use self::table::Size;
 
-/// All stories in full, each in a thread of its own.
+/// Runs all stories in full, each in its own thread.
 #[test]
 #[ignore = "full size"]
 fn all_stories_hold_in_full() {
