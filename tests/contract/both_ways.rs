@@ -9,16 +9,14 @@ use petstore_client::bytes::Bytes;
 use petstore_client::http::{Method, Request};
 use petstore_client::limits::QuotaWindow;
 use petstore_client::{Client, Error, ErrorKind, NewPet, Pet, PetStatus, RequestOptions};
-use petstore_mock::{MockServer, OpenApi, Operation, Plan, Seed, SeedPet};
-use serde_json::{Map, Value};
+use petstore_mock::{MockServer, Operation, Plan, Seed, SeedPet};
+use serde_json::{Map, Value, json};
 
 use super::{START, client, frozen, watched};
 use crate::cli::Petstore;
 use crate::client::at;
 use crate::openapi::Watched;
-
-/// `openapi.yaml` as JSON.
-struct Document(Value);
+use crate::openapi::document::{ADMINISTRATION, Document, SERVICE};
 
 /// An operation of the document.
 struct Described {
@@ -33,30 +31,19 @@ struct Described {
     responses: Vec<(u16, BTreeSet<String>)>,
 }
 
-impl Document {
-    fn of_the_service() -> Self {
-        Self(serde_json::from_str(OpenApi::Service.json()).unwrap())
-    }
-
-    /// Follows a `$ref`.
-    fn target<'a>(&'a self, value: &'a Value) -> &'a Value {
-        match value.get("$ref").and_then(Value::as_str) {
-            Some(reference) => self.0.pointer(&reference[1..]).unwrap(),
-            None => value,
+/// Returns the operations of `openapi.yaml`.
+fn operations() -> Vec<Described> {
+    let mut all = Vec::new();
+    for (path, item) in SERVICE.paths() {
+        for (method, operation) in item {
+            all.push(Described::new(&path, method, operation));
         }
     }
+    all
+}
 
-    fn operations(&self) -> Vec<Described> {
-        let mut all = Vec::new();
-        for (path, item) in self.0["paths"].as_object().unwrap() {
-            for (method, operation) in item.as_object().unwrap() {
-                all.push(self.operation(path, method, operation));
-            }
-        }
-        all
-    }
-
-    fn operation(&self, path: &str, method: &str, operation: &Value) -> Described {
+impl Described {
+    fn new(path: &str, method: &str, operation: &Value) -> Self {
         let parameters = operation["parameters"].as_array();
         let named = |place: &str| {
             let parameters = parameters.into_iter().flatten();
@@ -66,31 +53,24 @@ impl Document {
         };
         let mut responses = Vec::new();
         for (status, response) in operation["responses"].as_object().unwrap() {
-            let headers = self.target(response)["headers"].as_object().unwrap();
+            let headers = SERVICE.target(response)["headers"].as_object().unwrap();
             let names = headers.keys().map(|name| name.to_lowercase());
             responses.push((status.parse().unwrap(), names.collect()));
         }
-        Described {
+        Self {
             id: operation["operationId"].as_str().unwrap().to_owned(),
             method: method.to_uppercase().parse().unwrap(),
-            path: format!("/v1{path}"),
+            path: path.to_owned(),
             query: named("query"),
             in_path: named("path"),
             responses,
         }
     }
+}
 
-    /// Returns the names of a schema's fields.
-    fn fields(&self, schema: &str) -> Vec<&str> {
-        let properties = &self.0["components"]["schemas"][schema]["properties"];
-        keys(properties.as_object().unwrap())
-    }
-
-    /// Returns the values of an enumeration.
-    fn values(&self, schema: &str) -> Vec<&str> {
-        let values = self.0["components"]["schemas"][schema]["enum"].as_array();
-        values.unwrap().iter().filter_map(Value::as_str).collect()
-    }
+/// Returns the names of a schema's fields.
+fn fields<'a>(document: &'a Document, schema: &str) -> Vec<&'a str> {
+    keys(document.schema(schema)["properties"].as_object().unwrap())
 }
 
 fn keys(object: &Map<String, Value>) -> Vec<&str> {
@@ -164,22 +144,17 @@ async fn server() -> Watched {
 async fn every_operation_and_parameter() {
     let server = server().await;
     let client = client(&server);
-    let operations = Document::of_the_service().operations();
+    let operations = operations();
     assert_eq!(operations.len(), OFFERED.len());
     assert_eq!(operations.len(), Operation::ALL.len());
 
     for operation in &operations {
         let id = &operation.id;
-        let mut of_the_mock = Operation::ALL.iter().filter(|one| one.name() == id);
-        let of_the_mock = of_the_mock
-            .next()
-            .unwrap_or_else(|| panic!("{id} is not mocked"));
+        let of_the_mock: Operation = id.parse().unwrap();
         assert_eq!(of_the_mock.method(), operation.method);
         assert_eq!(of_the_mock.path(), operation.path);
-        let mut offered = OFFERED.iter().filter(|one| one.id == *id);
-        let offered = offered
-            .next()
-            .unwrap_or_else(|| panic!("{id} is not offered"));
+        let offered = OFFERED.iter().find(|one| one.id == *id);
+        let offered = offered.unwrap_or_else(|| panic!("{id} is not offered"));
         let request = (offered.request)(&client).unwrap();
         let target = request.uri().path_and_query().unwrap().as_str();
         assert_is(operation, request.method(), target, "by the client");
@@ -206,13 +181,11 @@ async fn every_operation_and_parameter() {
 
 #[tokio::test]
 async fn every_field() {
-    let document = Document::of_the_service();
     let all = Pet::FIELDS;
-    assert_eq!(document.fields("Pet"), all);
-    assert_eq!(document.fields("NewPet"), all[1..]);
-    let administration: Value = serde_json::from_str(OpenApi::Administration.json()).unwrap();
+    assert_eq!(fields(&SERVICE, "Pet"), all);
+    assert_eq!(fields(&SERVICE, "NewPet"), all[1..]);
     for schema in ["Pet", "SeedPet"] {
-        assert_eq!(Document(administration.clone()).fields(schema), all);
+        assert_eq!(fields(&ADMINISTRATION, schema), all);
     }
     let guide = include_str!("../../petstore-mock/guide/specification.md");
     for field in all {
@@ -235,10 +208,10 @@ async fn every_field() {
         assert_eq!(keys(&pet), all, "by the mock");
     }
 
-    let statuses = document.values("PetStatus");
     let known: Vec<_> = PetStatus::KNOWN.iter().map(PetStatus::as_str).collect();
-    assert_eq!(statuses, known, "in the client");
-    for status in &statuses {
+    let statuses = &SERVICE.schema("PetStatus")["enum"];
+    assert_eq!(*statuses, json!(known), "in the client");
+    for status in known {
         let parsed = status.parse::<petstore_mock::PetStatus>();
         assert!(parsed.is_ok(), "{status} in the mock");
         let line = format!("pets list --status {status}");
@@ -252,7 +225,7 @@ async fn every_field() {
         .unwrap();
     let error = error.pets().list().await.unwrap_err();
     let body: Map<String, Value> = error.response().unwrap().json().unwrap();
-    assert_eq!(keys(&body), document.fields("Error"));
+    assert_eq!(keys(&body), fields(&SERVICE, "Error"));
     assert_eq!(error.code(), body["code"].as_str());
     assert_eq!(error.message(), body["message"].as_str());
     assert_eq!(error.status().unwrap().as_u16(), body["status"]);
@@ -326,7 +299,7 @@ async fn server_for(status: u16) -> Watched {
 #[tokio::test]
 async fn every_status_and_header() {
     let mut seen = BTreeSet::new();
-    for operation in Document::of_the_service().operations() {
+    for operation in operations() {
         for (status, described) in &operation.responses {
             let server = server_for(*status).await;
             let cause = cause(&server, &operation, *status).await;
@@ -345,11 +318,8 @@ async fn every_status_and_header() {
             }
             let headers = match request.send().await {
                 Ok(response) => {
-                    assert_eq!(
-                        (response.status().as_u16(), kind),
-                        (*status, None),
-                        "{what}"
-                    );
+                    assert_eq!(response.status().as_u16(), *status, "{what}");
+                    assert_eq!(None, kind, "{what}");
                     response.meta.headers().clone()
                 }
                 Err(error) => {

@@ -64,15 +64,13 @@ fn of(exchange: &Exchange) -> Option<String> {
     if is_preflight || exchange.admission == Admission::Rejected {
         return None;
     }
-    let headers = exchange.reply_headers.iter();
-    let headers = headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
     let body = &*exchange.reply_body;
     let is_whole = body.len() as u64 == exchange.reply_body_length;
     offence(&Answer {
         method: exchange.method.as_str(),
         path,
         status: exchange.status?,
-        headers: headers.collect(),
+        headers: exchange.reply_headers.clone(),
         body: is_whole.then_some(body),
     })
 }
