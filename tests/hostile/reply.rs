@@ -13,8 +13,6 @@ use crate::client::Act;
 /// `{other}` for the address of another origin, `{deep}` and `{long}` for a lot of text.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
-    interim: Vec<&'static str>,
-    version: &'static str,
     status: &'static str,
     fields: Vec<(&'static str, &'static str)>,
     framing: Framing,
@@ -24,15 +22,12 @@ pub(crate) struct Reply {
     end: End,
 }
 
-/// How the response announces the length of its body.
+/// How the response announces the length of its body, perhaps wrongly.
 #[derive(Debug, Clone)]
 enum Framing {
-    Length,
-    /// With a wrong `Content-Length`.
-    WrongLength(&'static str),
-    Chunked,
-    /// With a wrong size of its only chunk.
-    WrongChunk(&'static str),
+    Length(Option<&'static str>),
+    /// With the size of its only chunk.
+    Chunked(Option<&'static str>),
     Close,
 }
 
@@ -135,27 +130,16 @@ fn one_of(texts: &'static str) -> impl Strategy<Value = &'static str> {
 
 /// Draws a response.
 fn reply() -> impl Strategy<Value = Reply> {
+    let length = one_of("0|1|9999|9223372036854775807|18446744073709551616|-1|5, 5|x");
+    let size = one_of("0|1|ffff|fffffffffffffffff|-1|0x5|5;ext=\"|g|");
     let framing = prop_oneof![
-        6 => Just(Framing::Length),
-        1 => select(&["0", "1", "9999", "9223372036854775807", "18446744073709551616", "-1", "5, 5", "x"][..])
-            .prop_map(Framing::WrongLength),
-        2 => Just(Framing::Chunked),
-        1 => select(&["0", "1", "ffff", "fffffffffffffffff", "-1", "0x5", "5;ext=\"", "g", ""][..])
-            .prop_map(Framing::WrongChunk),
+        6 => Just(Framing::Length(None)),
+        1 => length.prop_map(|wrong| Framing::Length(Some(wrong))),
+        2 => Just(Framing::Chunked(None)),
+        1 => size.prop_map(|wrong| Framing::Chunked(Some(wrong))),
         1 => Just(Framing::Close),
     ];
-    let bytes = select(
-        &[
-            "\r\n",
-            "\r\n\r\n",
-            "\0",
-            "\n",
-            ":",
-            " ",
-            "HTTP/1.1 429 X\r\n\r\n",
-            "\u{ff}",
-        ][..],
-    );
+    let bytes = one_of("\r\n|\r\n\r\n|\0|\n|:| |HTTP/1.1 429 X\r\n\r\n|\u{ff}");
     let damage = prop_oneof![
         (any::<Index>(), any::<u8>()).prop_map(|(at, by)| Damage::Flip(at, by)),
         (any::<Index>(), 1..40_usize).prop_map(|(at, length)| Damage::Remove(at, length)),
@@ -169,16 +153,10 @@ fn reply() -> impl Strategy<Value = Reply> {
         1 => any::<Index>().prop_map(End::Reset),
         1 => any::<Index>().prop_map(End::Stall),
     ];
-    let interim = select(&["100 Continue", "103 Early Hints", "102 X", "199 X"][..]);
-    let version = prop_oneof![
-        40 => Just("HTTP/1.1"),
-        1 => select(&["HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "http/1.1", "ICY", ""][..]),
-    ];
     let damage = prop_oneof![2 => Just(vec![]), 1 => vec(damage, 1..4)];
-    let interim = prop_oneof![9 => Just(vec![]), 1 => vec(interim, 1..4)];
     let pace = (1..20_usize, 1..1_000_u64);
     let pace = prop::option::weighted(0.1, pace.prop_map(|(n, ms)| (n, Duration::from_millis(ms))));
-    let field = prop_oneof![8 => (one_of(NAMES), one_of(VALUES)), 1 => select(LURES)];
+    let field = prop_oneof![4 => (one_of(NAMES), one_of(VALUES)), 1 => select(LURES)];
     let fields = vec(field, 0..4);
     // The status and the body are often valid, so that the other parts have an effect.
     let status = prop_oneof![
@@ -186,11 +164,8 @@ fn reply() -> impl Strategy<Value = Reply> {
         one_of(STATUSES)
     ];
     let body = prop_oneof![select(&BODIES[..4]), select(BODIES)];
-    let head = (interim, version, status, fields);
-    (head, framing, body, damage, pace, end).prop_map(
-        |((interim, version, status, fields), framing, body, damage, pace, end)| Reply {
-            interim,
-            version,
+    (status, fields, framing, body, damage, pace, end).prop_map(
+        |(status, fields, framing, body, damage, pace, end)| Reply {
             status,
             fields,
             framing,
@@ -210,35 +185,33 @@ pub(crate) fn replies() -> impl Strategy<Value = Vec<Reply>> {
 impl Reply {
     /// Returns how long a client must not send anything, if the response says so unambiguously.
     pub(super) fn wait(&self) -> Option<Duration> {
-        let is_clear = self.interim.is_empty()
-            && self.version == "HTTP/1.1"
-            && self.status.starts_with("429 ")
-            && matches!(self.framing, Framing::Length)
+        let is_clear = self.status.starts_with("429 ")
+            && matches!(self.framing, Framing::Length(None))
             && self.damage.is_empty()
             && self.pace.is_none()
             && matches!(self.end, End::Keep)
             && self.fields.iter().all(|(name, _)| {
                 *name == "Retry-After" || name.starts_with("X-RateLimit") || *name == "Link"
             });
-        let waits = self
-            .fields
-            .iter()
-            .filter(|(name, _)| *name == "Retry-After");
-        let waits =
-            waits.filter_map(|(_, value)| value.parse().ok().filter(|wait| *wait < 100_000));
-        waits.max().filter(|_| is_clear).map(Duration::from_secs)
+        if !is_clear {
+            return None;
+        }
+        let fields = self.fields.iter();
+        let waits = fields.filter(|(name, _)| *name == "Retry-After");
+        let waits = waits.filter_map(|(_, value)| value.parse().ok());
+        waits
+            .filter(|wait| *wait < 100_000)
+            .max()
+            .map(Duration::from_secs)
     }
 
     pub(super) fn bytes(&self, other: &str) -> Vec<u8> {
         let text = |text: &str| -> Vec<u8> {
-            let escaped: String = KEY
-                .chars()
-                .map(|c| format!("\\u{:04x}", u32::from(c)))
-                .collect();
+            let escape = |c: char| format!("\\u{:04x}", u32::from(c));
+            let escaped: String = KEY.chars().map(escape).collect();
             let text = text.replace("{key}", KEY).replace("{escaped}", &escaped);
-            let text = text
-                .replace("{other}", other)
-                .replace("{long}", &" x".repeat(10_000));
+            let text = text.replace("{other}", other);
+            let text = text.replace("{long}", &" x".repeat(10_000));
             let text = text.replace("{deep}", &"[".repeat(10_000));
             // Each character stands for one byte, so that every byte can occur.
             text.chars()
@@ -247,31 +220,22 @@ impl Reply {
         };
         let body = text(self.body);
         let mut bytes = Vec::new();
-        for interim in &self.interim {
-            bytes.extend(text(&format!(
-                "HTTP/1.1 {interim}\r\nLink: </x>; rel=next\r\n\r\n"
-            )));
-        }
-        bytes.extend(text(&format!("{} {}\r\n", self.version, self.status)));
+        bytes.extend(text(&format!("HTTP/1.1 {}\r\n", self.status)));
         for (name, value) in &self.fields {
             bytes.extend(text(&format!("{name}: {value}\r\n")));
         }
-        let size = format!("{:x}", body.len());
+        let (length, size) = (body.len().to_string(), format!("{:x}", body.len()));
         bytes.extend(match &self.framing {
-            Framing::Length => format!("Content-Length: {}\r\n", body.len()).into_bytes(),
-            Framing::WrongLength(length) => format!("Content-Length: {length}\r\n").into_bytes(),
-            Framing::Chunked | Framing::WrongChunk(_) => b"Transfer-Encoding: chunked\r\n".to_vec(),
-            Framing::Close => vec![],
-        });
-        bytes.extend_from_slice(b"\r\n");
-        let chunk = match &self.framing {
-            Framing::Chunked => Some(size.as_str()),
-            Framing::WrongChunk(size) => Some(*size),
-            _ => None,
-        };
-        bytes.extend(match chunk {
-            Some(size) => [size.as_bytes(), b"\r\n", &body, b"\r\n0\r\n\r\n"].concat(),
-            None => body,
+            Framing::Length(wrong) => {
+                let head = format!("Content-Length: {}\r\n\r\n", wrong.unwrap_or(&length));
+                [head.as_bytes(), &body].concat()
+            }
+            Framing::Chunked(wrong) => {
+                let size = wrong.unwrap_or(&size);
+                let head = format!("Transfer-Encoding: chunked\r\n\r\n{size}\r\n");
+                [head.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat()
+            }
+            Framing::Close => [b"\r\n", &*body].concat(),
         });
         self.damage
             .iter()
