@@ -39,12 +39,8 @@ async fn at_once(client: &Client) -> usize {
             _ => client.pets().list().limit(5).await.map(drop),
         }
     };
-    let calls = (0..AT_ONCE).map(|number| tokio::spawn(call(number, client.clone())));
-    let calls: Vec<Result<(), Error>> = join_all(calls)
-        .await
-        .into_iter()
-        .map(Result::unwrap)
-        .collect();
+    let calls = (0..AT_ONCE).map(|number| call(number, client.clone()));
+    let calls: Vec<Result<(), Error>> = join_all(calls).await;
     calls.iter().filter(|call| call.is_err()).count()
 }
 

@@ -91,10 +91,7 @@ async fn the_61st_request_on_a_free_key_is_not_even_sent() {
     let limits = client.limits().snapshot();
     assert_eq!(limits.blocked.unwrap().until, at(START + 61));
     let minute = &limits.windows[0];
-    assert_eq!(
-        (limits.throttled, minute.limit, minute.remaining),
-        (0, 60, 0)
-    );
+    assert_eq!((minute.limit, minute.remaining), (60, 0));
 }
 
 #[tokio::test]
@@ -109,11 +106,8 @@ async fn the_61st_request_without_the_rate_limiter_is_refused() {
     assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Minute)));
     assert_eq!(error.retry_at(), Some(at(START + 60)));
     assert_eq!(error.attempts(), 1);
-    for _ in 0..3 {
-        let error = client.store().orders().await.unwrap_err();
-        assert_eq!(error.attempts(), 0);
-        assert_eq!(reason(&error), Some(BlockReason::Quota(Quota::Minute)));
-    }
+    let error = client.store().orders().await.unwrap_err();
+    assert_eq!(error.attempts(), 0, "a wait is obeyed even so");
 }
 
 #[tokio::test]
