@@ -10,41 +10,33 @@ const RUDE: &str = "ask \"/v1/pets?n=1&key=$PETSTORE_API_KEY\" '' >/dev/null";
 /// A client that breaks no rule.
 const POLITE: &str = "ask /v1/pets >/dev/null";
 
-/// No minute ends during a test.
-const START: [&str; 2] = ["--start-at", "2026-01-01T00:00:10Z"];
-
 #[test]
 fn the_status_of_a_run_follows_from_its_findings_and_flags() {
     let failed = format!("{RUDE}; exit 9");
     for (flags, script, expected) in [
         (&[][..], RUDE, 0),
-        (&["--fail-on", "violations"], RUDE, 3),
-        (&["--fail-on", "warnings"], RUDE, 3),
-        (&["--fail-on", "warning"], RUDE, 3),
-        (&["--fail-on", "violation"], RUDE, 3),
-        (&["--fail-on", "warnings", "--rule", "key=warning"], RUDE, 3),
-        (
-            &["--fail-on", "violations", "--rule", "key=notice"],
-            RUDE,
-            0,
-        ),
-        (&["--fail-on", "warnings", "--rule", "key=off"], RUDE, 0),
+        (&["--fail-on=violations"], RUDE, 3),
+        (&["--fail-on=warnings", "--rule=key=warning"], RUDE, 3),
+        (&["--fail-on=violations", "--rule=key=warning"], RUDE, 0),
+        // Also as `--rule` spells it.
+        (&["--fail-on=warning", "--rule=key=notice"], RUDE, 0),
+        (&["--fail-on=warnings", "--rule=key=off"], RUDE, 0),
         // The command's own status comes first.
-        (&["--fail-on", "violations"], &failed, 9),
-        (&["--fail-on", "warnings"], POLITE, 0),
+        (&["--fail-on=violations"], &failed, 9),
+        (&["--fail-on=warnings"], POLITE, 0),
     ] {
         let (status, _, err) = exec(flags, script);
         assert_eq!(status, expected, "{flags:?}: {err}");
-        let is_shown = script != POLITE && !flags.contains(&"key=off");
+        let is_off = flags.contains(&"--rule=key=off");
+        let is_shown = script != POLITE && !is_off;
         assert_eq!(err.contains(" [key]  "), is_shown, "{flags:?}: {err}");
+        // Otherwise a reader could think that the rule found nothing.
+        assert_eq!(err.contains("severities set: key off"), is_off, "{err}");
     }
     for (rule, message) in [
-        ("no-rule=off", "unknown rule; rules: told-to-wait, back-off"),
-        (
-            "back-off=harmless",
-            "unknown severity; severities: notice, warning",
-        ),
-        ("back-off", "write NAME=SEVERITY"),
+        ("no-rule=off", "unknown rule; rules: told-to-wait"),
+        ("key=harmless", "unknown severity; severities: notice"),
+        ("key", "write NAME=SEVERITY"),
     ] {
         let (status, _, err) = exec(&["--rule", rule], RUDE);
         assert!(status == 2 && err.contains(message), "{err}");
@@ -56,23 +48,16 @@ fn findings_are_printed_with_evidence() {
     let (_, _, err) = exec(&["--fail-on", "violations"], RUDE);
     for part in [
         "violation [key]  an unknown key: the query parameter `key` is a key of this server (#1)\n",
-        "  ! #1 ",
         "GET /v1/pets?n=1&key=*** -> 401\n",
-        "\n  do: ",
         "\npetstore-mock: compliance: 1 violation in 1 request\n",
     ] {
         assert!(err.contains(part), "{part}: {err}");
     }
-    assert!(!err.contains("more lines"), "{err}");
 }
 
 #[test]
 fn senders_are_declared_by_flags() {
-    let none = [
-        &START[..],
-        &["--plan", "enterprise:0/10", "--fail-on", "warnings"],
-    ]
-    .concat();
+    let none = ["--frozen", "--plan=enterprise:0/10", "--fail-on=warnings"];
     let three = "for n in 1 2 3; do ask /v1/pets; done >/dev/null";
     for (senders, expected) in [("1", 3), ("2", 3), ("3", 0)] {
         let flags = [&none[..], &["--senders", senders]].concat();
@@ -84,14 +69,10 @@ fn senders_are_declared_by_flags() {
         );
     }
     let key = ["--key", "mine:k=enterprise:0/10,senders=3"];
-    let (status, _, err) = exec(
-        &[&none[..], &key].concat(),
-        &three.replace("pets", "pets k"),
-    );
+    let script = three.replace("pets", "pets k");
+    let (status, _, err) = exec(&[&none[..], &key].concat(), &script);
     let notice = "notice [told-to-wait]  key mine";
     assert!(status == 0 && err.contains(notice), "{err}");
-    let (status, _, err) = exec(&["--senders", "0"], "true");
-    assert!(status == 2 && err.contains("--senders"), "{err}");
 }
 
 #[test]
@@ -152,29 +133,20 @@ fn github_gets_annotations_and_a_summary() {
     assert!(status == 3 && annotation.starts_with(start), "{err}");
     let text = fs::read_to_string(&summary).unwrap();
     let start = "# Before\n### petstore-mock\n\n````text\nviolation [key]";
-    let end = "compliance: 1 violation in 1 request\n````\n";
-    assert!(text.starts_with(start) && text.ends_with(end), "{text}");
-    assert!(!text.contains("exec-") && !err.contains("exec-"));
+    assert!(text.starts_with(start) && !text.contains("exec-"), "{text}");
     let (_, _, err) = under_github(&[], path);
     assert!(!err.contains("::error"), "{err}");
     assert_eq!(fs::read_to_string(&summary).unwrap(), text);
     let (status, _, err) = under_github(&["--fail-on", "warnings"], "/dev/null/summary");
-    assert!(
-        status == 1 && err.contains("cannot write the summary"),
-        "{err}"
-    );
+    let says = "cannot write the summary";
+    assert!(status == 1 && err.contains(says), "{err}");
 }
 
 #[test]
 fn a_run_without_requests_fails_and_says_why() {
     let (status, _, err) = exec(&["--fail-on", "violations"], "exit 0");
     assert_eq!(status, 3);
-    let says = [
-        "no request reached the mock",
-        "$PETSTORE_BASE_URL",
-        "fixed address",
-    ];
-    for part in says {
+    for part in ["no request reached the mock", "$PETSTORE_BASE_URL"] {
         assert!(err.contains(part), "{part}: {err}");
     }
     assert_eq!(exec(&["--fail-on", "violations"], "exit 9").0, 9);
@@ -188,17 +160,15 @@ fn the_report_of_a_running_mock_is_fetched_and_judged() {
     let server = Running::start(&["--port", "0", "--key", "s3cr3t-and-long=free"]);
     let url = format!("http://{}/v1", server.addr());
     let report = |flags: &[&str]| run(&[&["report", &url], flags].concat());
-    let (status, out, err) = report(&[]);
-    assert_eq!((status, &*err), (0, ""), "{out}");
-    assert!(out.starts_with("compliance: nothing found in 0 requests"));
-    let (status, _, err) = report(&["--fail-on", "violations"]);
-    assert!(status == 3 && err.contains("no request reached"), "{err}");
+    let (status, out, _) = report(&[]);
+    let nothing = "compliance: nothing found in 0 requests";
+    assert!(status == 0 && out.starts_with(nothing), "{out}");
+    assert_eq!(report(&["--fail-on", "violations"]).0, 3);
     server.get("/v1/pets?key=s3cr3t-and-long", "s3cr3t-and-long");
     let path = file.to_str().unwrap();
     let (status, out, _) = report(&["--fail-on", "violations", "--report", path]);
     assert!(status == 3 && out.contains("violation [key]"), "{out}");
     assert!(fs::read_to_string(&file).unwrap().contains("<testsuite"));
-    assert_eq!(report(&["--report", "report.pdf"]).0, 2);
     let mut by_variable = command(&["report"]);
     assert_eq!(ended(by_variable.env("PETSTORE_MOCK_URL", &url)).0, 0);
     server.stop("TERM");

@@ -24,7 +24,6 @@ mod first_minute;
 #[cfg(unix)]
 mod gate;
 mod handles;
-mod help;
 mod isolation;
 mod journal;
 mod lifecycle;

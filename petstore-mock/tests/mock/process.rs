@@ -119,9 +119,7 @@ impl Running {
 
     /// Sends a signal and returns the status, and what else was printed on stdout and stderr.
     pub(crate) fn stop(mut self, signal: &str) -> (Option<i32>, String, String) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", signal, &pid]).status();
-        assert!(sent.unwrap().success());
+        send(signal, &self.child);
         let (mut out, mut err) = (String::new(), String::new());
         self.stdout.read_to_string(&mut out).unwrap();
         let mut stderr = self.child.stderr.take().unwrap();
@@ -136,6 +134,13 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal.
+pub(crate) fn send(signal: &str, child: &Child) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", signal, &pid]).status();
+    assert!(sent.unwrap().success());
 }
 
 /// Sends a request, and returns everything up to the end of the connection; `None` if that fails.

@@ -28,20 +28,21 @@ fn files_that_cannot_be_used_are_named() {
     let seed = scratch("bad.json");
     let path = seed.to_str().unwrap();
     fs::write(&seed, "[\n  {\"name\": \"Rex\", \"categoryId\": \"7\"}\n]").unwrap();
-    let place = format!("{path}: `[0].categoryId`: invalid type: string \"7\"");
+    let place = format!("{path}: `[0].categoryId`: ");
     for (args, says) in [
         (&["--seed", path][..], &*place),
+        (&["--seed", "/nowhere/a"], "cannot read the seed /nowhere/a"),
         (
-            &["--seed", "/nowhere/seed"],
-            "cannot read the seed /nowhere/seed: ",
+            &["--port-file", "/nowhere/a"],
+            "cannot write the port file /nowhere/a",
         ),
         (
-            &["--port-file", "/nowhere/port"],
-            "cannot write the port file /nowhere/port: ",
+            &["--tls", "--tls-ca-file", "/nowhere/a"],
+            "cannot write the CA certificate /nowhere/a",
         ),
         (
-            &["--tls", "--tls-ca-file", "/nowhere/ca.pem"],
-            "cannot write the CA certificate /nowhere/ca.pem: ",
+            &["--admin-token-file", "/nowhere/a"],
+            "cannot read the admin token /nowhere/a",
         ),
     ] {
         let err = refused(&[&["--port", "0"], args].concat(), 1);
@@ -52,29 +53,13 @@ fn files_that_cannot_be_used_are_named() {
 #[test]
 fn what_was_typed_wrong_ends_with_2() {
     for (args, says) in [
-        (&["--nonsense"][..], "unexpected argument '--nonsense'"),
-        (&["--port", "65536"], "--port"),
-        (&["serve", "extra"], "unexpected argument 'extra'"),
+        (&["--addr", "localhost"][..], "give an IP address"),
+        (&["--addr", "[::1]:80"], "use `--addr ::1 --port 80`"),
+        // A flag before the command would be ignored.
         (&["--port", "0", "serve"], "cannot be used"),
-        (
-            &["--addr", "localhost"],
-            "give an IP address, such as 127.0.0.1",
-        ),
-        (
-            &["--addr", "127.0.0.1:0"],
-            "use `--addr 127.0.0.1 --port 0`",
-        ),
-        (&["--addr", "[::1]:8080"], "use `--addr ::1 --port 8080`"),
         // There is no certificate without --tls.
         (&["--tls-ca-file", "ca.pem"], "--tls"),
-        (
-            &["--assume", "paging=maybe"],
-            "petstore-mock: --assume paging=maybe: ",
-        ),
-        (
-            &["--assume", "nonsense=1"],
-            "petstore-mock: --assume nonsense=1: ",
-        ),
+        (&["--assume", "paging=maybe"], "--assume paging=maybe: "),
     ] {
         let err = refused(args, 2);
         assert!(err.contains(says), "{args:?}: {err}");
@@ -84,19 +69,14 @@ fn what_was_typed_wrong_ends_with_2() {
 #[test]
 fn a_key_that_was_typed_wrong_is_not_repeated() {
     for (key, says) in [
-        (&["s3cr3t"][..], "has no `=`"),
-        (&["s3cr3t=gold"], "no known plan"),
-        (&["a=s3cr3t"], "no known plan"),
         // A space separates keys.
-        (&["s3cr3t s3cr3t=free"], "has no `=`"),
-        (&["s3cr3t\ts3cr3t=free"], "contains a space"),
-        (&["=free"], "is empty"),
-        (
-            &["s3cr3t=free", "--key", "s3cr3t=free"],
-            "give each key once",
-        ),
+        ("s3cr3t s3cr3t=free", "has no `=`"),
+        ("a=s3cr3t", "no known plan"),
+        ("s3cr3t\ts3cr3t=free", "contains a space"),
+        ("=free", "is empty"),
+        ("s3cr3t=free s3cr3t=free", "give each key once"),
     ] {
-        let err = refused(&[&["--port", "0", "--key"], key].concat(), 2);
+        let err = refused(&["--port", "0", "--key", key], 2);
         assert!(err.contains(says) && err.lines().count() == 1, "{err}");
         assert!(!err.contains("s3cr3t"), "{err}");
     }
