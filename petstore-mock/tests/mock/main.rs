@@ -9,7 +9,6 @@ mod openapi;
 mod access;
 mod administration;
 mod bodies;
-mod company;
 mod compliance;
 mod credentials;
 mod data;

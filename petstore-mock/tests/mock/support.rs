@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    time::timeout,
 };
 
 use crate::openapi::{Answer, Watched, offence};
@@ -102,6 +103,11 @@ impl Mock {
         reply(self.request(method.parse().unwrap(), path).body(body)).await
     }
 
+    /// Sends a request of the administration, which must succeed without a body.
+    pub(crate) async fn change(&self, line: &str, body: impl Into<reqwest::Body>) {
+        self.send(line, body).await.expect_status(204);
+    }
+
     /// Begins a request to a path below the origin.
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let url = format!("{}{path}", self.server.origin());
@@ -116,6 +122,13 @@ impl Mock {
     /// Moves the clock.
     pub(crate) fn advance(&self, seconds: u64) {
         self.server.clock().advance(Duration::from_secs(seconds));
+    }
+
+    /// Stops the server, which must wait for nothing.
+    pub(crate) async fn stop(self) {
+        // This is less than the grace period for requests in flight.
+        let stopped = timeout(Duration::from_secs(4), self.server.stop()).await;
+        assert!(stopped.is_ok(), "the stop waited");
     }
 
     /// Sends raw bytes, and returns the response, which must end with the connection.
