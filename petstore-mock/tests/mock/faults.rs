@@ -9,9 +9,8 @@ use std::{
 use petstore_mock::{Effect, FaultGuard, HeaderField, Operation, RateFault, RetryAfter};
 use reqwest::{
     Method,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LINK},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use serde_json::json;
 
 use super::support::{MINUTE_ENDS, Mock, REX, reply, start};
 
@@ -34,6 +33,22 @@ fn set(name: HeaderName, value: Option<&'static str>) -> Effect {
 }
 
 #[tokio::test]
+async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
+    let mock = start().await;
+    let busy = mock.server.faults().on_all().named("busy").status(503);
+    for (path, left) in [("/v1/pets", 59), ("/v1/nowhere", 58)] {
+        let answer = mock.get_as("free-key", path).await;
+        answer.expect_error(503, "service_unavailable");
+        // It was admitted like any other.
+        assert_eq!(answer.rate(), (60, left, MINUTE_ENDS));
+    }
+    assert_eq!(mock.get("/_mock/health").await.status, 200);
+    assert_eq!(mock.get("/nowhere").await.status, 404);
+    assert_eq!(busy.hits(), 2);
+    assert_eq!(mock.server.requests(..)[0].faults, ["busy"]);
+}
+
+#[tokio::test]
 async fn a_fault_hits_an_operation_or_a_path_and_no_other() {
     let mock = start().await;
     let busy = mock.on(Operation::ListPets).status(503);
@@ -46,19 +61,6 @@ async fn a_fault_hits_an_operation_or_a_path_and_no_other() {
     }
     drop(busy);
     assert_eq!(mock.get("/v1/pets").await.status, 200);
-}
-
-#[tokio::test]
-async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
-    let mock = start().await;
-    let busy = mock.server.faults().on_all().status(503);
-    for path in ["/v1/pets", "/v1/pets/1", "/v1/store/orders", "/v1/nowhere"] {
-        let answer = mock.get(path).await;
-        answer.expect_error(503, "service_unavailable");
-    }
-    assert_eq!(mock.get("/_mock/health").await.status, 200);
-    assert_eq!(mock.get("/nowhere").await.status, 404);
-    assert_eq!(busy.hits(), 4);
 }
 
 #[tokio::test]
@@ -79,38 +81,20 @@ async fn requests_are_counted_in_order_of_arrival() {
 #[tokio::test]
 async fn a_status_prevents_processing_unless_set_otherwise() {
     let mock = start().await;
-    for (processed, pets) in [(None, 25), (Some(true), 26), (Some(false), 26)] {
-        let mut builder = mock.on(Operation::CreatePet);
-        if let Some(processed) = processed {
-            builder = builder.processed(processed);
-        }
-        let _fault = builder.status(500);
+    let post = || mock.on(Operation::CreatePet);
+    for (fault, pets) in [(post(), 25), (post().processed(true), 26)] {
+        let _fault = fault.status(500);
         let failed = mock.post(REX).await;
         failed.expect_error(500, "internal_server_error");
-        assert_eq!(mock.server.pets().len(), pets, "{processed:?}");
+        assert_eq!(mock.server.pets().len(), pets);
     }
-}
-
-#[tokio::test]
-async fn what_is_not_carried_out_is_503_where_no_status_is_set() {
-    let mock = start().await;
-    let fault = mock.on(Operation::CreatePet).processed(false);
-    let fault = fault.apply(Effect::RetryAfter(RetryAfter::Seconds(9)));
+    // Without a status, what was not carried out is 503.
+    let fault = post().processed(false);
+    let _fault = fault.apply(Effect::RetryAfter(RetryAfter::Seconds(9)));
     let refused = mock.post(REX).await;
     refused.expect_error(503, "service_unavailable");
-    assert_eq!((refused.header("retry-after"), fault.hits()), ("9", 1));
-    drop(fault);
-    assert_eq!(mock.post(REX).await.json()["id"], 26);
-}
-
-#[tokio::test]
-async fn what_is_hit_uses_quota_and_has_rate_headers() {
-    let mock = start().await;
-    let _fault = mock.server.faults().on_all().first(2).status(503);
-    for left in [59, 58, 57] {
-        let answer = mock.get_as("free-key", "/v1/pets").await;
-        assert_eq!(answer.rate(), (60, left, MINUTE_ENDS));
-    }
+    assert_eq!(refused.header("retry-after"), "9");
+    assert_eq!(mock.server.pets().len(), 26);
 }
 
 #[tokio::test]
@@ -131,26 +115,11 @@ async fn a_status_with_and_without_a_body() {
             204,
             "",
         ),
-        (
-            Effect::All(vec![text("none"), Effect::status(205)]),
-            205,
-            "",
-        ),
-        (
-            Effect::All(vec![text("none"), Effect::status(304)]),
-            304,
-            "",
-        ),
     ] {
         let _fault = mock.on(Operation::ListPets).apply(effect);
         let answer = mock.get("/v1/pets?limit=1").await;
         assert_eq!((answer.status, &*answer.body), (status, body));
         assert_eq!(answer.header("link"), "-", "{status}");
-        let recorded = &mock.server.requests(Operation::ListPets);
-        assert_eq!(
-            recorded.last().unwrap().reply_body_length,
-            body.len() as u64
-        );
     }
     let _shape = mock.on(Operation::ListPets).status(404);
     mock.get("/v1/pets").await.expect_error(404, "not_found");
@@ -178,7 +147,6 @@ async fn a_delay_passes_on_the_mocks_clock() {
         mock.advance(30);
     };
     let (answer, ()) = tokio::join!(mock.get("/v1/pets"), move_on);
-    assert_eq!((answer.status, slow.hits()), (200, 1));
     assert_eq!(answer.header("date"), "Thu, 01 Jan 2026 00:00:40 GMT");
     let note = mock.server.requests(Operation::ListPets)[0].note;
     assert!(note.is_some_and(|note| note.contains("frozen")), "{note:?}");
@@ -199,6 +167,8 @@ async fn headers_that_are_missing_garbage_or_wrong() {
     ];
     let rest = ["content-type", "link", "x-a"];
     let page = mock.get("/v1/pets?limit=25").await;
+    let new = HeaderName::from_static("x-a");
+    let json = "application/json";
     for (effect, names, values) in [
         (
             Effect::RateHeaders(RateFault::Missing),
@@ -211,22 +181,9 @@ async fn headers_that_are_missing_garbage_or_wrong() {
             ["1e999", "-1", "tomorrow"],
         ),
         (Effect::RateHeaders(wrong), rate, ["60", "1000", "7"]),
-        (
-            set(CONTENT_TYPE, Some("text/html")),
-            rest,
-            ["text/html", "-", "-"],
-        ),
         (set(CONTENT_TYPE, None), rest, ["-", "-", "-"]),
-        (
-            set(LINK, Some("<x>")),
-            rest,
-            ["application/json", "<x>", "-"],
-        ),
-        (
-            set(HeaderName::from_static("x-a"), Some("b")),
-            rest,
-            ["application/json", "-", "b"],
-        ),
+        (set(CONTENT_TYPE, Some("a/b")), rest, ["a/b", "-", "-"]),
+        (set(new, Some("b")), rest, [json, "-", "b"]),
     ] {
         let _fault = mock.server.faults().on_all().apply(effect);
         let answer = mock.get_as("free-key", "/v1/pets?limit=25").await;
@@ -254,11 +211,9 @@ async fn a_fault_that_changed_nothing_has_not_hit() {
     let mock = start().await;
     let text = "{".to_owned();
     let broken = mock.server.faults().on_all().apply(Effect::Body { text });
-    let head = mock
-        .request(Method::HEAD, "/v1/pets")
-        .bearer_auth("free-key");
-    reply(head).await.expect_status(200);
+    let head = mock.request(Method::HEAD, "/v1/pets");
     // A response to HEAD has no body.
+    reply(head.bearer_auth("free-key")).await.expect_status(200);
     assert_eq!((broken.matched(), broken.hits()), (1, 0));
     assert_eq!(mock.get("/v1/pets").await.body, "{");
     assert_eq!(broken.hits(), 1);
@@ -306,47 +261,4 @@ async fn a_guard_does_not_make_a_failing_test_abort() {
     });
     let panic = catch_unwind(failing).unwrap_err();
     assert_eq!(*panic.downcast::<&str>().unwrap(), "the test itself");
-}
-
-#[tokio::test]
-async fn faults_are_listed_with_their_hits_and_can_be_removed() {
-    let mock = start().await;
-    let faults = mock.server.faults().clone();
-    let one = faults
-        .on(Operation::ListPets)
-        .key("free-key")
-        .status(500)
-        .detach();
-    let two = faults.on_all().delay(Duration::ZERO).detach();
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 500);
-    let listed = serde_json::to_value(faults.list()).unwrap();
-    let first = json!({
-        "id": one, "operation": "listPets", "key": "[hidden]", "when": "always", "seed": 0,
-        "effect": {"status": {"status": 500}}, "seen": 1, "matched": 1, "hits": 1
-    });
-    assert_eq!((&listed[0], &listed[1]["id"]), (&first, &json!(two)));
-    assert!(faults.remove(one));
-    assert!(!faults.remove(one));
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.status, 200);
-    faults.clear();
-    assert!(faults.list().is_empty());
-}
-
-#[tokio::test]
-async fn the_journal_names_the_faults_that_hit() {
-    let mock = start().await;
-    let all = || mock.server.faults().on_all();
-    let _busy = all().named("busy").status(503);
-    let _slow = all().apply(Effect::All(vec![
-        Effect::Delay(Duration::ZERO.into()),
-        Effect::RetryAfter(RetryAfter::Seconds(1)),
-    ]));
-    let never = Effect::Cut {
-        after_body_bytes: 1_000_000,
-    };
-    let _never = all().apply(never).optional();
-    mock.get("/v1/pets").await;
-    let exchange = &mock.server.requests(Operation::ListPets)[0];
-    assert_eq!(exchange.faults, ["delay + retryAfter", "busy"]);
-    assert_eq!(exchange.status, Some(503));
 }
