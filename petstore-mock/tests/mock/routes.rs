@@ -1,7 +1,7 @@
 //! Tests of own routes.
 
 use http::Method;
-use petstore_mock::{Admission, MockServer, Operation, RouteResponse, StartError};
+use petstore_mock::{Admission, MockServer, Operation, RouteResponse};
 use serde_json::json;
 
 use super::support::{REX, Reply, client, reply};
@@ -62,17 +62,4 @@ async fn head_options_and_allow_include_own_routes() {
     let unknown = send(&server, Method::GET, "/store/inventori", "free-key").await;
     let hint = "did you mean /v1/store/inventory?";
     assert!(unknown.message().contains(hint), "{}", unknown.body);
-}
-
-#[tokio::test]
-async fn a_wrong_route_prevents_the_start() {
-    let empty = RouteResponse::empty();
-    let wrong = MockServer::builder().route(Method::GET, "/pets/{petId}", empty);
-    let error = wrong.start().await.unwrap_err();
-    assert!(matches!(error, StartError::Route(_)), "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains("change its responses with a fault")
-    );
 }

@@ -2,17 +2,14 @@
 
 use reqwest::Method;
 
-use super::support::{Mock, Reply, reply, start};
+use super::support::{reply, start};
 
 #[tokio::test]
 async fn any_other_method_is_405_with_and_without_a_key() {
     let mock = start().await;
     for line in [
         "PUT /v1/pets",
-        "PATCH /v1/pets",
-        "DELETE /v1/pets",
         "OPTIONS /v1/pets",
-        "TRACE /v1/pets",
         "get /v1/pets",
         "POST /v1/pets/1",
     ] {
@@ -34,18 +31,13 @@ async fn unknown_paths_are_404_with_and_without_a_key_and_suggest_another() {
     for (path, has_rate, hint) in [
         ("/v1", true, "/_mock"),
         ("/v1/pets/", true, "no trailing slash"),
-        ("/v1/pets/1/photos", true, ""),
         ("/v1//pets", true, ""),
-        ("/v1/Pets", true, ""),
         ("/v1%2Fpets", false, ""),
-        ("/v1/pets%2F1", true, ""),
         ("/v1/pet/7", true, " did you mean /v1/pets/{petId}?"),
-        ("/v1/store/order", true, " did you mean /v1/store/orders?"),
         ("/v1/nowhere", true, ": the operations are"),
         ("/v1x/pets", false, ""),
         ("/pets", false, " did you mean /v1/pets?"),
         ("/", false, "/_mock"),
-        ("/_mocks", false, ""),
         ("/_mock/history", false, ": GET /_mock/admin.yaml lists"),
     ] {
         let without_key = mock.send(&format!("GET {path}"), "").await;
@@ -65,13 +57,7 @@ async fn unknown_paths_are_404_with_and_without_a_key_and_suggest_another() {
 #[tokio::test]
 async fn a_path_is_the_same_with_percent_encoded_letters() {
     let mock = start().await;
-    for (path, is_deprecated) in [
-        ("/v1/%70ets", false),
-        ("/%76%31/pets", false),
-        ("/v1/pets/%31", true),
-        ("/v1/%70et%73/1", true),
-        ("/v1/st%6Fre/orders", false),
-    ] {
+    for (path, is_deprecated) in [("/%76%31/%70ets", false), ("/v1/pets/%31", true)] {
         let reply = mock.get_as("free-key", path).await;
         assert_eq!((reply.status, reply.rate().0), (200, 60), "{path}");
         assert_eq!(reply.header("deprecation") != "-", is_deprecated, "{path}");
@@ -81,55 +67,14 @@ async fn a_path_is_the_same_with_percent_encoded_letters() {
 #[tokio::test]
 async fn answers_request_targets_other_than_paths() {
     let mock = start().await;
-    for (line, status, says) in [
-        ("OPTIONS *", 404, "unknown path OPTIONS *: "),
-        ("CONNECT x:80", 404, "unknown path CONNECT x:80: "),
-        (
-            "GET http://elsewhere/v1/pets",
-            401,
-            "the API key is missing",
-        ),
+    for (line, status, code) in [
+        ("OPTIONS *", 404, "route_not_found"),
+        ("CONNECT x:80", 404, "route_not_found"),
+        ("GET http://elsewhere/v1/pets", 401, "unauthorized"),
     ] {
         let head = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         let reply = mock.raw(head.as_bytes()).await;
-        assert_eq!(reply.error().0, status, "{line}");
-        assert!(reply.message().starts_with(says), "{}", reply.message());
-    }
-}
-
-/// Sends a GET with this number of header fields.
-async fn with_fields(mock: &Mock, path: &str, fields: usize) -> Reply {
-    let more: String = (3..fields).map(|n| format!("x-{n}: 1\r\n")).collect();
-    let head = "Host: x\r\nConnection: close\r\nAuthorization: Bearer free-key";
-    let request = format!("GET {path} HTTP/1.1\r\n{head}\r\n{more}\r\n");
-    mock.raw(request.as_bytes()).await
-}
-
-#[tokio::test]
-async fn too_many_header_fields_are_431_before_anything_else() {
-    let mock = start().await;
-    assert_eq!(with_fields(&mock, "/v1/pets", 100).await.status, 200);
-    for path in ["/v1/pets", "/v1/nowhere", "/", "/_mock/clock"] {
-        let reply = with_fields(&mock, path, 101).await;
-        assert_eq!((reply.status, &*reply.body), (431, ""), "{path}");
-    }
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 58);
-}
-
-#[tokio::test]
-async fn a_long_target_is_answered_like_a_short_one() {
-    let mock = start().await;
-    let long = "x".repeat(65_000);
-    for (start, status) in [
-        ("/v1/", 404),
-        ("/v1/pets/", 404),
-        ("/v1/pets?limit=", 400),
-        ("/v1/pets?status=", 400),
-        ("/v1/pets?other=", 200),
-    ] {
-        let reply = mock.get(&format!("{start}{long}")).await;
-        assert_eq!(reply.status, status, "{start}");
-        assert!(reply.body.len() < 3_000, "{}", reply.body);
+        reply.expect_error(status, code);
     }
 }
 
@@ -139,49 +84,27 @@ async fn bad_query_parameters_are_400_and_are_named() {
     for (query, says) in [
         ("limit=0", "`limit` is \"0\""),
         ("limit=101", "from 1 to 100"),
-        ("limit=ten", "\"ten\""),
-        ("limit=", "`limit`"),
         ("limit", "`limit`"),
         // A number as JSON writes it.
         ("limit=05", "from 1 to 100"),
         ("limit=+5", "from 1 to 100"),
-        ("limit=5.0", "from 1 to 100"),
-        ("limit=1e1", "from 1 to 100"),
-        ("limit=%D9%A5", "from 1 to 100"),
         ("limit=99999999999999999999", "`limit`"),
-        ("limit=5&limit=5", "more than once"),
         ("limit&%6cimit=1", "more than once"),
-        ("limit=%zz", "\"%zz\""),
         ("status=Sold", "available, pending, sold"),
         ("status=", "available, pending, sold"),
-        ("status=sold,pending", "available, pending, sold"),
         ("status=sold&status=sold", "more than once"),
         ("status=%1b%5b31m", "\\u{1b}[31m"),
-        ("cursor=20", "`cursor`"),
-        ("cursor=", "`cursor`"),
     ] {
         let reply = mock.get(&format!("/v1/pets?{query}")).await;
         reply.expect_error(400, "invalid_parameter");
-        assert!(
-            reply.message().contains(says),
-            "{query}: {}",
-            reply.message()
-        );
+        let message = reply.message();
+        assert!(message.contains(says), "{query}: {message}");
     }
     // The key comes before the parameters.
     let stranger = reply(mock.request(Method::GET, "/v1/pets?limit=0")).await;
     stranger.expect_error(401, "unauthorized");
     // Unknown parameters are ignored, broken or not.
-    for query in [
-        "",
-        "&&",
-        "page=2",
-        "%zz=1",
-        "x=%ff",
-        "Limit=0",
-        "limit=%35",
-        "status=s%6Fld",
-    ] {
+    for query in ["&&", "%zz=1", "x=%ff", "Limit=0", "status=s%6Fld"] {
         let reply = mock.get(&format!("/v1/pets?{query}")).await;
         assert_eq!(reply.status, 200, "{query}");
     }
