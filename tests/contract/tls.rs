@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_client::auth::{CachingProvider, provider_fn};
-use petstore_client::bytes::Bytes;
 use petstore_client::limits::Limits;
-use petstore_client::transport::{Connection, Tls, TransportError, transport_fn};
+use petstore_client::transport::{Connection, Tls};
 use petstore_client::{ApiKey, Client, ClientBuilder, ErrorKind};
 use petstore_mock::{MockServer, Plan};
 
@@ -34,40 +33,11 @@ async fn list(
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_the_mock_is_served_over_both_protocols() {
-    let server = start().await;
-    let authority = server.ca_certificate().unwrap();
-    let listed = list(&server, Connection::new().roots(authority)).await;
-    assert_eq!(listed.unwrap(), 20);
-    let roots = reqwest::Certificate::from_pem(authority.as_bytes()).unwrap();
-    let http = reqwest::Client::builder().http1_only();
-    let http = http.tls_certs_only([roots]).build().unwrap();
-    let own = client(&server).transport(transport_fn(move |request| send(http.clone(), request)));
-    assert_eq!(own.build().unwrap().pets().list().await.unwrap().len(), 20);
-}
-
-/// An HTTP client of the program's own, as a transport.
-async fn send(
-    http: reqwest::Client,
-    request: http::Request<Bytes>,
-) -> Result<http::Response<Bytes>, TransportError> {
-    let request = reqwest::Request::try_from(request).map_err(TransportError::connect)?;
-    let response = http.execute(request).await;
-    let response = response.map_err(|error| match error.is_connect() {
-        true => TransportError::connect(error),
-        false => TransportError::interrupted(error),
-    })?;
-    let (status, headers) = (response.status(), response.headers().clone());
-    let body = response.bytes().await;
-    let body = body.map_err(TransportError::interrupted)?;
-    let mut whole = http::Response::new(body);
-    (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
-    Ok(whole)
-}
-
-#[tokio::test]
-async fn only_named_authorities_are_trusted_where_asked() {
+async fn named_authorities_are_trusted_besides_others_or_alone() {
     let (server, other) = (start().await, start().await);
+    let authority = server.ca_certificate().unwrap();
+    let beside = Connection::new().roots(authority);
+    assert_eq!(list(&server, beside).await.unwrap(), 20);
     let only = |server: &MockServer| {
         let tls = Tls::new().only_root_certificates(true);
         let tls = tls.root_certificates(server.ca_certificate().unwrap());
