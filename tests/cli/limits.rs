@@ -6,7 +6,6 @@ use insta::assert_snapshot;
 use petstore_mock::{Effect, MockServer, Operation, Plan, RateFault, RetryAfter};
 
 use super::harness::{Petstore, answering, serve, serve_over_time};
-use crate::client::{Wire, answer};
 
 /// Starts a service whose minute quota is used up, in paused time.
 async fn with_a_wait() -> MockServer {
@@ -225,28 +224,4 @@ async fn a_window_that_has_ended_is_shown_full() {
     let pets = super::scene::rows(70);
     let ran = petstore().stdin(&pets).run("pets import --dry-run").await;
     ran.shows("70 rows to send; the minute quota lets the last go in 1 min, 10:01\n");
-}
-
-#[tokio::test]
-async fn an_hours_quota_has_its_name_everywhere() {
-    // 2027-01-15, 07:20:00 and 08:00:00 UTC.
-    let headers = [
-        ("Date", "Fri, 15 Jan 2027 07:20:00 GMT"),
-        ("X-RateLimit-Limit", "300"),
-        ("X-RateLimit-Remaining", "0"),
-        ("X-RateLimit-Reset", "1800000000"),
-    ];
-    let server = Wire::reading(move |_| answer(200, &headers, "[]"));
-    let home = tempfile::tempdir().unwrap();
-    let petstore = || Petstore::with(&server.base(), "hour-key").home(home.path());
-    petstore().run("pets list").await.ended(0);
-    let ran = petstore().terminal().run("limits --color never").await;
-    ran.shows("hour       0    300  ░░░░░░░░░░░░░░░░░░░░  in 40 min");
-    let ran = petstore().run("limits --jq .[].quota").await;
-    ran.printed("hour\n");
-    let ran = petstore().run("pets list").await;
-    ran.says("error: hour quota used up, resets in 40 min");
-    let row = petstore().stdin("name,categoryId\nRex,7\n");
-    let ran = row.run("pets import --dry-run").await;
-    ran.shows("1 row to send; the hour quota lets the last go in 40 min, ");
 }

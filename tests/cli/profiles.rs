@@ -261,10 +261,14 @@ async fn an_unreadable_file_stops_no_command_that_variables_describe() {
     // Not even root can read a folder as a file.
     std::fs::create_dir_all(home.path().join("config/config.toml")).unwrap();
     let petstore = Petstore::at(&server, "k").home(home.path());
-    petstore.run("pets list").await.ended(0);
-    let ran = run(&home, "pets list").await;
+    let ran = petstore.run("pets list").await;
     ran.says("warning: cannot read HOME/config/config.toml: it is a folder; ");
-    ran.ended(3);
+    ran.ended(0);
+    let ran = run(&home, "pets list").await;
+    ran.said(
+        "error: cannot read HOME/config/config.toml: it is a folder\n",
+        3,
+    );
 }
 
 #[tokio::test]

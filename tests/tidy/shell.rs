@@ -96,8 +96,8 @@ impl Shell {
             .replace(ELSEWHERE, self.server.url())
             .replace("cargo run -- ", "petstore ")
             .replace("cargo run --example ", &examples);
-        let path = std::env::var("PATH").unwrap();
-        let path = format!("{}/bin:{}:{path}", home.display(), programs.display());
+        let (own, built) = (home.join("bin"), programs.display());
+        let path = format!("{}:{built}:/usr/local/bin:/usr/bin:/bin", own.display());
         let mut shell = Command::new("sh");
         shell
             .args(["-eu", "-c", &script])
