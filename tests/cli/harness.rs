@@ -1,6 +1,7 @@
 //! Runs `petstore` in process, and records its output.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use petstore_cli::{Dirs, Env, Signal, Stream};
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::{Clock, MockServer, Plan, Seed};
 use tempfile::TempDir;
 use wiremock::matchers::any;
 use wiremock::{Mock, ResponseTemplate};
@@ -18,10 +19,22 @@ pub(super) fn noon() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200)
 }
 
-/// Starts a service with a key.
+/// Starts a service with a key. Its clock stands still.
 pub(super) async fn serve(key: &str, plan: Plan) -> MockServer {
     let builder = MockServer::builder().key(key, plan);
-    builder.start().await.unwrap()
+    builder.clock(Clock::frozen(noon())).start().await.unwrap()
+}
+
+/// Starts a service with the key `k`, whose clock follows that of the runtime.
+pub(super) async fn serve_over_time(plan: Plan) -> MockServer {
+    let builder = MockServer::builder().key("k", plan);
+    builder.clock(Clock::runtime(noon())).start().await.unwrap()
+}
+
+/// Starts a service with the key `k` and this content.
+pub(super) async fn stocked(seed: Seed) -> MockServer {
+    let builder = MockServer::builder().key("k", Plan::Business);
+    builder.seed(seed).start().await.unwrap()
 }
 
 /// Starts a server that gives the same answer to every request.
@@ -41,15 +54,10 @@ pub(super) fn home_with(config: &str) -> TempDir {
 
 /// A command to run.
 pub(crate) struct Petstore {
-    vars: Vec<(String, OsString)>,
-    width: Option<u16>,
-    stdin: Vec<u8>,
-    terminal: bool,
-    stderr_terminal: bool,
-    interrupted_after: Option<Duration>,
+    env: Env,
     home: Option<String>,
-    answer: Option<io::Result<String>>,
-    stdout: Option<Box<dyn Write + Send>>,
+    out: Sink,
+    err: Sink,
 }
 
 /// The result of a command.
@@ -62,19 +70,32 @@ pub(crate) struct Ran {
 impl Petstore {
     /// A command without configuration, with piped streams.
     pub(super) fn bare() -> Self {
-        Self {
-            vars: [("LANG", "C.UTF-8"), ("TZ", "UTC")]
-                .map(|(name, value)| (name.to_owned(), value.into()))
-                .into(),
+        let (out, err) = (Sink::default(), Sink::default());
+        let piped = |sink: &Sink| Stream {
+            writer: Box::new(sink.clone()),
+            is_terminal: false,
+        };
+        let env = Env {
+            args: Vec::new(),
+            vars: HashMap::new(),
+            stdin: Box::new(io::empty()),
+            stdin_is_terminal: false,
+            stdout: piped(&out),
+            stderr: piped(&err),
+            prompt: None,
+            dirs: Dirs::default(),
+            now: noon,
             width: None,
-            stdin: vec![],
-            terminal: false,
-            stderr_terminal: false,
-            interrupted_after: None,
-            home: None,
-            answer: None,
-            stdout: None,
-        }
+            signals: Box::pin(futures_util::stream::pending()),
+        };
+        let home = None;
+        let bare = Self {
+            env,
+            home,
+            out,
+            err,
+        };
+        bare.var("LANG", "C.UTF-8").var("TZ", "UTC")
     }
 
     /// A command for a server, with a key.
@@ -89,129 +110,81 @@ impl Petstore {
             .var("PETSTORE_API_KEY", key)
     }
 
-    pub(super) fn var(mut self, name: &str, value: &str) -> Self {
-        self.vars.push((name.to_owned(), value.into()));
-        self
-    }
-
-    /// Sets a variable to invalid UTF-8.
-    #[cfg(unix)]
-    pub(super) fn garbled(mut self, name: &str) -> Self {
-        use std::os::unix::ffi::OsStringExt as _;
-
-        self.vars
-            .push((name.to_owned(), OsString::from_vec(vec![0xff])));
+    pub(super) fn var(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        let value = value.as_ref().to_owned();
+        self.env.vars.insert(name.to_owned(), value);
         self
     }
 
     /// Uses a folder as the home folder, which transcripts show as HOME.
     pub(super) fn home(mut self, folder: &Path) -> Self {
+        self.env.dirs = Dirs {
+            config: Some(folder.join("config")),
+            state: Some(folder.join("state")),
+            ..Dirs::default()
+        };
         self.home = Some(folder.to_str().unwrap().to_owned());
         self
     }
 
     /// Answers the prompt for a secret.
     pub(super) fn answer(mut self, secret: &str) -> Self {
-        self.answer = Some(Ok(secret.to_owned()));
-        self
-    }
-
-    /// Presses Ctrl-C at the prompt for a secret.
-    pub(super) fn ctrl_c_at_the_question(mut self) -> Self {
-        self.answer = Some(Err(io::ErrorKind::Interrupted.into()));
+        let secret = secret.to_owned();
+        self.env.prompt = Some(Box::new(|_| Ok(secret)));
         self
     }
 
     pub(super) fn width(mut self, columns: u16) -> Self {
-        self.width = Some(columns);
+        self.env.width = Some(columns);
         self
     }
 
     pub(crate) fn stdin(mut self, text: &str) -> Self {
-        self.stdin = text.into();
+        self.env.stdin = Box::new(io::Cursor::new(text.to_owned()));
         self
     }
 
     pub(super) fn terminal(mut self) -> Self {
-        self.terminal = true;
+        self.env.stdout.is_terminal = true;
         self
     }
 
     pub(super) fn stderr_terminal(mut self) -> Self {
-        self.stderr_terminal = true;
-        self
-    }
-
-    /// Presses Ctrl-C after some seconds.
-    pub(super) fn interrupted_after(mut self, seconds: u64) -> Self {
-        self.interrupted_after = Some(Duration::from_secs(seconds));
-        self
-    }
-
-    /// Presses Ctrl-C, which reaches the command just after the end of its input.
-    pub(super) fn interrupted_with_its_input(mut self) -> Self {
-        self.interrupted_after = Some(Duration::from_millis(1));
+        self.env.stderr.is_terminal = true;
         self
     }
 
     pub(super) fn stdout(mut self, writer: impl Write + Send + 'static) -> Self {
-        self.stdout = Some(Box::new(writer));
+        self.env.stdout.writer = Box::new(writer);
+        self
+    }
+
+    /// Presses Ctrl-C after this time.
+    pub(super) fn interrupted_after(mut self, delay: Duration) -> Self {
+        self.env.signals = Box::pin(futures_util::stream::once(async move {
+            tokio::time::sleep(delay).await;
+            Signal::Interrupt
+        }));
         self
     }
 
     /// Runs a command line; words are separated by spaces.
     pub(crate) async fn run(self, line: &str) -> Ran {
-        self.run_words(&line.split_whitespace().collect::<Vec<_>>())
-            .await
+        let words: Vec<_> = line.split_whitespace().collect();
+        self.run_words(&words).await
     }
 
-    pub(super) async fn run_words(self, words: &[impl AsRef<OsStr>]) -> Ran {
-        let (out, err) = (Sink::default(), Sink::default());
-        let writer = self.stdout.unwrap_or_else(|| Box::new(out.clone()));
-        let interrupted_after = self.interrupted_after;
-        let dirs = self.home.as_ref().map(|home| Dirs {
-            config: Some(Path::new(home).join("config")),
-            state: Some(Path::new(home).join("state")),
-            ..Dirs::default()
-        });
-        let env = Env {
-            args: std::iter::once(OsStr::new("petstore"))
-                .chain(words.iter().map(AsRef::as_ref))
-                .map(Into::into)
-                .collect(),
-            vars: self.vars.into_iter().collect(),
-            stdin: Box::new(io::Cursor::new(self.stdin)),
-            stdin_is_terminal: false,
-            stdout: Stream {
-                writer,
-                is_terminal: self.terminal,
-            },
-            stderr: Stream {
-                writer: Box::new(err.clone()),
-                is_terminal: self.stderr_terminal,
-            },
-            prompt: self
-                .answer
-                .map(|answer| Box::new(move |_: &str| answer) as _),
-            dirs: dirs.unwrap_or_default(),
-            now: noon,
-            width: self.width,
-            signals: Box::pin(futures_util::stream::once(async move {
-                match interrupted_after {
-                    Some(delay) => tokio::time::sleep(delay).await,
-                    None => std::future::pending().await,
-                }
-                Signal::Interrupt
-            })),
-        };
-        let code = petstore_cli::run(env).await;
+    pub(super) async fn run_words(mut self, words: &[impl AsRef<OsStr>]) -> Ran {
+        self.env.args = vec!["petstore".into()];
+        self.env.args.extend(words.iter().map(Into::into));
+        let code = petstore_cli::run(self.env).await;
         let shown = |sink: &Sink| match &self.home {
             Some(home) => sink.text().replace(home, "HOME"),
             None => sink.text(),
         };
         Ran {
-            stdout: shown(&out),
-            stderr: shown(&err),
+            stdout: shown(&self.out),
+            stderr: shown(&self.err),
             code,
         }
     }
@@ -246,6 +219,19 @@ impl Ran {
     #[track_caller]
     pub(super) fn said(&self, stderr: &str, code: u8) {
         assert_eq!((&*self.stderr, self.code), (stderr, code));
+    }
+
+    /// Checks that standard error lacks a text.
+    #[track_caller]
+    pub(super) fn never_says(&self, part: &str) {
+        assert!(!self.stderr.contains(part), "{}", self.stderr);
+    }
+
+    /// Checks the summary of an import, and the exit code.
+    #[track_caller]
+    pub(super) fn sums_up(&self, summary: [usize; 5], code: u8) {
+        let found = (self.summary(), self.code);
+        assert_eq!(found, (summary, code), "{}", self.stderr);
     }
 
     /// The sentence that sums up an import, such as `2 of 3 rows created, 1 found`: all, created or
@@ -290,11 +276,8 @@ impl Ran {
 pub(super) async fn session(start: impl Fn() -> Petstore, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
-        let _ = writeln!(
-            text,
-            "$ petstore {line}\n{}\n",
-            start().run(line).await.transcript()
-        );
+        let shown = start().run(line).await.transcript();
+        let _ = writeln!(text, "$ petstore {line}\n{shown}\n");
     }
     text
 }

@@ -1,8 +1,7 @@
-//! Follows every hint that a test of an import prints, and counts the pets at the server: no hint
+//! Follows every hint that a test of an import prints, and counts the pets at the service: no hint
 //! creates a pet twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 
 use super::harness::Ran;
 
@@ -10,48 +9,40 @@ use super::harness::Ran;
 #[derive(Default)]
 pub(super) struct Hints {
     /// The commands that hints name, and that were not run yet.
-    open: Mutex<Vec<String>>,
-    seen: Mutex<BTreeSet<String>>,
+    open: Vec<String>,
+    seen: BTreeSet<String>,
     /// All texts that a file had.
-    texts: Mutex<BTreeMap<String, Vec<String>>>,
+    texts: BTreeMap<String, Vec<String>>,
 }
 
 impl Hints {
     /// Notes the text of a file, or of standard input.
-    pub(super) fn input(&self, name: &str, text: &str) {
-        let mut texts = self.texts.lock().unwrap();
-        texts
-            .entry(name.to_owned())
-            .or_default()
-            .push(text.to_owned());
+    pub(super) fn input(&mut self, name: &str, text: &str) {
+        let texts = self.texts.entry(name.to_owned()).or_default();
+        texts.push(text.to_owned());
     }
 
     /// Notes the hints that a command printed. What is only an option is added to the command.
-    pub(super) fn take(&self, line: &str, ran: &Ran, home: &str) {
-        for hint in ran
-            .stderr
-            .lines()
-            .filter_map(|line| line.strip_prefix("hint: "))
-        {
-            let hint = hint
-                .replace("HOME", home)
-                .replace("FILE", &format!("{home}/FILE"));
+    pub(super) fn take(&mut self, line: &str, ran: &Ran, home: &str) {
+        let lines = ran.stderr.lines();
+        for hint in lines.filter_map(|line| line.strip_prefix("hint: ")) {
+            let hint = hint.replace("FILE", "HOME/FILE").replace("HOME", home);
             for quoted in hint.split('`').skip(1).step_by(2) {
                 let command = match quoted.strip_prefix("petstore ") {
                     Some(command) => command.to_owned(),
                     None if quoted.starts_with("--") => format!("{line} {quoted}"),
                     None => continue,
                 };
-                if self.seen.lock().unwrap().insert(command.clone()) {
-                    self.open.lock().unwrap().push(command);
+                if self.seen.insert(command.clone()) {
+                    self.open.push(command);
                 }
             }
         }
     }
 
     /// Returns the words of a command to run.
-    pub(super) fn next(&self) -> Option<Vec<String>> {
-        let command = self.open.lock().unwrap().pop()?;
+    pub(super) fn next(&mut self) -> Option<Vec<String>> {
+        let command = self.open.pop()?;
         let mut words = vec![String::new()];
         let mut is_quoted = false;
         for c in command.chars() {
@@ -66,16 +57,15 @@ impl Hints {
     }
 
     /// Checks that no pet exists more often than a row of an input says.
-    pub(super) fn check<'n>(&self, names: impl Iterator<Item = &'n str>) {
+    pub(super) fn check(&self, names: &[String]) {
         let mut pets = BTreeMap::<&str, usize>::new();
         for name in names {
             *pets.entry(name).or_default() += 1;
         }
-        let texts = self.texts.lock().unwrap();
         for (name, pets) in pets {
             let most = |texts: &Vec<String>| texts.iter().map(|text| count(text, name)).max();
-            let rows: usize = texts.values().filter_map(most).sum();
-            let seen = self.seen.lock().unwrap();
+            let rows: usize = self.texts.values().filter_map(most).sum();
+            let seen = &self.seen;
             assert!(
                 pets <= rows,
                 "{pets} pets `{name}` for {rows} rows, after {seen:?}"
@@ -87,7 +77,7 @@ impl Hints {
 impl Drop for Hints {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let open = self.open.lock().unwrap();
+            let open = &self.open;
             assert!(open.is_empty(), "hints that no test followed: {open:?}");
         }
     }
@@ -100,12 +90,10 @@ fn count(text: &str, name: &str) -> usize {
     }
     let delimiter = if text.contains(';') { b';' } else { b',' };
     let mut reader = csv::ReaderBuilder::new();
-    let mut reader = reader
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
-    let cells = reader.records().flatten();
-    cells
+    reader.flexible(true).delimiter(delimiter);
+    let mut reader = reader.from_reader(text.as_bytes());
+    let records = reader.records().flatten();
+    records
         .filter(|record| record.iter().any(|cell| cell == name))
         .count()
 }

@@ -1,5 +1,7 @@
 //! Tests of the journal: rows of unknown fate, and journals that cannot be used.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use petstore_mock::{Effect, Operation};
 
@@ -14,13 +16,10 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(5));
     let faults = || scene.server.faults().on(Operation::CreatePet);
-    let losing = (
-        faults().nth(2).apply(Effect::EmptyReply),
-        faults().nth(4).status(500),
-    );
-    let ran = scene
-        .run("pets import DIR/pets.ndjson --journal DIR/j --concurrency 1")
-        .await;
+    let lost = faults().nth(2).apply(Effect::EmptyReply);
+    let failed = faults().nth(4).status(500);
+    let import = "pets import DIR/pets.ndjson --journal DIR/j";
+    let ran = scene.run(&format!("{import} --concurrency 1")).await;
     assert_snapshot!(ran.transcript(), @"
     --- stderr
     note: 3 of 5 rows created, 2 unknown
@@ -30,34 +29,34 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     hint: `petstore pets import HOME/pets.ndjson --journal HOME/j --concurrency 1 --unknown check` finds out which of them were created
     --- exit 8
     ");
-    drop(losing);
-    let check = "--journal HOME/j --unknown check";
+    drop((lost, failed));
+    let hint = "HOME/pets.ndjson --journal HOME/j --unknown check` ";
+    let after_dashes = "--journal HOME/j --unknown check -- HOME/pets.ndjson` ";
     for (words, hint) in [
-        (
-            "DIR/pets.ndjson --journal DIR/j",
-            format!("HOME/pets.ndjson {check}"),
-        ),
+        ("DIR/pets.ndjson --journal DIR/j", hint),
         (
             "--unknown skip DIR/pets.ndjson --retry-rejected --journal DIR/j",
-            format!("HOME/pets.ndjson {check}"),
+            hint,
         ),
         (
             "--unknown=skip --journal DIR/j -- DIR/pets.ndjson",
-            format!("{check} -- HOME/pets.ndjson"),
+            after_dashes,
         ),
     ] {
         let line = format!("pets import {words}");
         let ran = scene.expect(&line, [5, 3, 0, 2, 0], 8).await;
-        let hint =
-            format!("hint: `petstore pets import {hint}` finds out which of them were created\n");
-        assert!(ran.stderr.ends_with(&hint), "{}", ran.stderr);
+        ran.says(&format!("hint: `petstore pets import {hint}"));
         assert_eq!(scene.sent(), 5);
     }
-    let retry = "pets import DIR/pets.ndjson --journal DIR/j --unknown retry";
-    let ran = scene.expect(retry, [5, 5, 0, 0, 0], 0).await;
-    let warning = "warning: sending 2 unknown rows again; up to 2 pets may exist twice\n";
-    assert!(ran.stderr.starts_with(warning), "{}", ran.stderr);
-    assert_eq!(scene.sent(), 7);
+    // The hint does not repeat `retry`.
+    let refused = faults().status(403);
+    let ran = scene.run(&format!("{import} --unknown retry")).await;
+    ran.says("warning: sending 2 unknown rows again; up to 2 pets may exist twice\n");
+    ran.says("hint: `petstore pets import HOME/pets.ndjson --journal HOME/j` continues\n");
+    ran.ended(4);
+    drop(refused);
+    scene.expect(import, [5, 5, 0, 0, 0], 0).await;
+    assert_eq!(scene.sent(), 8);
     // The second pet exists twice now.
     scene.write("twice.ndjson", &rows(2));
     scene.follow_hints().await;
@@ -75,14 +74,12 @@ async fn an_interrupted_check_counts_no_unknown_row_as_done() {
     let text = scene.read(JOURNAL);
     let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
     std::fs::write(scene.path(JOURNAL), format!("{before}\n")).unwrap();
-    let interrupted = |petstore: Petstore| petstore.interrupted_after(1);
+    let interrupted = |petstore: Petstore| petstore.interrupted_after(Duration::from_secs(1));
     let check = format!("{IMPORT} --unknown check");
     let ran = scene.run_with(interrupted, &check).await;
-    let note = "note: waiting 30 s before the check, until nothing can still arrive\n";
-    assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
-    let error = "error: interrupted after 3 of 4 rows\nhint: `petstore pets import ";
-    assert!(ran.stderr.contains(error), "{}", ran.stderr);
-    assert_eq!(ran.code, 130);
+    ran.says("note: waiting 30 s before the check, until nothing can still arrive\n");
+    ran.says("error: interrupted after 3 of 4 rows\nhint: `petstore pets import ");
+    ran.ended(130);
     // A run that ends before that time does not say that nothing can arrive any more.
     scene.expect(IMPORT, [4, 3, 0, 1, 0], 8).await;
     let began = tokio::time::Instant::now();
@@ -99,30 +96,23 @@ async fn a_journal_that_cannot_be_used_ends_the_import() {
     let whole = scene.read(JOURNAL);
     let damaged = whole.replacen("{\"created\":3,", "{\"creat", 1);
     let newer = whole.replacen("\"petstoreJournal\":6", "\"petstoreJournal\":7", 1);
+    let foreign = "exists, and is not a journal of an import\n";
     for (text, problem) in [
         ("", "is empty: what it recorded is lost"),
-        (
-            "Dear Ada,\nthe second line",
-            "exists, and is not a journal of an import",
-        ),
+        ("Dear Ada,\nthe second line", foreign),
         (&newer, "has version 7, not 6"),
         (&damaged, "is damaged: line 7 cannot be read"),
     ] {
         std::fs::write(scene.path(JOURNAL), text).unwrap();
         let ran = scene.run(IMPORT).await;
-        let error = format!("error: the journal HOME/{JOURNAL} {problem}\n");
-        assert!(ran.stderr.starts_with(&error), "{}", ran.stderr);
-        assert!(!ran.stderr.contains("--journal"), "{}", ran.stderr);
-        assert_eq!(
-            (ran.code, scene.sent(), &*scene.read(JOURNAL)),
-            (2, 9, text)
-        );
+        ran.says(&format!("error: the journal HOME/{JOURNAL} {problem}"));
+        ran.never_says("--journal");
+        assert_eq!((ran.code, scene.sent()), (2, 9));
+        assert_eq!(scene.read(JOURNAL), text);
         scene.follow_hints().await;
     }
-    let other = "pets import DIR/pets.ndjson --journal DIR";
-    let ran = scene.run(other).await;
-    let problem = "exists, and is not a journal of an import\n";
-    assert!(ran.stderr.contains(problem), "{}", ran.stderr);
+    let ran = scene.run(&format!("{IMPORT} --journal DIR")).await;
+    ran.says(foreign);
     assert_eq!((ran.code, scene.sent()), (2, 9));
 }
 
@@ -133,23 +123,15 @@ async fn a_journal_in_use_or_without_a_folder_ends_the_import() {
     scene.expect(IMPORT, [2, 2, 0, 0, 0], 0).await;
     let journal = std::fs::File::open(scene.path(JOURNAL)).unwrap();
     journal.lock().unwrap();
-    assert_snapshot!(scene.run(IMPORT).await.transcript(), @"
-    --- stderr
-    error: another import is using the journal HOME/pets.ndjson.petstore-journal
-    hint: wait until it ends; the same command then sends what is left
-    --- exit 2
-    ");
+    let ran = scene.run(IMPORT).await;
+    ran.says("error: another import is using the journal HOME/pets.ndjson.petstore-journal\n");
+    ran.ended(2);
     drop(journal);
     scene.write("other.csv", "name,categoryId\nRex,7\n");
-    let ran = scene
-        .run("pets import DIR/other.csv --journal DIR/nowhere/j")
-        .await;
-    assert_snapshot!(ran.transcript(), @"
-    --- stderr
-    error: cannot create the journal HOME/nowhere/j: no such file
-    hint: `--journal FILE` keeps the journal in another folder
-    --- exit 2
-    ");
+    let elsewhere = "pets import DIR/other.csv --journal DIR/nowhere/j";
+    let said = "error: cannot create the journal HOME/nowhere/j: no such file\n\
+                hint: `--journal FILE` keeps the journal in another folder\n";
+    scene.run(elsewhere).await.said(said, 2);
     assert_eq!(scene.sent(), 2);
     scene.follow_hints().await;
 }
@@ -171,15 +153,11 @@ async fn what_a_crash_leaves_at_the_end_of_a_journal_is_cut() {
             .read(JOURNAL)
             .replace("\"timeout\":30", "\"timeout\":1");
         std::fs::write(scene.path(JOURNAL), text).unwrap();
-        let ran = scene
-            .run_with(check, &format!("{IMPORT} --unknown check"))
-            .await;
-        assert_eq!(
-            (ran.summary(), ran.code),
-            ([3, 3, 0, 0, 0], 0),
-            "{}",
-            ran.stderr
-        );
+        let line = format!("{IMPORT} --unknown check");
+        scene
+            .run_with(check, &line)
+            .await
+            .sums_up([3, 3, 0, 0, 0], 0);
         assert_eq!(scene.sent(), 3, "{end}");
         scene.follow_hints().await;
     }

@@ -11,16 +11,9 @@ async fn takes_no_longer_than_the_quota_asks_for() {
     let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
     scene.write("pets.ndjson", &rows(290));
     let began = Instant::now();
-    let ran = scene
-        .run("pets import DIR/pets.ndjson --journal DIR/j")
-        .await;
+    let ran = scene.run("pets import DIR/pets.ndjson").await;
     let took = began.elapsed();
-    assert_eq!(
-        (ran.summary(), ran.code),
-        ([290, 290, 0, 0, 0], 0),
-        "{}",
-        ran.stderr
-    );
+    ran.sums_up([290, 290, 0, 0, 0], 0);
     // At 60 a minute, the last 50 rows can be sent after four minutes. The import must reach 99 %
     // of that speed.
     let ideal = Duration::from_secs(240);
@@ -30,14 +23,8 @@ async fn takes_no_longer_than_the_quota_asks_for() {
     );
     assert_eq!(scene.sent(), 290);
     // A script sees one note for each wait.
-    assert_eq!(
-        ran.stderr
-            .matches("minute quota used up; continues in ")
-            .count(),
-        4,
-        "{}",
-        ran.stderr
-    );
+    let notes = ran.stderr.matches("minute quota used up; continues in ");
+    assert_eq!(notes.count(), 4, "{}", ran.stderr);
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,11 +33,8 @@ async fn rows_that_wait_for_each_other_do_not_end_an_import() {
         let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
         scene.write("pets.ndjson", &rows(50));
         // Fewer rows may be in flight than the import would send.
-        let _slow = scene
-            .server
-            .faults()
-            .on(Operation::CreatePet)
-            .delay(Duration::from_secs(3));
+        let faults = scene.server.faults().on(Operation::CreatePet);
+        let _slow = faults.delay(Duration::from_secs(3));
         let line = format!(
             "pets import DIR/pets.ndjson --concurrency 32 --max-wait {max_wait} \
              --retry-for 0"
@@ -65,16 +49,11 @@ async fn ctrl_c_finds_no_row_in_line_for_the_next_window() {
     for store in ["off", "file"] {
         let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(5, 100)).await;
         scene.write("pets.ndjson", &rows(30));
-        let interrupted = |petstore: Petstore| petstore.interrupted_after(90);
+        let interrupted = |petstore: Petstore| petstore.interrupted_after(Duration::from_secs(90));
         let line = format!("pets import DIR/pets.ndjson --limits-store {store}");
         let ran = scene.run_with(interrupted, &line).await;
-        assert_eq!(
-            (ran.summary(), ran.code),
-            ([30, 10, 0, 0, 20], 130),
-            "{store}: {}",
-            ran.stderr
-        );
-        assert!(!ran.stderr.contains("in flight"), "{}", ran.stderr);
+        ran.sums_up([30, 10, 0, 0, 20], 130);
+        ran.never_says("in flight");
         scene.follow_hints().await;
     }
 }
@@ -86,24 +65,18 @@ async fn a_days_quota_is_forecast_shown_and_kept() {
     let scene = Scene::at(Clock::runtime(noon()), plan).await;
     scene.write("pets.ndjson", &rows(70));
     let ran = scene.run("pets import DIR/pets.ndjson --max-wait 2m").await;
-    ran.says("stopped after 30 of 70 rows: day quota used up, resets in 13 h 59 min");
-    ran.says("continues then");
-    assert_eq!(ran.code, 7);
+    ran.says("error: stopped after 30 of 70 rows: day quota used up, resets in 13 h 59 min");
+    ran.says(" --max-wait 2m` continues then; `--max-wait ");
+    ran.ended(7);
     let ran = scene.run("pets import DIR/pets.ndjson --dry-run").await;
     ran.shows("40 rows to send; the day quota lets the last go in 37 h 59 min");
     let began = Instant::now();
     let ran = scene
         .run("pets import DIR/pets.ndjson --max-wait 25h")
         .await;
-    assert_eq!(
-        (ran.summary(), ran.code),
-        ([70, 70, 0, 0, 0], 0),
-        "{}",
-        ran.stderr
-    );
+    ran.sums_up([70, 70, 0, 0, 0], 0);
     // 30 rows from midnight on, and the last ten from the next one on.
-    let hours = began.elapsed().as_secs() / 3_600;
-    assert_eq!(hours, 37, "{hours}");
+    assert_eq!(began.elapsed().as_secs() / 3_600, 37);
     let posts = scene.server.requests(Operation::CreatePet);
     let refused = posts.iter().filter(|post| post.status == Some(429));
     assert_eq!((posts.len(), refused.count()), (70, 0));

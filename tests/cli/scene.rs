@@ -1,5 +1,6 @@
-//! A server and a folder for tests of imports.
+//! A service and a folder for tests of imports.
 
+use std::cell::RefCell;
 use std::time::{Duration, UNIX_EPOCH};
 
 use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
@@ -8,29 +9,43 @@ use tempfile::TempDir;
 use super::harness::{Petstore, Ran};
 use super::hints::Hints;
 
-/// An empty store, and a folder to work in.
-pub(super) struct Scene {
-    pub(super) server: MockServer,
-    folder: TempDir,
-    hints: Hints,
+/// A service that gets the rows.
+pub(super) trait Service {
+    /// A command for the service.
+    fn petstore(&self) -> Petstore;
+    /// The names of its pets.
+    fn names(&self) -> Vec<String>;
 }
 
-impl Scene {
-    pub(super) async fn new() -> Self {
-        let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
-        Self::at(clock, Plan::enterprise(100_000, 1_000_000)).await
+impl Service for MockServer {
+    fn petstore(&self) -> Petstore {
+        Petstore::at(self, "import-key")
     }
 
-    pub(super) async fn at(clock: Clock, plan: Plan) -> Self {
-        let builder = MockServer::builder()
-            .key("import-key", plan)
-            .seed(Seed::none())
-            .clock(clock);
+    fn names(&self) -> Vec<String> {
+        let pets = self.pets().all();
+        pets.into_iter().map(|pet| pet.name).collect()
+    }
+}
+
+/// An empty store, and a folder to work in.
+pub(super) struct Scene<S> {
+    pub(super) server: S,
+    folder: TempDir,
+    hints: RefCell<Hints>,
+}
+
+impl<S: Service> Scene<S> {
+    pub(super) fn with(server: S) -> Self {
         Self {
-            server: builder.start().await.unwrap(),
+            server,
             folder: TempDir::new().unwrap(),
-            hints: Hints::default(),
+            hints: RefCell::default(),
         }
+    }
+
+    fn home(&self) -> &str {
+        self.folder.path().to_str().unwrap()
     }
 
     pub(super) fn path(&self, name: &str) -> String {
@@ -39,7 +54,12 @@ impl Scene {
 
     pub(super) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
-        self.hints.input(name, text);
+        self.note_input(name, text);
+    }
+
+    /// Notes rows that pets may come from.
+    pub(super) fn note_input(&self, name: &str, text: &str) {
+        self.hints.borrow_mut().input(name, text);
     }
 
     pub(super) fn read(&self, name: &str) -> String {
@@ -52,53 +72,64 @@ impl Scene {
     }
 
     pub(super) async fn run_with(&self, set: impl FnOnce(Petstore) -> Petstore, line: &str) -> Ran {
-        let folder = self.folder.path();
-        let line = line.replace("DIR", folder.to_str().unwrap());
-        let petstore = Petstore::at(&self.server, "import-key").home(folder);
+        let line = line.replace("DIR", self.home());
+        let petstore = self.server.petstore().home(self.folder.path());
         let ran = set(petstore).run(&line).await;
-        self.hints.take(&line, &ran, folder.to_str().unwrap());
+        self.hints.borrow_mut().take(&line, &ran, self.home());
         ran
-    }
-
-    /// Imports rows from standard input.
-    pub(super) async fn pipe(&self, text: &str, line: &str) -> Ran {
-        let number = self.sent();
-        self.hints.input(&format!("input {number}"), text);
-        self.run_with(|petstore| petstore.stdin(text), line).await
     }
 
     /// Runs an import, and checks its summary and exit code.
     pub(super) async fn expect(&self, line: &str, summary: [usize; 5], code: u8) -> Ran {
         let ran = self.run(line).await;
-        let what = format!("{line}: {}", ran.stderr);
-        assert_eq!((ran.summary(), ran.code), (summary, code), "{what}");
+        ran.sums_up(summary, code);
         ran
     }
 
     /// Follows all hints that were printed, and those that they print, and counts the pets.
     pub(super) async fn follow_hints(&self) {
-        while let Some(words) = self.hints.next() {
-            let home = self.folder.path();
-            let petstore = Petstore::at(&self.server, "import-key").home(home);
+        loop {
+            let next = self.hints.borrow_mut().next();
+            let Some(words) = next else { return };
+            let petstore = self.server.petstore().home(self.folder.path());
             let ran = petstore.run_words(&words).await;
-            self.hints
-                .take(&words.join(" "), &ran, home.to_str().unwrap());
-            let pets = self.server.pets().all();
-            self.hints.check(pets.iter().map(|pet| &*pet.name));
+            let mut hints = self.hints.borrow_mut();
+            hints.take(&words.join(" "), &ran, self.home());
+            hints.check(&self.server.names());
         }
+    }
+
+    /// Returns the names of the service's pets, sorted.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names = self.server.names();
+        names.sort();
+        names
+    }
+}
+
+impl Scene<MockServer> {
+    pub(super) async fn new() -> Self {
+        let clock = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_767_225_600));
+        Self::at(clock, Plan::enterprise(100_000, 1_000_000)).await
+    }
+
+    pub(super) async fn at(clock: Clock, plan: Plan) -> Self {
+        let builder = MockServer::builder()
+            .key("import-key", plan)
+            .seed(Seed::none())
+            .clock(clock);
+        Self::with(builder.start().await.unwrap())
+    }
+
+    /// Imports rows from standard input.
+    pub(super) async fn pipe(&self, text: &str, line: &str) -> Ran {
+        self.note_input(&format!("input {}", self.sent()), text);
+        self.run_with(|petstore| petstore.stdin(text), line).await
     }
 
     /// Returns the number of `POST` requests that the server received.
     pub(super) fn sent(&self) -> usize {
         self.server.requests(Operation::CreatePet).len()
-    }
-
-    /// Returns the names of the server's pets.
-    pub(super) fn names(&self) -> Vec<String> {
-        let pets = self.server.pets().all();
-        let mut names: Vec<_> = pets.iter().map(|pet| pet.name.clone()).collect();
-        names.sort();
-        names
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 
-use crate::client::{Act, Seen, Wire};
+use crate::client::{Act, Seen, Wire, answer};
 
 /// What the service does with a request that creates a pet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) struct State {
     /// What happens to the next requests; afterwards all pets are created.
     pub(super) fates: VecDeque<Fate>,
     /// The name of a pet that the service always answers with 500, and does not create.
-    pub(super) broken: &'static str,
+    pub(super) broken: Option<&'static str>,
     pub(super) paging: Paging,
     /// How many of the next requests the service does not answer, whatever they are.
     pub(super) away: usize,
@@ -114,7 +114,7 @@ impl State {
         let link = format!("<{base}/pets?limit={limit}&from={next}>; rel=\"next\"");
         let headers: &[(&str, &str)] = &[("Link", &link)];
         let has_link = has_more && self.paging != Paging::Unlinked;
-        crate::client::answer(200, if has_link { headers } else { &[] }, page)
+        answer(200, if has_link { headers } else { &[] }, page)
     }
 
     fn answer(&mut self, seen: &Seen) -> Act {
@@ -128,21 +128,21 @@ impl State {
             return self.list(seen.line.split(' ').nth(1).unwrap(), &base);
         }
         let new: Value = serde_json::from_slice(&seen.body).unwrap();
-        if new["name"] == self.broken {
-            return crate::client::answer(500, &[], "{}");
+        if self.broken.is_some_and(|name| new["name"] == name) {
+            return answer(500, &[], "{}");
         }
         match self.fates.pop_front().unwrap_or(Fate::Created) {
             Fate::Created => {
                 let pet = self.create(&new);
-                crate::client::answer(201, &[], serde_json::to_vec(&pet).unwrap())
+                answer(201, &[], serde_json::to_vec(&pet).unwrap())
             }
             Fate::Unanswered => {
                 self.create(&new);
                 Act::Cut(Vec::new())
             }
             Fate::Lost => Act::Cut(Vec::new()),
-            Fate::Failed => crate::client::answer(503, &[], "{}"),
-            Fate::FailedFor(wait) => crate::client::answer(503, &[("Retry-After", wait)], "{}"),
+            Fate::Failed => answer(503, &[], "{}"),
+            Fate::FailedFor(wait) => answer(503, &[("Retry-After", wait)], "{}"),
             Fate::Late(after) => {
                 self.late.push((after, new));
                 Act::Cut(Vec::new())
@@ -164,7 +164,7 @@ impl Shop {
             pets: Vec::new(),
             ids: VecDeque::new(),
             fates: VecDeque::new(),
-            broken: "",
+            broken: None,
             paging: Paging::Linked,
             away: 0,
             late: Vec::new(),
@@ -189,11 +189,5 @@ impl Shop {
         for name in names {
             state.create(&json!({ "name": name.as_ref(), "categoryId": 7 }));
         }
-    }
-
-    /// Returns the number of pets with a name.
-    pub(super) fn count(&self, name: &str) -> usize {
-        let state = self.state();
-        state.pets.iter().filter(|pet| pet["name"] == name).count()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{CRATES, read, rust_files};
+use super::{CRATES, files, read};
 
 /// The code of each module.
 type Modules = BTreeMap<String, String>;
@@ -27,10 +27,8 @@ fn groups(lib: &str) -> HashMap<String, usize> {
 /// The source of a crate without its tests, by module path such as `rate_limit::ledger`.
 fn modules(name: &str) -> Modules {
     let source = format!("{name}/src");
-    let texts: Vec<_> = rust_files(&source)
-        .into_iter()
-        .map(|path| (read(&path), path))
-        .collect();
+    let paths = files(&source, &["rs"]).into_iter();
+    let texts: Vec<_> = paths.map(|path| (read(&path), path)).collect();
     let only_in_tests: HashSet<_> = texts
         .iter()
         .flat_map(|(text, _)| test_modules(text))
@@ -71,40 +69,30 @@ fn named(code: &str) -> Vec<String> {
         .filter_map(|it| rest.find(it))
         .min()
     {
-        rest = &rest[start..];
-        let (path, after) = rest.split_at(path_end(rest));
-        found.extend(written_out(&path.split_whitespace().collect::<String>()));
-        rest = after;
+        rest = add_paths("", &rest[start..], &mut found);
     }
     found
 }
 
-/// The length of the path that code begins with. Spaces and commas belong to it in braces only.
-fn path_end(code: &str) -> usize {
-    let mut depth = 0;
-    let ends = |c: char| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        let is_part = c.is_alphanumeric() || "_:{}".contains(c) || (depth > 0 && " ,*".contains(c));
-        depth < 0 || !is_part
-    };
-    code.find(ends).unwrap_or(code.len())
-}
-
-/// Returns the paths that a path with braces stands for.
-fn written_out(path: &str) -> Vec<String> {
-    let Some((stem, list)) = path.split_once("::{") else {
-        return vec![path.to_owned()];
-    };
-    let mut depth = 0;
-    let separates = |c: char| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        c == ',' && depth == 0
-    };
-    let parts = list.strip_suffix('}').unwrap_or(list).split(separates);
-    parts
-        .filter(|part| !part.is_empty())
-        .flat_map(|part| written_out(&format!("{stem}::{part}")))
-        .collect()
+/// Adds the path that code begins with, or its paths if it ends in braces. Returns the code after it.
+fn add_paths<'c>(stem: &str, code: &'c str, found: &mut Vec<String>) -> &'c str {
+    let is_in_path = |c: char| c.is_alphanumeric() || "_:".contains(c);
+    let name = code.split(|c| !is_in_path(c)).next().unwrap_or_default();
+    let path = format!("{stem}{name}");
+    let mut rest = &code[name.len()..];
+    if !path.ends_with("::") || !rest.starts_with('{') {
+        found.push(path);
+        return rest;
+    }
+    rest = &rest[1..];
+    loop {
+        rest = rest.trim_start_matches(|c| !is_in_path(c) && !"{}".contains(c));
+        match rest.strip_prefix('}') {
+            Some(after) => return after,
+            None if rest.is_empty() => return rest,
+            None => rest = add_paths(&path, rest, found),
+        }
+    }
 }
 
 /// The module that a path names in `module`: the longest one that exists.

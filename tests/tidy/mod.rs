@@ -21,13 +21,6 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|problem| panic!("{}: {problem}", path.display()))
 }
 
-/// All Rust files below a folder, as paths from the root.
-fn rust_files(folder: &str) -> Vec<PathBuf> {
-    let files = files(folder, &["rs"]);
-    assert!(!files.is_empty(), "no Rust file below {folder}");
-    files
-}
-
 /// All files below a folder whose names have one of these ends, as paths from the root.
 fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();

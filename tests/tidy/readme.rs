@@ -5,6 +5,7 @@
 use super::read;
 #[cfg(unix)]
 use super::shell::Shell;
+#[cfg(unix)]
 use yaml_rust2::{Yaml, YamlLoader};
 
 const READMES: [&str; 5] = [
@@ -26,53 +27,51 @@ fn blocks() -> Vec<Block> {
     let mut blocks = Vec::new();
     for file in READMES {
         let text = read(file);
-        let mut lines = text.lines();
-        while let Some(line) = lines.next() {
-            if let Some(language) = line.strip_prefix("```") {
-                let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
-                let (language, text) = (language.to_owned(), block.join("\n"));
-                blocks.push(Block {
-                    file,
-                    language,
-                    text,
-                });
-            }
+        // Outside and inside of blocks alternate.
+        for block in text.split("```").skip(1).step_by(2) {
+            let (language, text) = block.split_once('\n').unwrap();
+            blocks.push(Block {
+                file,
+                language: language.to_owned(),
+                text: text.trim_end().to_owned(),
+            });
         }
     }
     blocks
 }
 
 fn of(language: &str) -> Vec<Block> {
-    let found: Vec<_> = blocks()
-        .into_iter()
-        .filter(|block| block.language == language)
-        .collect();
+    let mut found = blocks();
+    found.retain(|block| block.language == language);
     assert!(!found.is_empty(), "no block of {language}");
     found
 }
 
+/// Returns the words of a text, with single spaces.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn every_block_of_the_readmes_has_a_tested_kind() {
-    for Block {
-        file,
-        language,
-        text,
-    } in blocks()
-    {
-        let known = match language.as_str() {
+    let examples = ["quickstart", "errors", "paging", "testing"];
+    let examples = examples.map(|name| squeezed(&read(format!("examples/{name}.rs"))));
+    for block in blocks() {
+        let Block { file, text, .. } = &block;
+        let is_tested = match block.language.as_str() {
             "sh" | "console" | "toml" | "yaml" | "mermaid" => true,
             // Output without its command.
             "text" => !text.contains("$ ") && !text.contains("petstore"),
-            "rust" if file == "README.md" => true,
+            "rust" if *file == "README.md" => {
+                let code = squeezed(text);
+                examples.iter().any(|example| example.contains(&code))
+            }
             // rustdoc runs these.
             "rust" | "rust,no_run" => read(file.replace("README.md", "src/lib.rs"))
                 .contains("#![doc = include_str!(\"../README.md\")]"),
             _ => false,
         };
-        assert!(
-            known,
-            "{file}: no test knows what to do with {language}\n{text}"
-        );
+        assert!(is_tested, "no test knows this block of {file}: {text}");
     }
 }
 
@@ -117,7 +116,8 @@ fn every_session_of_the_readmes_prints_what_it_shows() {
             shell.type_in(typed, &[]);
             continue;
         }
-        let mut command = shell.command(&format!("exec {typed}"), &[("PETSTORE_OUTPUT", "table")]);
+        let typed = format!("exec {typed}");
+        let mut command = shell.command(&typed, &[("PETSTORE_OUTPUT", "table")]);
         let mut serving = command.spawn().unwrap();
         let results = BufReader::new(serving.stdout.take().unwrap()).lines();
         let messages = BufReader::new(serving.stderr.take().unwrap()).lines();
@@ -142,24 +142,12 @@ fn every_configuration_of_the_readmes_is_valid() {
     }
 }
 
-/// Adds the commands of a pipeline: what `run` and `script` name.
-fn commands(node: &Yaml, is_command: bool, found: &mut Vec<String>) {
-    match node {
-        Yaml::String(line) if is_command => found.push(line.clone()),
-        Yaml::Array(items) => items
-            .iter()
-            .for_each(|item| commands(item, is_command, found)),
-        Yaml::Hash(fields) => {
-            for (name, value) in fields {
-                commands(
-                    value,
-                    matches!(name.as_str(), Some("run" | "script")),
-                    found,
-                );
-            }
-        }
-        _ => {}
-    }
+/// Returns the command of a pipeline's line, if it has one.
+#[cfg(unix)]
+fn command(line: &str) -> Option<&str> {
+    let item = line.trim_start().strip_prefix("- ")?;
+    let command = item.strip_prefix("run: ").unwrap_or(item);
+    (!command.starts_with("uses: ")).then_some(command)
 }
 
 #[test]
@@ -167,12 +155,7 @@ fn commands(node: &Yaml, is_command: bool, found: &mut Vec<String>) {
 fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
     for Block { text, .. } in of("yaml") {
         let shell = Shell::open();
-        let mut lines = Vec::new();
-        commands(
-            &YamlLoader::load_from_str(&text).unwrap()[0],
-            false,
-            &mut lines,
-        );
+        let lines: Vec<_> = text.lines().filter_map(command).collect();
         assert!(!lines.is_empty(), "no command in\n{text}");
         let github = [
             ("GITHUB_ACTIONS", "true"),
@@ -188,21 +171,24 @@ fn every_pipeline_of_the_readmes_runs_and_leaves_its_report() {
     }
 }
 
-/// Returns the action, and the script of one of its steps.
 #[cfg(unix)]
-fn step_of_the_action(name: &str) -> (Yaml, String) {
+fn action() -> Yaml {
     let text = read(".github/actions/petstore-mock/action.yml");
-    let action = YamlLoader::load_from_str(&text).unwrap().remove(0);
+    YamlLoader::load_from_str(&text).unwrap().remove(0)
+}
+
+/// Returns the script of a step.
+#[cfg(unix)]
+fn step<'a>(action: &'a Yaml, name: &str) -> &'a str {
     let mut steps = action["runs"]["steps"].as_vec().unwrap().iter();
     let step = steps.find(|step| step["name"].as_str() == Some(name));
-    let script = step.unwrap()["run"].as_str().unwrap().to_owned();
-    (action, script)
+    step.unwrap()["run"].as_str().unwrap()
 }
 
 #[test]
 #[cfg(unix)]
 fn the_action_runs_a_command_and_fails_with_its_findings() {
-    let (action, script) = step_of_the_action("Run the command");
+    let action = action();
     let default = |name: &str| action["inputs"][name]["default"].as_str().unwrap();
     for (command, fail_on, is_fine) in [
         ("cargo test", default("fail-on"), true),
@@ -220,7 +206,8 @@ fn the_action_runs_a_command_and_fails_with_its_findings() {
             ("GITHUB_ACTIONS", "true"),
             ("GITHUB_STEP_SUMMARY", "summary"),
         ];
-        let ended = shell.command(&script, &inputs).output().unwrap();
+        let script = step(&action, "Run the command");
+        let ended = shell.command(script, &inputs).output().unwrap();
         assert_eq!(ended.status.success(), is_fine, "{command}: {ended:?}");
         assert!(shell.left("compliance.xml").starts_with("<?xml"));
         let has_summary = shell.home.path().join("summary").exists();
@@ -231,8 +218,7 @@ fn the_action_runs_a_command_and_fails_with_its_findings() {
 #[test]
 #[cfg(unix)]
 fn each_use_of_the_action_in_a_job_names_another_artifact() {
-    let (_, script) = step_of_the_action("Name the artifact");
-    let shell = Shell::open();
+    let (action, shell) = (action(), Shell::open());
     for artifact in ["", "", "mine"] {
         let inputs = [
             ("ARTIFACT", artifact),
@@ -240,22 +226,10 @@ fn each_use_of_the_action_in_a_job_names_another_artifact() {
             ("RUNNER_TEMP", "."),
             ("GITHUB_OUTPUT", "output"),
         ];
-        shell.type_in(&script, &inputs);
+        shell.type_in(step(&action, "Name the artifact"), &inputs);
     }
     let named = "name=petstore-compliance-test-0-1\nname=petstore-compliance-test-0-2\nname=mine\n";
     assert_eq!(shell.left("output"), named);
-}
-
-#[test]
-fn every_rust_block_of_the_readme_is_part_of_an_example() {
-    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let examples = ["quickstart", "errors", "paging", "testing"];
-    let examples = examples.map(|name| squeeze(&read(format!("examples/{name}.rs"))));
-    for block in of("rust").iter().filter(|block| block.file == "README.md") {
-        let block = squeeze(&block.text);
-        let is_there = examples.iter().any(|text| text.contains(&block));
-        assert!(is_there, "in no example: {block}");
-    }
 }
 
 #[test]

@@ -58,11 +58,9 @@ fn written(file: &Path) -> Option<SystemTime> {
 /// Returns when a file that the programs are built from was written last.
 fn newest_source() -> Option<SystemTime> {
     const KINDS: &[&str] = &["css", "html", "js", "md", "rs", "txt", "yaml"];
-    CRATES
-        .into_iter()
-        .flat_map(|name| files(&format!("{name}/src"), KINDS))
-        .filter_map(|file| written(&root().join(file)))
-        .max()
+    let sources = CRATES.map(|name| files(&format!("{name}/src"), KINDS));
+    let sources = sources.iter().flatten();
+    sources.filter_map(|file| written(&root().join(file))).max()
 }
 
 impl Shell {
@@ -80,18 +78,15 @@ impl Shell {
             let runs = PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(home.path().join(name), runs).unwrap();
         }
-        let server = MockServer::builder()
-            .key("k", Plan::Business)
-            .start_blocking()
-            .unwrap();
+        let builder = MockServer::builder().key("k", Plan::Business);
+        let server = builder.start_blocking().unwrap();
         Self { home, server }
     }
 
-    /// Runs a script, and returns its standard output. Panics if it fails.
-    pub(super) fn type_in(&self, script: &str, vars: &[(&str, &str)]) -> String {
+    /// Runs a script. Panics if it fails.
+    pub(super) fn type_in(&self, script: &str, vars: &[(&str, &str)]) {
         let ended = self.command(script, vars).output().unwrap();
         assert!(ended.status.success(), "{script}\n{ended:?}");
-        String::from_utf8_lossy(&ended.stdout).into_owned()
     }
 
     pub(super) fn command(&self, script: &str, vars: &[(&str, &str)]) -> Command {
@@ -101,22 +96,15 @@ impl Shell {
             .replace(ELSEWHERE, self.server.url())
             .replace("cargo run -- ", "petstore ")
             .replace("cargo run --example ", &examples);
+        let (own, built) = (home.join("bin"), programs.display());
+        let path = format!("{}:{built}:/usr/local/bin:/usr/bin:/bin", own.display());
         let mut shell = Command::new("sh");
         shell
-            .args(["-eu", "-c", &format!("PATH=\"$0:$PATH\"\n{script}")])
-            .arg(format!("{}/bin:{}", home.display(), programs.display()));
-        let own = [
-            "PETSTORE_BASE_URL",
-            "PETSTORE_API_KEY",
-            "XDG_CONFIG_HOME",
-            "XDG_STATE_HOME",
-        ];
-        for name in own {
-            shell.env_remove(name);
-        }
-        shell
+            .args(["-eu", "-c", &script])
             .current_dir(home)
+            .env_clear()
             .env("HOME", home)
+            .env("PATH", path)
             .envs(vars.iter().copied())
             // `auth login` reads the key from standard input.
             .stdin(std::fs::File::open(home.join("key.txt")).unwrap())

@@ -6,85 +6,69 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use petstore_mock::{Clock, MockServer, Operation, Plan};
 
-use super::support::{KEY, PETSTORE, Signal, petstore, signal};
+use super::support::{KEY, PETSTORE, Signal, petstore, rows, signal, wait_for_hits};
 
 #[test]
 fn a_signal_stops_an_import_in_order_and_says_how_to_continue() {
-    for (sent, said, code) in [
+    let hour = Duration::from_secs(3_600);
+    for (sent, cause, code) in [
         (Signal::TERM, "terminated", 143),
         (Signal::HUP, "hung up", 129),
     ] {
-        // In real time, the quota could reset in the meantime.
         let noon = Clock::frozen(UNIX_EPOCH + Duration::from_secs(1_800_014_400));
-        let plan = Plan::enterprise(5, 100);
-        let builder = MockServer::builder().key(KEY, plan).clock(noon);
+        let builder = MockServer::builder().key(KEY, Plan::Business).clock(noon);
         let server = builder.start_blocking().unwrap();
+        let creates = server.faults().on(Operation::CreatePet);
+        let slow = creates.after(1).delay(hour);
         let folder = tempfile::tempdir().unwrap();
-        let rows: String = (0..9).map(|row| format!("pet {row},{row}\n")).collect();
-        let file = folder.path().join("pets.csv");
-        std::fs::write(&file, format!("name,categoryId\n{rows}")).unwrap();
+        std::fs::write(folder.path().join("pets.ndjson"), rows(9)).unwrap();
         let mut import = petstore();
         let import = import
-            .args(["pets", "import", "pets.csv"])
+            .args(["pets", "import", "pets.ndjson", "--timeout=2h"])
+            .args(["--concurrency", "3"])
             .env("PETSTORE_BASE_URL", server.url())
             .current_dir(folder.path())
-            .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = import.spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        // It waits for the next minute.
-        let waits = "minute quota used up; continues in";
-        assert!(lines.by_ref().any(|line| line.unwrap().contains(waits)));
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut lines = lines.map(Result::unwrap);
+        wait_for_hits(&slow, 3);
         signal(&child, sent);
-        let stderr: String = lines.map(|line| line.unwrap() + "\n").collect();
-        let expected = format!(
-            "note: 5 of 9 rows created, 4 left\nerror: {said} after 5 of 9 rows\n\
-             hint: `petstore pets import pets.csv` continues\n"
+        // The rows in flight get their responses.
+        let waits = "note: stopping: 3 rows in flight, at most 2 h";
+        assert!(lines.any(|line| line.starts_with(waits)));
+        server.clock().advance(hour);
+        let rest = lines.collect::<Vec<_>>().join("\n");
+        assert!(
+            rest.contains("note: 4 of 9 rows created, 5 left\n"),
+            "{rest}"
         );
-        assert_eq!(stderr, expected);
+        let stopped = format!("error: {cause} after 4 of 9 rows\n");
+        assert!(rest.contains(&stopped), "{rest}");
+        assert!(rest.ends_with("` continues"), "{rest}");
         assert_eq!(child.wait().unwrap().code(), Some(code));
         // Nothing is unknown, so nothing has to be waited for.
-        let journal = folder.path().join("pets.csv.petstore-journal");
+        let journal = folder.path().join("pets.ndjson.petstore-journal");
         let journal = std::fs::read_to_string(journal).unwrap();
-        assert!(
-            journal.lines().last().unwrap().starts_with("{\"end\":"),
-            "{journal}"
-        );
+        let last = journal.lines().last().unwrap();
+        assert!(last.starts_with("{\"end\":"), "{journal}");
     }
 }
 
 #[test]
 fn a_hang_up_does_not_stop_what_nohup_started() {
-    let plan = Plan::enterprise(1_000, 10_000);
-    let server = MockServer::builder()
-        .key(KEY, plan)
-        .start_blocking()
-        .unwrap();
-    let held = server
-        .faults()
-        .on(Operation::CreatePet)
-        .nth(1)
-        .delay(Duration::from_secs(1));
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("pets.csv"), "name,categoryId\nRex,7\n").unwrap();
+    let server = MockServer::start_blocking();
+    let creates = server.faults().on(Operation::CreatePet);
+    let held = creates.delay(Duration::from_secs(1));
+    let create = ["pets", "create", "Rex", "--category-id", "7"];
     let mut command = Command::new("nohup");
-    command.arg(PETSTORE).args(["pets", "import", "pets.csv"]);
-    command
-        .env_clear()
-        .env("PETSTORE_API_KEY", KEY)
-        .env("PETSTORE_LIMITS_STORE", "off");
-    let command = command
-        .env("PETSTORE_BASE_URL", server.url())
-        .current_dir(folder.path());
-    let command = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    while held.hits() == 0 {
-        assert!(child.try_wait().unwrap().is_none());
-        super::support::pause();
-    }
+    command.arg(PETSTORE).args(create).env_clear();
+    command.env("PETSTORE_API_KEY", "pro-key");
+    command.env("PETSTORE_LIMITS_STORE", "off");
+    command.env("PETSTORE_BASE_URL", server.url());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_for_hits(&held, 1);
     signal(&child, Signal::HUP);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -92,17 +76,13 @@ fn a_hang_up_does_not_stop_what_nohup_started() {
 #[test]
 fn settings_that_are_changed_at_the_same_time_are_all_kept() {
     let home = tempfile::tempdir().unwrap();
-    let set = |profile: &str| {
-        let mut command = Command::new(PETSTORE);
-        command.args(["config", "set", "retries", "1", "--profile", profile]);
-        command
-            .env_clear()
-            .env("HOME", home.path())
-            .spawn()
-            .unwrap()
+    let set = |number: usize| {
+        let profile = format!("--profile=p{number}");
+        let mut command = petstore();
+        command.args(["config", "set", "retries", "1", &profile]);
+        command.env("HOME", home.path()).spawn().unwrap()
     };
-    let profiles: Vec<_> = (0..16).map(|number| format!("p{number}")).collect();
-    let children: Vec<_> = profiles.iter().map(|profile| set(profile)).collect();
+    let children: Vec<_> = (0..16).map(set).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }

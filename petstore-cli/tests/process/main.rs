@@ -6,12 +6,10 @@
 mod commands;
 mod completions;
 mod export;
-mod killed;
+mod import;
 mod limits;
-mod manual;
 #[cfg(feature = "mock")]
 mod mock;
-mod restarts;
 mod support;
 #[cfg(feature = "mock")]
 mod terminal;

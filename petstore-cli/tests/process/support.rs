@@ -1,8 +1,10 @@
 //! Runs `petstore` without configuration, and makes rows to import.
 
-use std::process::{Child, Command, Stdio};
+use std::borrow::Cow;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use petstore_mock::FaultGuard;
 pub(crate) use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 
@@ -21,6 +23,11 @@ pub(crate) fn petstore() -> Command {
     command
 }
 
+/// Returns what a command wrote to standard error.
+pub(crate) fn said(output: &Output) -> Cow<'_, str> {
+    String::from_utf8_lossy(&output.stderr)
+}
+
 pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
@@ -32,6 +39,13 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
 )]
 pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(1));
+}
+
+/// Waits until a fault was applied this many times.
+pub(crate) fn wait_for_hits(fault: &FaultGuard, hits: u64) {
+    while fault.hits() < hits {
+        pause();
+    }
 }
 
 /// Returns rows with different names, as NDJSON.

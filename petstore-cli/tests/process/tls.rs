@@ -3,19 +3,14 @@
 
 use petstore_mock::MockServer;
 
-use super::support::petstore;
+use super::support::{petstore, said};
 
 /// Lists pets at an address, and returns what was said, and the exit code.
 fn list(url: &str, more: &[&str]) -> (String, Option<i32>) {
-    let mut command = petstore();
-    let output = command
-        .env("PETSTORE_BASE_URL", url)
-        .args(["pets", "list", "--retries", "0"])
-        .args(more)
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    (said, output.status.code())
+    let mut list = petstore();
+    list.args(["pets", "list", "--retries", "0"]).args(more);
+    let output = list.env("PETSTORE_BASE_URL", url).output().unwrap();
+    (said(&output).into_owned(), output.status.code())
 }
 
 #[test]
@@ -52,38 +47,4 @@ fn a_server_without_tls_is_no_secure_connection() {
         assert!(said.contains(problem), "{said}");
     }
     assert_eq!(code, Some(6));
-}
-
-#[test]
-#[cfg(feature = "system-proxy")]
-fn a_proxy_that_refuses_is_what_to_check() {
-    use super::support::KEY;
-    use std::io::{Read as _, Write as _};
-
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let proxy = format!("http://me:{KEY}@{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 4_096]);
-            let _ = stream.write_all(b"HTTP/1.1 407 Expired\r\ncontent-length: 0\r\n\r\n");
-        }
-    });
-    let line = [
-        "--base-url",
-        "https://petstore.example/v1",
-        "pets",
-        "list",
-        "--retries",
-        "0",
-    ];
-    let output = petstore()
-        .env("https_proxy", proxy)
-        .args(line)
-        .output()
-        .unwrap();
-    let expected = "error: no connection to https://petstore.example\n\
-        hint: check the proxy in https_proxy, or the base URL\n";
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
-    assert_eq!(output.status.code(), Some(6));
 }
