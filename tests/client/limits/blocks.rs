@@ -2,9 +2,9 @@
 //! ends.
 
 use futures_util::future::join_all;
+use petstore_client::Client;
 use petstore_client::http::Method;
-use petstore_client::limits::{BlockReason, Limits};
-use petstore_client::{Client, ErrorKind};
+use petstore_client::limits::Limits;
 use tokio::time::{Instant, sleep};
 
 use crate::client::kit::{
@@ -31,20 +31,6 @@ async fn a_client_built_for_each_request_obeys_an_earlier_429() {
         let client = impatient(&server.base()).build().unwrap();
         get(&client).await.unwrap();
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_whose_wait_ends_with_its_time_sends_nothing() {
-    let banned = answer(429, &[("Retry-After", "5")], r#"{"code":"key_banned"}"#);
-    let (server, client) = serve(vec![banned, no_pets()]);
-    list_with(&client, &once()).await.unwrap_err();
-    let blocked = client.limits().snapshot().blocked.unwrap();
-    assert_eq!(blocked.reason, BlockReason::Ban);
-    let list = client.pets().list().timeout(secs(5));
-    let error = list.await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert_eq!(server.count(), 1);
-    assert!(!error.may_have_been_processed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,11 +7,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use petstore_client::limits::{FileStore, Limits, RateLimits, RedisStore};
 use petstore_client::{Client, ClientBuilder, RequestOptions};
-use petstore_mock::{MockServer, Plan};
+use petstore_mock::{Admission, MockServer, Plan};
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 use tokio::time::{Instant, sleep};
 
 use crate::client::kit::{KEY, answer, list_with, millis, mock, no_pets, once, secs};
+use crate::client::service::{self, MINUTE, keep_busy};
 use crate::client::wire::Wire;
 
 pub(super) async fn free() -> MockServer {
@@ -155,4 +157,32 @@ async fn a_store_that_hangs_costs_one_wait_and_is_reported() {
         assert!(took <= millis(most), "{call}: {took:?}");
     }
     assert!(problem(&client).is_some());
+    // Others may use the key, so a quarter of the minute is left to them.
+    while list_with(&client, &hasty()).await.is_ok() {}
+    let sent = server.requests(..).len();
+    assert!((40..=45).contains(&sent), "{sent} of 60");
+}
+
+#[tokio::test(start_paused = true)]
+async fn processes_that_cannot_reach_their_store_do_not_ban_the_key() {
+    // The address refuses connections as long as the socket is open.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let server = service::start_with(KEY.to_owned(), 300, millis(90)).await;
+    let client = |number| {
+        let url = format!("redis://{address}/0?process={number}");
+        let limits = Limits::new().store(RedisStore::new(&url).unwrap());
+        let client = service::patient(server.url()).api_key(KEY).limits(limits);
+        client.build().unwrap()
+    };
+    let clients: Vec<_> = (0..8).map(client).collect();
+    let length = 2 * MINUTE - secs(1);
+    join_all(clients.iter().map(|client| keep_busy(client, 8, length))).await;
+    let requests = server.requests(..);
+    let count = |kind| requests.iter().filter(|one| one.admission == kind).count();
+    assert_eq!(count(Admission::Banned), 0);
+    let admitted = count(Admission::Admitted);
+    assert!(admitted >= 2 * 300 * 9 / 10, "{admitted} of 600");
+    assert!(clients.iter().all(|client| problem(client).is_some()));
 }
