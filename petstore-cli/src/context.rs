@@ -125,19 +125,19 @@ impl Context {
         }
     }
 
-    /// Fails if a setting is invalid. Warns if the file cannot be read: flags and variables may be
-    /// enough.
+    /// Fails if a setting is invalid, or if the file cannot be read and nothing else says where the
+    /// service is. Else only warns of the file: a container may have another user's.
     pub(crate) fn require_settings(&mut self) -> Result<()> {
         match self.problem.take() {
             None => Ok(()),
-            Some(Problem::Unreadable(error)) => {
+            Some(Problem::Unreadable(error)) if self.settings.has_base_url() => {
                 if let Ok(Failure { message, .. }) = self.connector.explain(error) {
                     let text = format!("{message}; flags and variables apply");
                     self.ui.warning(&text, None);
                 }
                 Ok(())
             }
-            Some(Problem::Invalid(error)) => Err(error),
+            Some(Problem::Unreadable(error) | Problem::Invalid(error)) => Err(error),
         }
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The plan of a key: its requests per minute and per day, and, for Enterprise, perhaps per hour.
+/// The plan of a key: its requests per minute and per day.
 ///
 /// ```
 /// use petstore_mock::Plan;
@@ -12,10 +12,6 @@ use serde::{Deserialize, Serialize};
 /// let plan: Plan = "enterprise:5000/200000".parse()?;
 /// assert_eq!(plan, Plan::enterprise(5_000, 200_000));
 /// assert_eq!(Plan::Free.per_minute(), 60);
-///
-/// let hourly: Plan = "enterprise:5000/20000/200000".parse()?;
-/// assert_eq!(hourly, plan.with_per_hour(20_000));
-/// assert_eq!(hourly.per_hour(), Some(20_000));
 /// # Ok::<(), petstore_mock::ParsePlanError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,8 +28,6 @@ pub enum Plan {
     Enterprise {
         /// Requests per minute; 0 refuses every request.
         per_minute: u32,
-        /// Requests per hour; 0 refuses every request. `None`: no such quota.
-        per_hour: Option<u32>,
         /// Requests per day; 0 refuses every request.
         per_day: u32,
     },
@@ -45,19 +39,7 @@ impl Plan {
     pub const fn enterprise(per_minute: u32, per_day: u32) -> Self {
         Self::Enterprise {
             per_minute,
-            per_hour: None,
             per_day,
-        }
-    }
-
-    /// Returns an Enterprise plan with the quotas of this one and a quota per hour. A quota of 0
-    /// refuses every request. The service's own plans have no such quota.
-    #[must_use]
-    pub const fn with_per_hour(self, per_hour: u32) -> Self {
-        Self::Enterprise {
-            per_minute: self.per_minute(),
-            per_hour: Some(per_hour),
-            per_day: self.per_day(),
         }
     }
 
@@ -79,15 +61,6 @@ impl Plan {
         }
     }
 
-    /// Returns the requests per hour, if the plan has such a quota.
-    #[must_use]
-    pub const fn per_hour(self) -> Option<u32> {
-        match self {
-            Self::Free | Self::Pro | Self::Business => None,
-            Self::Enterprise { per_hour, .. } => per_hour,
-        }
-    }
-
     /// Returns the requests per day.
     #[must_use]
     pub const fn per_day(self) -> u32 {
@@ -103,15 +76,14 @@ impl Plan {
 impl fmt::Display for Plan {
     /// Writes the format that [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (minute, day) = (self.per_minute(), self.per_day());
         match self {
             Self::Free => f.pad("free"),
             Self::Pro => f.pad("pro"),
             Self::Business => f.pad("business"),
-            Self::Enterprise { per_hour, .. } => match per_hour {
-                Some(hour) => write!(f, "enterprise:{minute}/{hour}/{day}"),
-                None => write!(f, "enterprise:{minute}/{day}"),
-            },
+            Self::Enterprise {
+                per_minute,
+                per_day,
+            } => write!(f, "enterprise:{per_minute}/{per_day}"),
         }
     }
 }
@@ -135,8 +107,8 @@ impl TryFrom<String> for Plan {
 /// The message does not contain the text, because it may contain a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a plan is free, pro, business, enterprise, enterprise:MINUTE/DAY or \
-     enterprise:MINUTE/HOUR/DAY with whole numbers up to 4294967295, such as enterprise:5000/200000"
+    "a plan is free, pro, business, enterprise or enterprise:MINUTE/DAY with whole numbers up to \
+     4294967295, such as enterprise:5000/200000"
 )]
 pub struct ParsePlanError;
 
@@ -152,15 +124,8 @@ impl FromStr for Plan {
             _ => {}
         }
         let quotas = text.strip_prefix("enterprise:").ok_or(ParsePlanError)?;
-        let quotas: Vec<_> = quotas.split('/').collect();
-        match quotas[..] {
-            [minute, day] => Ok(Self::enterprise(number(minute)?, number(day)?)),
-            [minute, hour, day] => {
-                let plan = Self::enterprise(number(minute)?, number(day)?);
-                Ok(plan.with_per_hour(number(hour)?))
-            }
-            _ => Err(ParsePlanError),
-        }
+        let (minute, day) = quotas.split_once('/').ok_or(ParsePlanError)?;
+        Ok(Self::enterprise(number(minute)?, number(day)?))
     }
 }
 
@@ -190,8 +155,6 @@ mod tests {
         let default = Plan::enterprise(1_000_000, 100_000_000);
         assert_eq!("enterprise".parse(), Ok(default));
         assert_eq!("enterprise:7/9".parse(), Ok(Plan::enterprise(7, 9)));
-        let hourly = Plan::enterprise(7, 9).with_per_hour(8);
-        assert_eq!("enterprise:7/8/9".parse(), Ok(hourly));
     }
 
     #[test]
@@ -207,9 +170,7 @@ mod tests {
             "enterprise:+5/5",
             "enterprise:5/-1",
             "enterprise:5//5",
-            "enterprise:5/+5/5",
-            "enterprise:5/5/5/5",
-            "enterprise:1/4294967296/1",
+            "enterprise:5/5/5",
             "enterprise:4294967296/1",
         ] {
             assert_eq!(text.parse::<Plan>(), Err(ParsePlanError), "{text}");
@@ -218,9 +179,8 @@ mod tests {
 
     #[test]
     fn writes_what_it_reads() {
-        let hourly = Plan::enterprise(3, 4).with_per_hour(0);
         let named = NAMES.map(|name| name.parse::<Plan>().unwrap());
-        for plan in named.into_iter().chain([Plan::enterprise(3, 4), hourly]) {
+        for plan in named.into_iter().chain([Plan::enterprise(3, 4)]) {
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }
     }
@@ -243,7 +203,7 @@ mod tests {
             assert!(flags.contains(&format!("{key}={name}")), "{key}");
         }
         let pattern = format!("pattern: '^({}(", NAMES.join("|"));
-        let list = format!("{}, enterprise:MINUTE/DAY", NAMES.join(", "));
+        let list = format!("{} or enterprise:MINUTE/DAY", NAMES.join(", "));
         assert!(admin.contains(&pattern), "{pattern}");
         for text in [admin, flags, exec] {
             assert!(text.contains(&list), "{list}");

@@ -290,32 +290,3 @@ async fn a_window_that_has_ended_is_shown_full() {
         "HOME/pets.ndjson has 70 rows to send; the minute quota lets the last go in 1 min, 10:01\n";
     ran.printed(plan);
 }
-
-#[tokio::test]
-async fn an_hours_quota_has_its_name_everywhere() {
-    // 2027-01-15, 07:20:00 and 08:00:00 UTC.
-    let headers = [
-        ("Date", "Fri, 15 Jan 2027 07:20:00 GMT"),
-        ("X-RateLimit-Limit", "300"),
-        ("X-RateLimit-Remaining", "0"),
-        ("X-RateLimit-Reset", "1800000000"),
-    ];
-    let server = crate::client::Wire::reading(move |_| crate::client::answer(200, &headers, "[]"));
-    let home = tempfile::tempdir().unwrap();
-    let petstore = || Petstore::with(&server.base(), "hour-key").home(home.path());
-    assert_eq!(petstore().run("pets list").await.code, 0);
-    let ran = petstore().terminal().run("limits --color never").await;
-    let row = "hour       0    300  ░░░░░░░░░░░░░░░░░░░░  in 40 min";
-    ran.shows(row);
-    let ran = petstore().run("limits --jq .[].quota").await;
-    assert_eq!(ran.stdout, "hour\n");
-    let ran = petstore().run("pets list").await;
-    let error = "error: hour quota used up, resets in 40 min";
-    assert!(ran.stderr.starts_with(error), "{}", ran.stderr);
-    let pets = home.path().join("pets.csv");
-    std::fs::write(&pets, "name,categoryId\nRex,7\n").unwrap();
-    let line = format!("pets import {} --dry-run", pets.display());
-    let ran = petstore().run(&line).await;
-    let plan = "pets.csv has 1 row to send; the hour quota lets the last go in 40 min, ";
-    ran.shows(plan);
-}

@@ -294,13 +294,16 @@ async fn an_unreadable_file_stops_no_command_that_variables_describe() {
     // Not even root can read a folder as a file.
     std::fs::create_dir_all(home.path().join("config/config.toml")).unwrap();
     let petstore = Petstore::at(&server, "k").home(home.path());
-    let ran = petstore.run("pets list --limit 1 --fields id -q").await;
-    ran.printed("1\n");
+    let ran = petstore.run("pets list --max 1 --fields id").await;
+    assert_eq!((&*ran.stdout, ran.code), ("1\n", 0));
+    ran.says(
+        "warning: cannot read HOME/config/config.toml: it is a folder; flags and variables apply",
+    );
     let ran = run(&home, "pets list").await;
-    let warning =
-        "warning: cannot read HOME/config/config.toml: it is a folder; flags and variables apply\n";
-    ran.says(warning);
-    ran.ended(3);
+    ran.said(
+        "error: cannot read HOME/config/config.toml: it is a folder\n",
+        3,
+    );
 }
 
 #[tokio::test]

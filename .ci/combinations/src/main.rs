@@ -2,7 +2,8 @@
 //! server in `PETSTORE_BASE_URL`, whose authority is in `PETSTORE_CA_FILE`.
 #![allow(clippy::disallowed_methods, reason = "a program reads its environment")]
 
-use petstore_client::{Client, ClientBuilder, Error, ErrorKind};
+use petstore_client::transport::{Connection, Tls};
+use petstore_client::{Client, ClientBuilder, Error, ErrorKind, RequestOptions};
 
 fn builder() -> ClientBuilder {
     ClientBuilder::from_env().expect("the variables of `petstore-mock exec`")
@@ -12,11 +13,14 @@ fn trusting() -> Result<Client, Error> {
     let authority =
         std::env::var("PETSTORE_CA_FILE").expect("the variables of `petstore-mock exec`");
     let authority = std::fs::read(authority).expect("a readable file");
-    builder().root_certificates(authority).build()
+    builder()
+        .connection(Connection::new().roots(authority))
+        .build()
 }
 
 async fn list(client: &Client) -> Result<usize, Error> {
-    Ok(client.pets().list().max_attempts(1).await?.len())
+    let once = RequestOptions::new().max_attempts(1);
+    Ok(client.pets().list().options(&once).await?.len())
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -48,7 +52,7 @@ async fn main() {
     assert_eq!(list(&client).await.expect("20 pets"), 20);
 
     let stranger = builder()
-        .tls(only_another_authority())
+        .connection(Connection::new().tls(only_another_authority()))
         .build()
         .expect("a client");
     let error = list(&stranger).await.expect_err("an unknown authority");
@@ -60,9 +64,9 @@ async fn main() {
 }
 
 /// Trusts an authority that signed nothing here.
-fn only_another_authority() -> petstore_client::transport::Tls {
+fn only_another_authority() -> Tls {
     let authority = include_bytes!("../another_authority.pem");
-    petstore_client::transport::Tls::new()
+    Tls::new()
         .root_certificates(authority)
         .only_root_certificates(true)
 }

@@ -41,7 +41,6 @@ const NOT_DESCRIBED: &str = "the service does not describe its rate limits";
 /// The rows: a quota, its name, and whether each key has it by the specification.
 const ROWS: [(Quota, &str, bool); Quota::ALL.len() + 1] = [
     (Quota::Minute, "minute", true),
-    (Quota::Hour, "hour", false),
     (Quota::Day, "day", true),
     (Quota::Unknown, "other", false),
 ];

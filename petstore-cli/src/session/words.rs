@@ -25,7 +25,6 @@ pub(crate) fn limit_name(reason: BlockReason) -> &'static str {
 pub(crate) fn quota_name(quota: Quota) -> &'static str {
     match quota {
         Quota::Minute => "minute quota",
-        Quota::Hour => "hour quota",
         Quota::Day => "day quota",
         _ => "rate limit",
     }
@@ -35,7 +34,6 @@ pub(crate) fn quota_name(quota: Quota) -> &'static str {
 pub(crate) fn quota_left(quota: Quota, remaining: u64, limit: u64) -> String {
     let now = match quota {
         Quota::Minute => " this minute",
-        Quota::Hour => " this hour",
         Quota::Day => " today",
         _ => "",
     };

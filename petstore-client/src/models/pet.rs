@@ -8,18 +8,9 @@ use super::status::PetStatus;
 
 /// A pet as the service returns it (specification, section 2, `Pet`).
 ///
-/// It works in flattened structs, in every kind of enum, and in every self-describing format of
-/// serde, such as CBOR or MessagePack. It keeps the fields that this version does not know. If a
-/// struct flattens several values, the pet must be the last of them: it keeps all fields that those
-/// before it leave. Formats that are not self-describing, such as bincode and postcard, cannot write
-/// or read it, and say so in an error.
-///
-/// # Numbers in unknown fields
-///
-/// serde_json reads them, with the features that the program enables. Without any, it may round the
-/// last digit of a fraction, rounds integers of more than 64 bits, and refuses numbers beyond the
-/// range of `f64`. With `arbitrary_precision`, it keeps every number as it was sent. Binary formats
-/// then store numbers as 64-bit integers or `f64`.
+/// It keeps the fields that this version does not know, their numbers as serde_json reads them. In a
+/// struct that flattens several values, the pet must be the last of them. Formats that are not
+/// self-describing, such as bincode and postcard, cannot write or read it.
 ///
 /// ```
 /// use petstore_client::Pet;

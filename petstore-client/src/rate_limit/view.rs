@@ -16,8 +16,8 @@ static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// A reset that is further away does not belong to a minute's quota. It is more than a minute
 /// because servers round.
 const MAX_MINUTE: Duration = Duration::from_secs(90);
-/// The same for an hour's quota. The clocks may differ a little.
-const MAX_HOUR: Duration = Duration::from_secs(3_630);
+/// A reset that is further away belongs to a day's quota.
+const MIN_DAY: Duration = Duration::from_secs(2 * 3_600);
 /// A block of at least this many seconds is shown in hours.
 const SHOWN_IN_HOURS: u64 = 2 * 3_600;
 
@@ -30,8 +30,6 @@ pub enum Quota {
     Minute,
     /// Requests per day.
     Day,
-    /// Requests per hour, which the specification does not list.
-    Hour,
     /// The service does not say which quota.
     Unknown,
 }
@@ -43,16 +41,15 @@ impl Quota {
     /// use petstore_client::limits::Quota;
     ///
     /// let seconds = Quota::ALL.iter().filter_map(|quota| quota.period());
-    /// assert!(seconds.map(|period| period.as_secs()).eq([60, 3_600, 86_400]));
+    /// assert!(seconds.map(|period| period.as_secs()).eq([60, 86_400]));
     /// ```
-    pub const ALL: &'static [Self] = &[Self::Minute, Self::Hour, Self::Day];
+    pub const ALL: &'static [Self] = &[Self::Minute, Self::Day];
 
     /// Returns the period, unless the quota is unknown.
     #[must_use]
     pub const fn period(self) -> Option<Duration> {
         match self {
             Self::Minute => Some(Duration::from_secs(60)),
-            Self::Hour => Some(Duration::from_secs(3_600)),
             Self::Day => Some(Duration::from_secs(86_400)),
             Self::Unknown => None,
         }
@@ -68,17 +65,14 @@ impl Quota {
     }
 
     /// Determines the quota by its reset and the time until then, because the service does not name
-    /// it. In its last hour, a day's quota differs from others only by its reset, which is at midnight
-    /// (UTC).
+    /// it. In its last hour, a day's quota is known by its reset, which is at midnight (UTC).
     pub(super) fn by_reset(left: Duration, reset: SystemTime) -> Self {
         let since = reset.duration_since(SystemTime::UNIX_EPOCH);
         let seconds = (since.unwrap_or_default() + Duration::from_millis(500)).as_secs();
         if left <= MAX_MINUTE {
             Self::Minute
-        } else if left > MAX_HOUR || seconds.is_multiple_of(86_400) {
+        } else if left > MIN_DAY || seconds.is_multiple_of(86_400) {
             Self::Day
-        } else if seconds.is_multiple_of(3_600) {
-            Self::Hour
         } else {
             Self::Unknown
         }
@@ -90,7 +84,6 @@ impl fmt::Display for Quota {
         f.pad(match self {
             Self::Minute => "the minute's quota",
             Self::Day => "the day's quota",
-            Self::Hour => "the hour's quota",
             Self::Unknown => "a rate limit",
         })
     }

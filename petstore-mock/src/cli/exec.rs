@@ -51,8 +51,7 @@ const NO_REQUEST: &str = "the command must send its requests to $PETSTORE_BASE_U
     after_help = "Example:\n  petstore-mock exec --senders 8 --fail-on warnings -- cargo test"
 )]
 pub(super) struct ExecArgs {
-    /// Plan of the command's key: free, pro, business, enterprise, enterprise:MINUTE/DAY or
-    /// enterprise:MINUTE/HOUR/DAY.
+    /// Plan of the command's key: free, pro, business, enterprise or enterprise:MINUTE/DAY.
     #[arg(long, value_name = "PLAN", default_value = "free")]
     plan: Plan,
 

@@ -81,8 +81,8 @@ pub(super) struct ServeArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Service")]
 struct ServiceArgs {
-    /// Key and its plan: free, pro, business, enterprise, enterprise:MINUTE/DAY or
-    /// enterprise:MINUTE/HOUR/DAY (repeatable).
+    /// Key and its plan: free, pro, business, enterprise or enterprise:MINUTE/DAY
+    /// (repeatable).
     ///
     /// NAME:KEY=PLAN gives the key a name for reports and the journal. Write :KEY=PLAN if a key
     /// without a name contains a colon. `,senders=8` after the plan is --senders for this key.
@@ -162,8 +162,8 @@ struct ServiceArgs {
     ///
     /// cors=ORIGIN|*|off: origin whose web pages may use the service (default: *, all of them)
     ///
-    /// rate-headers=tightest|minute|hour|day: quota in the X-RateLimit headers (default:
-    /// tightest, the one with the fewest requests left)
+    /// rate-headers=tightest|minute|day: quota in the X-RateLimit headers (default: tightest, the
+    /// one with the fewest requests left)
     ///
     /// ban-after=N: requests before the end of Retry-After that do not cause a ban (default: 10)
     ///

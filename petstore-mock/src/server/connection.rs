@@ -1,4 +1,5 @@
-//! One connection: HTTP/1.1, or HTTP/2 if the client starts with it (RFC 9113, section 3.3).
+//! One connection: HTTP/1.1, or with the feature `http2` also HTTP/2, if the client starts with it (RFC
+//! 9113, section 3.3).
 
 use std::{
     future::pending,
@@ -12,11 +13,12 @@ use std::{
 };
 
 use http::{Request, Response, Version, header::CONNECTION};
+#[cfg(not(feature = "http2"))]
+use hyper::server::conn::http1;
 use hyper::{body::Incoming, rt, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
-    server::conn::auto,
-};
+use hyper_util::rt::TokioIo;
+#[cfg(feature = "http2")]
+use hyper_util::{rt::TokioExecutor, server::conn::auto};
 #[cfg(feature = "tls")]
 use tokio::io::AsyncWriteExt as _;
 use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::watch};
@@ -54,6 +56,9 @@ impl Default for Limits {
 
 /// The maximum size of the head of a request: 256 KiB.
 const MAX_HEAD_BYTES: u32 = 256 * 1024;
+
+/// The maximum number of header fields of a request.
+const MAX_HEADERS: usize = 100;
 
 /// The parts of the server that its connections share.
 pub(super) struct ServeContext {
@@ -160,20 +165,7 @@ async fn speak(
         let in_flight = state.begin(request.version() == Version::HTTP_2);
         answer(request, caller, Arc::clone(server), in_flight)
     });
-    let mut protocols = auto::Builder::new(TokioExecutor::new());
-    protocols
-        .http1()
-        .auto_date_header(false)
-        .max_headers(100)
-        .max_buf_size(MAX_HEAD_BYTES as usize)
-        .timer(RealTimer)
-        .header_read_timeout(server.limits.patience)
-        // Responses are short, so copying them is cheaper than vectored writes.
-        .writev(false);
-    protocols
-        .http2()
-        .auto_date_header(false)
-        .max_header_list_size(MAX_HEAD_BYTES);
+    let protocols = protocols(&server.limits);
     let mut connection = pin!(protocols.serve_connection(TokioIo::new(io), service));
     let mut ended = pin!(state.ended());
     let (mut is_stopping, mut is_idle) = (false, false);
@@ -194,6 +186,39 @@ async fn speak(
             () = real_time::sleep(Duration::from_millis(100)), if is_idle => return false,
         }
     }
+}
+
+/// Returns the protocols of a connection: HTTP/1.1, and HTTP/2 if the client starts with it.
+#[cfg(feature = "http2")]
+fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut protocols = auto::Builder::new(TokioExecutor::new());
+    protocols
+        .http1()
+        .auto_date_header(false)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES as usize)
+        .timer(RealTimer)
+        .header_read_timeout(limits.patience)
+        .writev(false);
+    protocols
+        .http2()
+        .auto_date_header(false)
+        .max_header_list_size(MAX_HEAD_BYTES);
+    protocols
+}
+
+/// The same without HTTP/2.
+#[cfg(not(feature = "http2"))]
+fn protocols(limits: &Limits) -> http1::Builder {
+    let mut protocols = http1::Builder::new();
+    protocols
+        .auto_date_header(false)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES as usize)
+        .timer(RealTimer)
+        .header_read_timeout(limits.patience)
+        .writev(false);
+    protocols
 }
 
 /// A fault ends the connection before the response begins.

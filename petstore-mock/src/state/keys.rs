@@ -276,18 +276,17 @@ impl Account {
 
     pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {
         let mut usage = |period| {
-            let (used, rate) = self.allowance.usage(period, now)?;
-            Some(QuotaUsage {
+            let (used, rate) = self.allowance.usage(period, now);
+            QuotaUsage {
                 limit: rate.limit,
                 used,
                 remaining: rate.remaining,
                 reset: instant(Duration::from_secs(rate.reset)),
-            })
+            }
         };
         KeyUsage {
-            minute: usage(Period::Minute).expect("every plan has a quota per minute"),
-            hour: usage(Period::Hour),
-            day: usage(Period::Day).expect("every plan has a quota per day"),
+            minute: usage(Period::Minute),
+            day: usage(Period::Day),
             number: self.label.number(),
             plan: self.label.plan(),
             senders: self.label.senders(),
@@ -314,9 +313,6 @@ pub struct KeyUsage {
     pub senders: u32,
     /// The quota per minute.
     pub minute: QuotaUsage,
-    /// The quota per hour, if the plan has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hour: Option<QuotaUsage>,
     /// The quota per day.
     pub day: QuotaUsage,
     /// The end of the ban, if the key is banned.

@@ -1,7 +1,7 @@
 //! The quotas of a key (specification, section 8): a limit, a window and the requests counted in it.
 //! Pure functions of `now`.
 
-use std::{collections::VecDeque, mem, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use serde::Deserialize;
 
@@ -14,14 +14,14 @@ use crate::{clock::END, exchange::Rate, plan::Plan};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Window {
-    /// Fixed windows, aligned to the clock's minute and hour, and to the UTC day. The quota resets when a new
-    /// window begins.
+    /// Fixed windows, aligned to the clock's minute and the UTC day. The quota resets when a new window
+    /// begins.
     #[default]
     Fixed,
-    /// Sliding windows: the last 60, 3,600 and 86,400 seconds.
+    /// Sliding windows: the last 60 and 86,400 seconds.
     ///
     /// Requests are counted per second. A request leaves the window at the start of the second 60
-    /// (3,600, 86,400) seconds after its own. `X-RateLimit-Reset` is when the oldest request leaves, or
+    /// (86,400) seconds after its own. `X-RateLimit-Reset` is when the oldest request leaves, or
     /// the end of a window that starts now if none is counted.
     Sliding,
 }
@@ -38,8 +38,6 @@ pub enum RateHeaders {
     Tightest,
     /// Always the quota per minute.
     Minute,
-    /// Always the quota per hour; the quota per minute if the plan has none.
-    Hour,
     /// Always the quota per day.
     Day,
 }
@@ -48,7 +46,6 @@ pub enum RateHeaders {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Period {
     Minute,
-    Hour,
     Day,
 }
 
@@ -56,7 +53,6 @@ impl Period {
     const fn seconds(self) -> u64 {
         match self {
             Self::Minute => 60,
-            Self::Hour => 3_600,
             Self::Day => 86_400,
         }
     }
@@ -65,7 +61,6 @@ impl Period {
     pub(crate) const fn with_article(self) -> &'static str {
         match self {
             Self::Minute => "a minute",
-            Self::Hour => "an hour",
             Self::Day => "a day",
         }
     }
@@ -172,97 +167,76 @@ pub(crate) struct Exhausted {
 /// The quotas of a key.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
-    /// That of the shortest period first.
-    quotas: Vec<Quota>,
-    window: Window,
+    minute: Quota,
+    day: Quota,
 }
 
 impl Allowance {
     pub(crate) fn new(plan: Plan, window: Window) -> Self {
-        let limits = [
-            (Period::Minute, Some(plan.per_minute())),
-            (Period::Hour, plan.per_hour()),
-            (Period::Day, Some(plan.per_day())),
-        ];
-        let quotas = limits
-            .into_iter()
-            .filter_map(|(period, limit)| Some(Quota::new(limit?, period, window)));
         Self {
-            quotas: quotas.collect(),
-            window,
+            minute: Quota::new(plan.per_minute(), Period::Minute, window),
+            day: Quota::new(plan.per_day(), Period::Day, window),
         }
     }
 
-    /// Returns the quota of a period, if the plan has one.
-    fn of(&mut self, period: Period) -> Option<&mut Quota> {
-        self.quotas.iter_mut().find(|quota| quota.period == period)
+    fn of(&mut self, period: Period) -> &mut Quota {
+        match period {
+            Period::Minute => &mut self.minute,
+            Period::Day => &mut self.day,
+        }
     }
 
-    /// Returns the counted requests and the rate of a quota at `now`, if the plan has it.
-    pub(super) fn usage(&mut self, period: Period, now: Duration) -> Option<(u64, Rate)> {
-        let quota = self.of(period)?;
+    /// Returns the counted requests and the rate of a quota at `now`.
+    pub(super) fn usage(&mut self, period: Period, now: Duration) -> (u64, Rate) {
+        let quota = self.of(period);
         let rate = quota.rate(now);
-        Some((quota.count, rate))
+        (quota.count, rate)
     }
 
-    /// Sets the limits. Counted requests stay counted. A quota that the plan before did not have
-    /// starts unused.
+    /// Sets the limits. Counted requests stay counted.
     pub(super) fn set_plan(&mut self, plan: Plan) {
-        let before = mem::replace(self, Self::new(plan, self.window));
-        for old in before.quotas {
-            if let Some(quota) = self.of(old.period) {
-                quota.set_used(old.used);
-            }
-        }
+        self.minute.limit = plan.per_minute();
+        self.day.limit = plan.per_day();
     }
 
     /// Returns the counted requests of a quota, for a snapshot.
-    pub(super) fn used(&mut self, period: Period) -> Option<Used> {
-        self.of(period).map(|quota| quota.used.clone())
+    pub(super) fn used(&mut self, period: Period) -> Used {
+        self.of(period).used.clone()
     }
 
-    /// Sets the counted requests of a quota. Returns false if they are invalid for the window or the
-    /// plan.
-    pub(super) fn set_used(&mut self, period: Period, used: Option<&Used>) -> bool {
-        match (self.of(period), used) {
-            (Some(quota), Some(used)) if quota.is_possible(used) => {
-                quota.set_used(used.clone());
-                true
-            }
-            (quota, used) => quota.is_none() && used.is_none(),
+    /// Sets the counted requests of a quota. Returns false if they are invalid for the window.
+    pub(super) fn set_used(&mut self, period: Period, used: &Used) -> bool {
+        let quota = self.of(period);
+        let is_possible = quota.is_possible(used);
+        if is_possible {
+            quota.set_used(used.clone());
         }
+        is_possible
     }
 
-    /// Counts a request in all quotas, or refuses it without counting.
+    /// Counts a request in both quotas, or refuses it without counting.
     pub(super) fn admit(&mut self, now: Duration) -> Result<(), Exhausted> {
-        let exhausted = self.quotas.iter_mut().filter_map(|quota| {
+        let quotas = [&mut self.minute, &mut self.day];
+        let exhausted = quotas.into_iter().filter_map(|quota| {
             let (period, rate) = (quota.period, quota.rate(now));
             (rate.remaining == 0).then_some(Exhausted { period, rate })
         });
         if let Some(exhausted) = exhausted.max_by_key(|exhausted| exhausted.rate.reset) {
             return Err(exhausted);
         }
-        self.quotas.iter_mut().for_each(|quota| quota.count(now));
+        self.minute.count(now);
+        self.day.count(now);
         Ok(())
     }
 
     /// Returns the values of the headers at `now`.
     pub(super) fn rate(&mut self, now: Duration, headers: RateHeaders) -> Rate {
-        let period = match headers {
-            RateHeaders::Tightest => {
-                let rates = self.quotas.iter_mut().map(|quota| quota.rate(now));
-                // Of several equal ones, this is the first.
-                let tightest = rates.min_by_key(|rate| rate.remaining);
-                return tightest.expect("every plan has a quota per minute");
-            }
-            RateHeaders::Hour if self.of(Period::Hour).is_some() => Period::Hour,
-            RateHeaders::Minute | RateHeaders::Hour => Period::Minute,
-            RateHeaders::Day => Period::Day,
-        };
-        let quota = self.of(period);
-        quota
-            .expect("every plan has a quota per minute and per day")
-            .rate(now)
+        let (minute, day) = (self.minute.rate(now), self.day.rate(now));
+        match headers {
+            RateHeaders::Tightest if day.remaining < minute.remaining => day,
+            RateHeaders::Tightest | RateHeaders::Minute => minute,
+            RateHeaders::Day => day,
+        }
     }
 }
 
@@ -378,9 +352,9 @@ mod tests {
     }
 
     /// The counted requests, and those that are left.
-    fn left(allowance: &mut Allowance, period: Period, now: Duration) -> Option<(u64, u32)> {
-        let (count, rate) = allowance.usage(period, now)?;
-        Some((count, rate.remaining))
+    fn left(allowance: &mut Allowance, period: Period, now: Duration) -> (u64, u32) {
+        let (count, rate) = allowance.usage(period, now);
+        (count, rate.remaining)
     }
 
     #[test]
@@ -426,37 +400,17 @@ mod tests {
         send(&mut allowance, after(61), 3);
         let mut restored = free();
         for (period, used) in [
-            (Period::Minute, Some(Used::from([(START + 60, 3)]))),
-            (Period::Hour, None),
-            (Period::Day, Some(Used::from([(START, 3)]))),
+            (Period::Minute, Used::from([(START + 60, 3)])),
+            (Period::Day, Used::from([(START, 3)])),
         ] {
             assert_eq!(allowance.used(period), used);
-            assert!(restored.set_used(period, used.as_ref()));
+            assert!(restored.set_used(period, &used));
         }
         restored.set_plan(Plan::enterprise(4, 5));
-        assert_eq!(left(&mut restored, Period::Minute, after(62)), Some((3, 1)));
-        assert_eq!(left(&mut restored, Period::Day, after(62)), Some((3, 2)));
+        assert_eq!(left(&mut restored, Period::Minute, after(62)), (3, 1));
+        assert_eq!(left(&mut restored, Period::Day, after(62)), (3, 2));
         let impossible = Used::from([(START + 1, 3)]);
-        assert!(!restored.set_used(Period::Minute, Some(&impossible)));
-    }
-
-    #[test]
-    fn another_plan_keeps_the_hours_count_and_one_without_drops_it() {
-        let hourly = |limit| Plan::enterprise(50, 100).with_per_hour(limit);
-        let mut allowance = Allowance::new(Plan::enterprise(50, 100), Window::Fixed);
-        send(&mut allowance, after(0), 3);
-        assert_eq!(left(&mut allowance, Period::Hour, after(0)), None);
-        allowance.set_plan(hourly(9));
-        send(&mut allowance, after(0), 4);
-        allowance.set_plan(hourly(5));
-        for (period, counted) in [
-            (Period::Minute, (7, 43)),
-            (Period::Hour, (4, 1)),
-            (Period::Day, (7, 93)),
-        ] {
-            assert_eq!(left(&mut allowance, period, after(0)), Some(counted));
-        }
-        assert!(!allowance.set_used(Period::Hour, None));
+        assert!(!restored.set_used(Period::Minute, &impossible));
     }
 
     #[test]

@@ -45,15 +45,8 @@ pub struct Snapshot {
 struct KeyState {
     number: u32,
     plan: Plan,
-    minute: Option<Used>,
-    /// `None` if the plan has no quota per hour.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    hour: Option<Used>,
-    day: Option<Used>,
+    minute: Used,
+    day: Used,
     record: BanRecord,
     /// `None` if the key has no store of its own.
     #[serde(
@@ -77,7 +70,6 @@ impl Snapshot {
                 number,
                 plan: account.label().plan(),
                 minute: account.allowance.used(Period::Minute),
-                hour: account.allowance.used(Period::Hour),
                 day: account.allowance.used(Period::Day),
                 record: account.record.clone(),
                 store: of_keys.get(&number).cloned(),
@@ -109,9 +101,8 @@ impl Snapshot {
             };
             account.set_plan(key.plan);
             let allowance = &mut account.allowance;
-            let is_possible = allowance.set_used(Period::Minute, key.minute.as_ref())
-                && allowance.set_used(Period::Hour, key.hour.as_ref())
-                && allowance.set_used(Period::Day, key.day.as_ref());
+            let is_possible = allowance.set_used(Period::Minute, &key.minute)
+                && allowance.set_used(Period::Day, &key.day);
             if !is_possible {
                 return Err(ChangeError::Snapshot(
                     "its keys use another kind of window than this server, or are out of order",

@@ -1,7 +1,6 @@
 //! Tests of the quotas of plans, their headers and windows.
 
 use petstore_mock::{Plan, RateHeaders};
-use serde_json::json;
 
 use super::support::{DAY_ENDS, MINUTE_ENDS, Mock, NOW, reply, start, start_with};
 
@@ -86,42 +85,6 @@ async fn the_days_quota_bites_until_midnight() {
     assert!(message.contains("10 requests a day"), "{message}");
     mock.advance(DAY_ENDS - NOW - 60);
     assert_eq!(mock.get_as("day", "/v1/pets").await.rate().1, 5);
-}
-
-#[tokio::test]
-async fn an_hours_quota_is_shown_beside_the_others() {
-    let plan = Plan::enterprise(5, 100).with_per_hour(7);
-    let mock = start_with(|builder| builder.key("hour", plan)).await;
-    let hour_ends = NOW - NOW % 3_600 + 3_600;
-    use_up(&mock, "hour", 5).await;
-    mock.advance(60);
-    use_up(&mock, "hour", 2).await;
-    let refused = mock.get_as("hour", "/v1/pets").await;
-    refused.expect_error(429, "rate_limit_exceeded");
-    assert_eq!(refused.rate(), (7, 0, hour_ends));
-    let wait = (hour_ends - NOW - 60).to_string();
-    assert_eq!(refused.header("retry-after"), wait);
-    let message = refused.message();
-    assert!(
-        message.contains("7 requests an hour is used up"),
-        "{message}"
-    );
-
-    let shown = &mock.get("/_mock/keys").await.json()[0];
-    assert_eq!(shown["plan"], "enterprise:5/7/100");
-    let hour = json!({"limit": 7, "used": 7, "remaining": 0, "reset": hour_ends as f64});
-    assert_eq!((&shown["hour"], &shown["day"]["used"]), (&hour, &json!(7)));
-
-    // A snapshot keeps the count, even if the key got another plan in between.
-    let snapshot = mock.server.snapshot();
-    let key = mock.server.keys().get("hour").unwrap();
-    key.set_plan(Plan::enterprise(5, 100));
-    use_up(&mock, "hour", 1).await;
-    assert_eq!(key.usage().unwrap().hour, None);
-    mock.server.restore(&snapshot).unwrap();
-    assert_eq!(mock.get_as("hour", "/v1/pets").await.status, 429);
-    mock.advance(hour_ends - NOW - 60);
-    assert_eq!(mock.get_as("hour", "/v1/pets").await.rate().1, 4);
 }
 
 #[tokio::test]

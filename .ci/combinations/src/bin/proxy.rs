@@ -7,7 +7,8 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
-use petstore_client::Client;
+use petstore_client::transport::Connection;
+use petstore_client::{Client, RequestOptions};
 
 fn main() {
     if std::env::var_os("HTTP_PROXY").is_some() {
@@ -42,11 +43,13 @@ fn main() {
 /// Makes a call that always fails: without a proxy, because no host name ends in `.invalid` (RFC
 /// 6761), and with the proxy, because that does not answer.
 fn call() {
+    let once = RequestOptions::new()
+        .attempt_timeout(Duration::from_secs(2))
+        .max_attempts(1);
     let client = Client::builder("http://petstore.invalid/v1")
         .api_key("key")
-        .allow_insecure_http(true)
-        .attempt_timeout(Duration::from_secs(2))
-        .max_attempts(1)
+        .connection(Connection::new().allow_insecure_http(true))
+        .options(&once)
         .build()
         .expect("a client");
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -2,7 +2,8 @@
 //! feature `rustls` adds aws-lc-rs. The line in the README makes ring the default provider.
 #![allow(clippy::disallowed_methods, reason = "a program reads its environment")]
 
-use petstore_client::Client;
+use petstore_client::transport::Connection;
+use petstore_client::{Client, ClientBuilder};
 
 /// Does what the other crate does.
 fn another_crate() {
@@ -26,9 +27,9 @@ async fn main() {
     let authority =
         std::env::var("PETSTORE_CA_FILE").expect("the variables of `petstore-mock exec`");
     let authority = std::fs::read(authority).expect("a readable file");
-    let client = petstore_client::ClientBuilder::from_env().expect("the variables");
+    let client = ClientBuilder::from_env().expect("the variables");
     let client: Client = client
-        .root_certificates(authority)
+        .connection(Connection::new().roots(authority))
         .build()
         .expect("a client");
     assert_eq!(client.pets().list().await.expect("20 pets").len(), 20);

@@ -30,7 +30,7 @@ fn a_response_without_a_date_is_read_by_the_wall_clock() {
 }
 
 #[test]
-fn an_hours_quota_resets_at_a_full_hour_and_a_days_at_midnight() {
+fn a_days_quota_resets_at_midnight_or_after_more_than_two_hours() {
     let at = |hour: u64, minute: u64| {
         let minutes = (20_000 * 24 + hour) * 60 + minute;
         SystemTime::UNIX_EPOCH + Duration::from_secs(minutes * 60)
@@ -38,12 +38,11 @@ fn an_hours_quota_resets_at_a_full_hour_and_a_days_at_midnight() {
     let quota = |now: SystemTime, reset: SystemTime| {
         Quota::by_reset(reset.duration_since(now).unwrap(), reset)
     };
-    assert_eq!(quota(at(7, 0), at(8, 0)), Quota::Hour);
-    assert_eq!(quota(at(7, 57), at(8, 0)), Quota::Hour);
+    assert_eq!(quota(at(7, 0), at(8, 0)), Quota::Unknown);
     assert_eq!(quota(at(7, 59), at(8, 0)), Quota::Minute);
     assert_eq!(quota(at(23, 10), at(24, 0)), Quota::Day);
     assert_eq!(quota(at(7, 0), at(7, 40)), Quota::Unknown);
-    assert_eq!(quota(at(7, 0), at(9, 0)), Quota::Day);
+    assert_eq!(quota(at(7, 0), at(9, 1)), Quota::Day);
 }
 
 const NOW: u64 = 1_800_000_000;

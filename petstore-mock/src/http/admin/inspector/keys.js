@@ -46,7 +46,6 @@ function card(key) {
     banned ? until("p", "bad", key.bannedUntil, "banned for", "not banned any more") : "",
     told ? until("p", "wrong", key.retryAfterUntil, "told to wait", "need not wait any more") : "",
     gauge("minute", key.minute),
-    key.hour ? gauge("hour", key.hour) : "",
     gauge("day", key.day),
     make("div", { class: "buttons" },
       banned
@@ -94,11 +93,10 @@ export function nameOf(label) {
   return name === "" || name.startsWith("…") ? `key ${number} ${name}`.trim() : name;
 }
 
-/** Writes a plan: `enterprise:9/50/99` is `enterprise 9/min 50/hour 99/day`, each part without a break. */
+/** Writes a plan: `enterprise:9/99` is `enterprise 9/min 99/day`, each part without a break. */
 export function partsOf(plan) {
   const [name, quotas] = plan.split(":");
   if (quotas === undefined) return [name];
-  const limits = quotas.split("/").map((quota) => Number(quota).toLocaleString("en"));
-  const periods = limits.length === 3 ? ["min", "hour", "day"] : ["min", "day"];
-  return [name, ...limits.map((limit, place) => `${limit}/${periods[place]}`)];
+  const [minute, day] = quotas.split("/").map((quota) => Number(quota).toLocaleString("en"));
+  return [name, `${minute}/min`, `${day}/day`];
 }
