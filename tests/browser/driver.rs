@@ -1,19 +1,14 @@
 //! A browser that shows the inspector of a mock.
 
-use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    sync::{
-        Arc, Mutex,
-        mpsc::{self, RecvTimeoutError},
-    },
-    thread,
-    time::Duration,
-};
+use std::process::Stdio;
+use std::time::Duration;
 
 use fantoccini::{Client, ClientBuilder, Locator, elements::Element};
+use hyper_util::client::legacy::connect::HttpConnector;
 use petstore_mock::{Builder, Clock, MockServer};
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 
 /// 2026-01-01T00:00:10Z: 50 seconds before the minute ends.
 pub(crate) const NOW: u64 = 1_767_225_610;
@@ -22,54 +17,14 @@ pub(crate) const NOW: u64 = 1_767_225_610;
 const STEP: Duration = Duration::from_millis(20);
 /// The longest wait for a change of the page. Even a slow machine needs less.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A test ends after this time, even if the browser no longer answers.
-const LONGEST_TEST: Duration = Duration::from_secs(300);
 
 /// A mock and its inspector page.
 pub(crate) struct Browser {
     server: Option<MockServer>,
     pub(crate) page: Client,
     http: reqwest::Client,
-    driver: Driver,
-}
-
-/// The driver process. Killing it also ends the browser.
-struct Driver {
-    process: Arc<Mutex<Child>>,
-    /// Dropping it ends the thread that limits the time. It never sends anything.
-    _in_use: mpsc::Sender<()>,
-}
-
-impl Driver {
-    /// Starts a thread that kills the process after the longest time of a test. The commands have
-    /// no time limit, and then fail.
-    fn new(process: Child) -> Self {
-        let process = Arc::new(Mutex::new(process));
-        let (in_use, ended) = mpsc::channel();
-        let limited = Arc::clone(&process);
-        thread::spawn(move || {
-            if ended.recv_timeout(LONGEST_TEST) == Err(RecvTimeoutError::Timeout) {
-                kill(&limited);
-            }
-        });
-        Self {
-            process,
-            _in_use: in_use,
-        }
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        kill(&self.process);
-    }
-}
-
-fn kill(process: &Mutex<Child>) {
-    let mut process = process.lock().unwrap();
-    // This fails only if the process is already gone.
-    let _ = process.kill();
-    let _ = process.wait();
+    /// The driver. Killing it also ends the browser.
+    driver: Child,
 }
 
 /// Opens the inspector of a mock with a frozen clock.
@@ -84,8 +39,8 @@ pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&st
         .start()
         .await
         .unwrap();
-    let (driver, port) = start_driver();
-    let page = ClientBuilder::new(fantoccini_connector())
+    let (driver, port) = start_driver().await;
+    let page = ClientBuilder::new(HttpConnector::new())
         .capabilities(capabilities(flags))
         .connect(&format!("http://127.0.0.1:{port}"))
         .await
@@ -109,20 +64,16 @@ pub(crate) async fn open_with(set: impl FnOnce(Builder) -> Builder, flags: &[&st
     browser
 }
 
-fn fantoccini_connector() -> hyper_util::client::legacy::connect::HttpConnector {
-    hyper_util::client::legacy::connect::HttpConnector::new()
-}
-
-fn start_driver() -> (Driver, u16) {
-    let mut child = Command::new("chromedriver")
+async fn start_driver() -> (Child, u16) {
+    let mut driver = Command::new("chromedriver")
         .arg("--port=0")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .kill_on_drop(true)
         .spawn()
         .expect("chromedriver is installed");
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let driver = Driver::new(child);
-    for line in lines.map_while(Result::ok) {
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    while let Some(line) = lines.next_line().await.unwrap() {
         if let Some((_, port)) = line.split_once("started successfully on port ") {
             return (driver, port.trim_end_matches('.').parse().unwrap());
         }
@@ -249,8 +200,10 @@ impl Browser {
 
     /// Ends the browser.
     pub(crate) async fn close(self) {
-        let Self { page, driver, .. } = self;
+        let Self {
+            page, mut driver, ..
+        } = self;
         page.close().await.unwrap();
-        drop(driver);
+        driver.kill().await.unwrap();
     }
 }

@@ -1,6 +1,6 @@
-//! Tests of the inspector on a phone, in dark mode, and with only a keyboard.
+//! Tests of the inspector on a phone, on a small desk, and with only a keyboard.
 
-use super::driver::{open, open_with};
+use super::driver::open;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fits_a_phone() {
@@ -19,18 +19,6 @@ async fn fits_a_phone() {
     let wider = browser.script(wider_than_a_phone).await;
     assert_eq!(wider, serde_json::json!([]));
     browser.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn is_dark_where_the_reader_wants_it() {
-    let ground = "return getComputedStyle(document.body).backgroundColor";
-    let light = open().await;
-    assert_eq!(light.script(ground).await, "rgb(246, 247, 249)");
-    light.close().await;
-    let flags = ["--blink-settings=preferredColorScheme=0"];
-    let dark = open_with(|builder| builder, &flags).await;
-    assert_eq!(dark.script(ground).await, "rgb(20, 23, 28)");
-    dark.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

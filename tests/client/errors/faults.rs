@@ -1,9 +1,10 @@
-//! Tests of a GET and a POST whose responses the mock loses.
+//! Tests of a GET and a POST whose responses are lost.
 
 use petstore_client::{Client, NewPet};
 use petstore_mock::{Effect, MockServer, Operation, Plan, Seed, SeedPet};
 
-use crate::client::kit::{self, builder, key};
+use crate::client::kit::{self, REX, answer, builder, create, http, key, serve};
+use crate::client::wire::Act;
 
 /// A mock with one pet that follows the runtime's time.
 async fn mock() -> MockServer {
@@ -21,26 +22,22 @@ fn client(server: &MockServer) -> Client {
 
 /// Faults that lose a response, or that are temporary.
 fn losses() -> Vec<Effect> {
-    let within_the_body = Some(3);
+    let before_the_body = None;
     vec![
         Effect::Reset {
-            after_body_bytes: None,
+            after_body_bytes: before_the_body,
         },
         Effect::Reset {
-            after_body_bytes: within_the_body,
+            after_body_bytes: Some(3),
         },
         Effect::EmptyReply,
         Effect::Cut {
             after_body_bytes: 3,
         },
         Effect::Hang {
-            after_body_bytes: None,
-        },
-        Effect::Hang {
-            after_body_bytes: within_the_body,
+            after_body_bytes: before_the_body,
         },
         Effect::status(408),
-        Effect::status(500),
         Effect::bare_status(502),
     ]
 }
@@ -53,8 +50,7 @@ async fn a_get_is_retried_however_its_response_is_lost() {
         let fault = fault.apply(effect.clone());
         let page = client(&server).pets().list().with_meta().await;
         let page = page.unwrap_or_else(|error| panic!("{effect:?}: {error}"));
-        let seen = (page.meta.attempts(), page.value.len(), fault.hits());
-        assert_eq!(seen, (2, 1, 1), "{effect:?}");
+        assert_eq!((page.meta.attempts(), fault.hits()), (2, 1), "{effect:?}");
     }
 }
 
@@ -72,4 +68,16 @@ async fn a_post_with_a_lost_response_is_processed_once() {
         let pets = client(&server).pets().list().await.unwrap();
         assert_eq!(pets.len(), 2, "{effect:?}");
     }
+}
+
+#[tokio::test]
+async fn a_post_after_an_idle_connection_closed_takes_a_new_one() {
+    let (server, client) = serve(vec![Act::Cut(http(200, &[], "[]")), answer(201, &[], REX)]);
+    client.pets().list().await.unwrap();
+    // The client can read the end of the connection before the next request.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    create(&client).await.unwrap();
+    assert_eq!(server.count(), 2);
 }

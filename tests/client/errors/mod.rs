@@ -1,6 +1,5 @@
 //! Tests of failed calls: their errors, their retries, and hostile servers.
 
-mod bodies;
 mod faults;
 mod hostile;
 mod messages;
@@ -9,6 +8,5 @@ mod processed;
 mod responses;
 mod retries;
 mod retry_after;
-mod routes;
 mod services;
 mod timeouts;

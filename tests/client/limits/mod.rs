@@ -3,7 +3,6 @@
 mod blocks;
 mod files;
 mod in_flight;
-mod processes;
 mod programs;
 mod quotas;
 mod shared;

@@ -1,6 +1,5 @@
-//! Tests that several clients, slow providers and refreshes do not block each other, and in which order calls go.
+//! Tests that several clients and slow providers do not block each other, and in which order calls go.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use futures_util::future::join_all;
 use petstore_client::auth::provider_fn;
 use petstore_client::limits::{Limits, Plan, Priority};
 use petstore_client::{ApiKey, RequestOptions};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use crate::client::kit::{http, key, millis, secs};
 use crate::client::service::{self, MINUTE, get, patient, refused, within};
@@ -16,7 +15,7 @@ use crate::client::wire::{Act, Wire};
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_slower_than_a_permit_stops_nobody() {
-    for (length, tasks) in [(1_150, 3), (2_500, 64), (7_000, 16)] {
+    for (length, tasks) in [(1_150, 3), (7_000, 64)] {
         let name = format!("{}-{length}-{tasks}", key());
         let server = service::start_with(name.clone(), 60, millis(100)).await;
         let provider = provider_fn(move |_| {
@@ -41,40 +40,16 @@ async fn one_clients_settings_do_not_hold_up_another_client() {
         let server = service::start_with(key(), 1_000, secs(5)).await;
         let free = patient(server.url()).build().unwrap();
         get(&free).await.unwrap();
-        let tight = patient(server.url());
-        let tight = match by_plan {
-            true => tight.limits(Limits::new().plan(Plan::custom().per_minute(2))),
-            false => tight.limits(Limits::new().max_in_flight(1)),
+        let limits = match by_plan {
+            true => Limits::new().plan(Plan::custom().per_minute(2)),
+            false => Limits::new().max_in_flight(1),
         };
-        let tight = tight.build().unwrap();
+        let tight = patient(server.url()).limits(limits).build().unwrap();
         let held: Vec<_> = (0..10).map(|_| tokio::spawn(get(&tight))).collect();
         sleep(millis(100)).await;
-        let began = Instant::now();
-        timeout(MINUTE, get(&free)).await.unwrap().unwrap();
-        let took = began.elapsed();
-        assert!(took < secs(6), "by plan {by_plan}: {took:?}");
+        timeout(secs(6), get(&free)).await.unwrap().unwrap();
         free.pets().list().max_wait(Duration::ZERO).await.unwrap();
         held.into_iter().for_each(|call| call.abort());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_many_refreshes_during_a_block_one_is_sent() {
-    for calls in [1, 16, 64] {
-        let server = service::start(5).await;
-        let client = patient(server.url()).build().unwrap();
-        for _ in 0..5 {
-            get(&client).await.unwrap();
-        }
-        let limits = client.limits();
-        let refreshes = join_all((0..calls).map(|_| limits.refresh())).await;
-        for refreshed in refreshes {
-            assert!(refreshed.unwrap_err().is_rate_limited());
-        }
-        let counts = (server.requests(..).len(), refused(&server));
-        assert_eq!(counts, (6, 1), "{calls} refreshes");
-        assert!(client.limits().snapshot().blocked.is_some());
-        timeout(MINUTE * 2, get(&client)).await.unwrap().unwrap();
     }
 }
 
@@ -87,18 +62,19 @@ async fn a_refresh_that_hangs_in_one_call_does_not_hang_the_others() {
         let status = if is_old && requests > 1 { 401 } else { 200 };
         Act::Later(millis(100), http(status, &[], "[]"))
     });
-    let (name, refreshes) = (key(), Arc::new(AtomicUsize::new(0)));
+    let (name, refreshes) = (key(), AtomicUsize::new(0));
     let provider = provider_fn(move |rejected: Option<ApiKey>| {
-        let (name, refreshes) = (name.clone(), Arc::clone(&refreshes));
+        let refresh = match rejected {
+            Some(_) => refreshes.fetch_add(1, Ordering::Relaxed) + 1,
+            None => 0,
+        };
+        let issued = if refresh > 1 { "new" } else { "old" };
+        let issued = ApiKey::new(format!("{name}-{issued}"));
         async move {
-            if rejected.is_some() && refreshes.fetch_add(1, Ordering::Relaxed) == 0 {
+            if refresh == 1 {
                 std::future::pending::<()>().await;
             }
-            let issued = match refreshes.load(Ordering::Relaxed) {
-                0 | 1 => "old",
-                _ => "new",
-            };
-            Ok(ApiKey::new(format!("{name}-{issued}")))
+            Ok(issued)
         }
     });
     let client = patient(&server.base()).api_key_provider(provider);
@@ -125,7 +101,6 @@ async fn a_call_passes_a_hundred_of_low_priority() {
         sleep(millis(5_500)).await;
         waits(Priority::Normal).await
     };
-    let (low, normal) = tokio::join!(hundred, normal);
+    let (_, normal) = tokio::join!(hundred, normal);
     assert_eq!(normal, 0, "the one in flight came first, for half a second");
-    assert!(low.is_sorted() && low[99] >= 99, "{low:?}");
 }

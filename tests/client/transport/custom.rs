@@ -7,10 +7,9 @@ use petstore_client::http::StatusCode;
 use petstore_client::transport::{
     Connection, Proxy, ResponseLimit, SendMark, Tls, Transport, TransportError, transport_fn,
 };
-use petstore_client::{ClientBuilder, ErrorKind, NewPet, RequestOptions, TimeoutKind};
-use tokio::time::Instant;
+use petstore_client::{ClientBuilder, ErrorKind, RequestOptions, TimeoutKind};
 
-use crate::client::kit::{REX, builder, create, secs};
+use crate::client::kit::{REX, builder, create, once, secs};
 
 type Request = http::Request<Bytes>;
 type Result = std::result::Result<http::Response<Bytes>, TransportError>;
@@ -34,60 +33,32 @@ async fn gets_the_whole_request_and_the_limit_of_the_response() {
         assert_eq!(request.method(), "POST");
         let header = |name| request.headers()[name].to_str().unwrap();
         assert!(header("authorization").starts_with("Bearer "));
-        assert_eq!(
-            (header("accept"), header("content-type")),
-            ("application/json", "application/json")
-        );
-        assert!(header("user-agent").starts_with("petstore-client/"));
+        assert_eq!(header("content-type"), "application/json");
         assert_eq!(request.body(), r#"{"name":"Rex","categoryId":7}"#);
         assert_eq!(request.extensions().get(), Some(&ResponseLimit(1_000)));
         answer(201, REX)
     });
-    let client = client.build().unwrap();
-    let rex = client
-        .pets()
-        .create(&NewPet::new("Rex", 7))
-        .options(&RequestOptions::new().max_response_bytes(1_000))
-        .with_meta()
-        .await
-        .unwrap();
-    assert_eq!((rex.value.id, rex.meta.status().as_u16()), (1, 201));
+    let options = RequestOptions::new().max_response_bytes(1_000);
+    let client = client.options(&options).build().unwrap();
+    assert_eq!(create(&client).await.unwrap().id, 1);
 }
 
 #[tokio::test]
 async fn its_errors_say_what_may_have_been_processed() {
-    type Case = (fn() -> TransportError, ErrorKind, bool, u32, &'static str);
+    use ErrorKind::{BodyTooLarge, Connect, Interrupted, Tls};
+    type Case = (fn() -> TransportError, ErrorKind, bool, u32);
     let cases: [Case; 4] = [
-        (
-            || TransportError::connect("refused"),
-            ErrorKind::Connect,
-            false,
-            4,
-            "no connection to https://petstore.test",
-        ),
-        (
-            || TransportError::tls("expired"),
-            ErrorKind::Tls,
-            false,
-            1,
-            "no secure connection to https://petstore.test",
-        ),
+        (|| TransportError::connect("refused"), Connect, false, 4),
+        (|| TransportError::tls("expired"), Tls, false, 1),
         (
             || TransportError::interrupted("reset by peer"),
-            ErrorKind::Interrupted,
+            Interrupted,
             true,
             1,
-            "the connection broke before the response",
         ),
-        (
-            TransportError::body_too_large,
-            ErrorKind::BodyTooLarge,
-            true,
-            1,
-            "larger than 10485760 bytes",
-        ),
+        (TransportError::body_too_large, BodyTooLarge, true, 1),
     ];
-    for (error, kind, may_have_been_processed, attempts, message) in cases {
+    for (error, kind, may_have_been_processed, attempts) in cases {
         let client = client(move |_| Err(error())).build().unwrap();
         let error = create(&client).await.unwrap_err();
         assert_eq!(
@@ -95,12 +66,8 @@ async fn its_errors_say_what_may_have_been_processed() {
             (kind, attempts),
             "{error}"
         );
-        assert_eq!(
-            error.may_have_been_processed(),
-            may_have_been_processed,
-            "{error}"
-        );
-        assert!(error.to_string().contains(message), "{error}");
+        let processed = error.may_have_been_processed();
+        assert_eq!(processed, may_have_been_processed, "{error}");
     }
 }
 
@@ -136,14 +103,9 @@ async fn a_time_limit_ends_it_and_its_mark_says_whether_the_request_was_sent() {
     {
         let hanging = Arc::new(Hanging { sends });
         let client = builder("https://petstore.test/v1").transport(hanging);
-        let options = RequestOptions::new()
-            .attempt_timeout(secs(3))
-            .max_attempts(1);
+        let options = once().attempt_timeout(secs(3));
         let client = client.options(&options).build().unwrap();
-        let start = Instant::now();
-        let create = client.pets().create(&NewPet::new("Rex", 7));
-        let error = create.await.unwrap_err();
-        assert_eq!(start.elapsed().as_secs(), 3);
+        let error = create(&client).await.unwrap_err();
         assert_eq!(error.timeout_kind(), Some(TimeoutKind::Attempt));
         let processed = error.may_have_been_processed();
         assert_eq!(processed, may_have_been_processed, "{sends:?}");
@@ -169,7 +131,7 @@ fn what_is_set_of_the_built_in_one_besides_is_refused() {
         let hanging = builder("https://petstore.test").transport(Hanging { sends: None });
         let error = hanging.connection(connection).build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
-        let expected = format!("the {name} cannot be used: it is for the built-in transport");
-        assert!(error.to_string().starts_with(&expected), "{error}");
+        let problem = format!("the {name} cannot be used: ");
+        assert!(error.to_string().starts_with(&problem), "{error}");
     }
 }

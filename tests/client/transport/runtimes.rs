@@ -1,7 +1,6 @@
 //! Tests of several runtimes with one key: an idle or blocked runtime does not stop the others.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use petstore_client::http::StatusCode;
 use petstore_client::limits::{Limits, RedisStore};
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::client::kit::{answer, builder, key, list_with, millis, no_pets, once, secs};
@@ -26,47 +24,33 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A server on its own thread; it stops when dropped.
+/// A server on its own thread.
 struct Elsewhere {
-    base: String,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    wire: Wire,
+    _runtime: Runtime,
 }
 
 impl Elsewhere {
     fn start(script: impl FnMut(usize) -> Act + Send + 'static) -> Self {
-        let (ready, started) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel();
-        let thread = thread::spawn(move || {
-            runtime().block_on(async {
-                let wire = Wire::start(script);
-                ready.send(wire.base()).unwrap();
-                let _ = stopped.await;
-            });
-        });
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+        let wire = runtime.block_on(async { Wire::start(script) });
         Self {
-            base: started.recv().unwrap(),
-            stop: Some(stop),
-            thread: Some(thread),
+            wire,
+            _runtime: runtime,
         }
     }
-}
 
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        let _ = self.thread.take().map(JoinHandle::join);
+    fn base(&self) -> String {
+        self.wire.base()
     }
 }
 
 /// Builds a client with its own connections: those of another runtime end with that runtime.
 fn client(base: &str, key: &str) -> Client {
     let options = RequestOptions::new().attempt_timeout(ATTEMPT);
-    builder(base)
-        .api_key(key)
-        .options(&options)
-        .build()
-        .unwrap()
+    let client = builder(base).api_key(key).options(&options);
+    client.build().unwrap()
 }
 
 /// Makes calls at once on a runtime of their own; returns how long they took.
@@ -85,13 +69,13 @@ fn others(base: &str, key: &str, calls: usize, limit: Duration) -> Duration {
 
 #[test]
 fn calls_dropped_in_one_runtime_do_not_delay_another() {
-    for (inside, calls) in [(true, 16), (false, 1), (false, 64)] {
+    for (inside, calls) in [(true, 16), (false, 64)] {
         let server = Elsewhere::start(|number| match number {
             0 => Act::Stall(Vec::new()),
             _ => no_pets(),
         });
         let left_alone = runtime();
-        let here = client(&server.base, &key());
+        let here = client(&server.base(), &key());
         let mut dropped: Vec<_> = (0..calls).map(|_| get(&here)).collect();
         left_alone.block_on(async {
             for call in &mut dropped {
@@ -106,47 +90,42 @@ fn calls_dropped_in_one_runtime_do_not_delay_another() {
             }
         });
         drop(dropped);
-        let took = others(&server.base, &key(), calls, secs(5));
-        assert!(
-            took < LEASE,
-            "{calls} calls, dropped inside: {inside}: {took:?}"
-        );
+        let took = others(&server.base(), &key(), calls, secs(5));
+        assert!(took < LEASE, "{calls}, dropped inside: {inside}: {took:?}");
     }
 }
 
 #[test]
 fn a_runtime_without_drivers_is_an_error_and_no_panic() {
     let server = Elsewhere::start(|_| no_pets());
-    let wired = client(&server.base, &key());
+    let wired = client(&server.base(), &key());
     let fake = petstore_client::test_util::client(|_| {
         petstore_client::test_util::json(StatusCode::OK, &[0; 0])
     });
-    let (neither, only_io, only_time) = (
-        Builder::new_current_thread().build().unwrap(),
-        Builder::new_current_thread().enable_io().build().unwrap(),
-        Builder::new_current_thread().enable_time().build().unwrap(),
-    );
-    let no_timers = "has no timers; build the runtime with `enable_all` or `enable_time`";
-    let no_io = "has no I/O; build the runtime with `enable_all` or `enable_io`";
+    let build = |builder: &mut Builder| builder.build().unwrap();
+    let neither = build(&mut Builder::new_current_thread());
+    let only_io = build(Builder::new_current_thread().enable_io());
+    let only_time = build(Builder::new_current_thread().enable_time());
+    let no_timers = Some("has no timers; build the runtime with `enable_all` or `enable_time`");
+    let no_io = Some("has no I/O; build the runtime with `enable_all` or `enable_io`");
     for (runtime, client, missing) in [
-        (&neither, &wired, Some(no_timers)),
-        (&neither, &fake, Some(no_timers)),
-        (&only_io, &wired, Some(no_timers)),
-        (&only_time, &wired, Some(no_io)),
+        (&neither, &wired, no_timers),
+        (&neither, &fake, no_timers),
+        (&only_io, &wired, no_timers),
+        (&only_time, &wired, no_io),
         (&only_time, &fake, None),
     ] {
         // Do it twice, because the client remembers what the runtime has.
         for _ in 0..2 {
             let result = runtime.block_on(client.pets().list().send());
-            match (missing, result) {
-                (None, result) => drop(result.unwrap()),
-                (Some(missing), result) => {
-                    let error = result.unwrap_err();
-                    assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
-                    assert!(error.to_string().ends_with(missing), "{error}");
-                    assert!(!error.may_have_been_processed());
-                }
-            }
+            let Some(missing) = missing else {
+                result.unwrap();
+                continue;
+            };
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+            assert!(error.to_string().ends_with(missing), "{error}");
+            assert!(!error.may_have_been_processed());
         }
     }
     runtime().block_on(wired.pets().list().send()).unwrap();
@@ -177,62 +156,44 @@ fn block_with_a_call(base: &str, key: &str, length: Duration) -> JoinHandle<()> 
 
 #[test]
 fn a_blocked_runtime_at_the_head_delays_others_for_its_lease() {
+    let server = Elsewhere::start(|number| match number {
+        0 => answer(429, &[("Retry-After", "1")], ""),
+        _ => no_pets(),
+    });
+    // This client gets the 429 for which all others wait, and keeps its block alive.
+    let told = client(&server.base(), &key());
+    runtime().block_on(list_with(&told, &once())).unwrap_err();
     let wait = secs(1);
-    for calls in [1, 64] {
-        let server = Elsewhere::start(|number| match number {
-            0 => answer(429, &[("Retry-After", "1")], ""),
-            _ => no_pets(),
-        });
-        // This client gets the 429 for which all others wait, and keeps its block alive.
-        let told = client(&server.base, &key());
-        runtime().block_on(async {
-            list_with(&told, &once()).await.unwrap_err();
-        });
-        let length = wait + LEASE + 3 * SLACK;
-        let blocked = block_with_a_call(&server.base, &key(), length);
-        let took = others(&server.base, &key(), calls, secs(10));
-        blocked.join().unwrap();
-        assert!(
-            took < wait + LEASE + SLACK,
-            "{calls} other calls took {took:?}"
-        );
-    }
+    let length = wait + LEASE + 3 * SLACK;
+    let blocked = block_with_a_call(&server.base(), &key(), length);
+    let took = others(&server.base(), &key(), 64, secs(10));
+    blocked.join().unwrap();
+    assert!(took < wait + LEASE + SLACK, "{took:?}");
 }
 
 #[test]
 fn a_call_whose_runtime_ends_says_whether_its_request_was_sent() {
-    for (in_flight, may_have_been_processed) in [(false, false), (true, true)] {
-        let has_arrived = Arc::new(AtomicBool::new(false));
-        let arrives = has_arrived.clone();
-        let server = Elsewhere::start(move |_| {
-            arrives.store(true, Ordering::Relaxed);
-            match in_flight {
-                true => Act::Stall(Vec::new()),
-                false => answer(429, &[("Retry-After", "60")], ""),
-            }
+    for in_flight in [false, true] {
+        let server = Elsewhere::start(move |_| match in_flight {
+            true => Act::Stall(Vec::new()),
+            false => answer(429, &[("Retry-After", "60")], ""),
         });
-        let client = client(&server.base, &format!("{}-{in_flight}", key()));
-        let mut call = client
-            .pets()
-            .create(&NewPet::new("Rex", 7))
-            .options(&RequestOptions::new().attempt_timeout(LEASE))
-            .send();
+        let client = client(&server.base(), &format!("{}-{in_flight}", key()));
+        let create = client.pets().create(&NewPet::new("Rex", 7));
+        let longer = RequestOptions::new().attempt_timeout(LEASE);
+        let mut call = create.options(&longer).send();
         let ended = runtime();
         ended.block_on(async {
             assert!(!poll_once(&mut call).await);
             let is_refused = || client.limits().snapshot().blocked.is_some();
-            while !has_arrived.load(Ordering::Relaxed) || is_refused() == in_flight {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+            while server.wire.count() == 0 || is_refused() == in_flight {
+                tokio::time::sleep(millis(10)).await;
             }
         });
         drop(ended);
         let error = runtime().block_on(call).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
-        assert_eq!(
-            error.may_have_been_processed(),
-            may_have_been_processed,
-            "{error}"
-        );
+        assert_eq!(error.may_have_been_processed(), in_flight, "{error}");
     }
 }
 
@@ -246,7 +207,7 @@ fn a_question_to_the_store_holds_up_no_other_runtime() {
         // This store accepts connections and never answers.
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let store = format!("redis://{}", silent.local_addr().unwrap());
-        let client = builder(&server.base)
+        let client = builder(&server.base())
             .limits(Limits::new().store(RedisStore::new(&store).unwrap()))
             .build()
             .unwrap();
