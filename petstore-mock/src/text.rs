@@ -147,8 +147,8 @@ fn read_with_integers<T: DeserializeOwned>(text: &[u8], error: String) -> Result
 pub(crate) fn unify_integers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            if let Some(integer) = number.as_f64().and_then(integer)
-                && number.is_f64()
+            if number.is_f64()
+                && let Some(integer) = number.as_f64().and_then(integer)
             {
                 *number = integer.into();
             }
