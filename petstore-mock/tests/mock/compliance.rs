@@ -136,7 +136,7 @@ async fn a_repeated_post_is_found_with_the_duplicates_it_made() {
     assert!(post.body(REX).send().await.is_err());
     let tom = r#"{"name": "Tom", "categoryId": 7}"#;
     mock.post_as("free-key", tom).await.expect_status(201);
-    assert_eq!(found(&mock), [], "another animal is no repeat");
+    assert_eq!(found(&mock), [], "a POST with another name is not a repeat");
     let rex_otherwise = r#"{"categoryId": 7, "name": "Rex"}"#;
     mock.post_as("free-key", rex_otherwise)
         .await
