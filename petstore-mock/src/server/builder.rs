@@ -498,8 +498,7 @@ pub enum StartError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A key is empty, or contains a space or a non-ASCII character, so that it is invalid in a
-    /// header. The message does not contain the key.
+    /// A key is invalid in a header, or its name in a report. The message does not contain the key.
     #[error("{0}")]
     Key(KeyError),
     /// The admin token is empty, or contains a space or a non-ASCII character.
