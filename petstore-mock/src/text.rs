@@ -15,6 +15,11 @@ pub(crate) fn printable(text: &str) -> String {
     shortened(text, 60, 0)
 }
 
+/// Returns `text` with control characters escaped.
+pub(crate) fn escaped(text: &str) -> String {
+    shortened(text, usize::MAX, 0)
+}
+
 /// Returns the first and the last characters of a text, with control characters escaped.
 fn shortened(text: &str, first: usize, last: usize) -> String {
     let left_out = text.chars().count().saturating_sub(first + last);

@@ -191,6 +191,19 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
 }
 
 #[tokio::test]
+async fn text_of_a_client_cannot_act_as_a_line_or_a_colour_of_the_report() {
+    let mock = start().await;
+    mock.get_as("free-key", "/v1/pets?%0A::error::x%1b%5b31m=free-key")
+        .await;
+    let report = mock.server.report();
+    assert_eq!(found(&mock), [(Rule::Key, Severity::Violation)]);
+    for form in [report.to_text(), report.to_junit()] {
+        let says = "the query parameter `\\n::error::x\\u{1b}[31m` is a key";
+        assert!(form.contains(says), "{form}");
+    }
+}
+
+#[tokio::test]
 async fn requests_before_a_boundary_do_not_count_against_a_client() {
     let mock = start().await;
     let key = mock.server.keys().get("free-key").unwrap();
