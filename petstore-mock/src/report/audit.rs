@@ -231,6 +231,7 @@ impl KeyAudit {
         for strike in self.strikes.iter().rev().take(counted).rev() {
             found.add(strike, 0);
         }
+        found.set_offences(u64::from(strikes));
         self.strikes.clear();
         findings.open(found);
     }

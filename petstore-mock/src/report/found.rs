@@ -161,6 +161,11 @@ impl Found {
         }
     }
 
+    /// Sets the number of requests that break the rule, of which not all were added.
+    pub(super) fn set_offences(&mut self, offences: u64) {
+        self.offences = offences;
+    }
+
     /// Sets the repeats of a failed request.
     pub(super) fn set_repeats(&mut self, repeats: Repeats) {
         self.what = What::Repeats(repeats);

@@ -338,6 +338,23 @@ fn a_ban_is_named_with_the_requests_that_caused_it() {
 }
 
 #[test]
+fn a_ban_counts_all_the_requests_that_caused_it() {
+    let mut recording = "1+0.01 1 GET /v1/pets 429 wait=50\n".to_owned();
+    for number in 1..21 {
+        let line = format!("2+0.01 {number} GET /v1/pets 429 wait=50 strikes={number}\n");
+        recording += &line;
+    }
+    recording += "3+0.01 1 GET /v1/pets 429 banned wait=300 strikes=21\n";
+    let report = report(30, &recording);
+    let ban = report.findings().find(|it| it.text.contains("banned"));
+    let ban = ban.unwrap();
+    assert_eq!(ban.offences, 21);
+    let says = "because 21 requests arrived before Retry-After had elapsed (#11, ";
+    assert!(ban.text.contains(says), "{}", ban.text);
+    assert!(ban.text.ends_with("#22 and 9 more)"), "{}", ban.text);
+}
+
+#[test]
 fn a_finding_says_what_happened_and_what_to_do() {
     let early = "1+0.01 1 GET /v1/pets 429 wait=50\n\
                  1.4+0.01 1 GET /v1/pets?limit=5 429 wait=50\n\
