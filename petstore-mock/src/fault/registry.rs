@@ -187,8 +187,11 @@ impl Faults {
         let list = &mut lock(&self.entries).list;
         let before = list.len();
         list.retain(|fault| !is_meant(&lock(fault).status));
-        self.note_change();
-        list.len() < before
+        let has_removed = list.len() < before;
+        if has_removed {
+            self.note_change();
+        }
+        has_removed
     }
 
     /// Selects the faults that hit a request. Fails if it chooses a fault that does not exist.
