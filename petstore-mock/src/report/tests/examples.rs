@@ -262,6 +262,9 @@ fn the_same_request_has_the_same_body_fault_and_key() {
             "{other}"
         );
     }
+    // A body that was not read completely is equal to no other.
+    let partial = format!("{first}{second} body={{\"a\":1}}").replace(" body", " partial body");
+    assert_eq!(found(1, &partial), NOTHING);
     let unknown = [first, second]
         .join("")
         .replace(" body", " unknown-key=7 body");
