@@ -50,7 +50,7 @@ pub use crate::{
     openapi::OpenApi,
     operation::{Operation, Target},
     plan::{ParsePlanError, Plan},
-    report::{About, Finding, JudgedRequest, Report, Role, Rule, Severity},
+    report::{Finding, JudgedRequest, Report, Role, Rule, Severity},
     routes::{RouteError, RouteResponse},
     server::{Builder, MockServer, StartError},
     state::{

@@ -217,6 +217,7 @@ impl Found {
             text: shown(&self.sentence()),
             offences: self.offences,
             requests,
+            advice: self.rule.advice().into(),
             remedy: self.remedy(severity),
         })
     }

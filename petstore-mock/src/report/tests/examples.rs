@@ -517,5 +517,8 @@ fn json_has_the_findings_the_answers_and_the_rules() {
         (&"ci".into(), &"free".into())
     );
     assert_eq!(finding["requests"][1]["earlySeconds"], 49.0);
+    let advice = finding["advice"].as_str().unwrap();
+    assert!(advice.starts_with("After a 429, send nothing"), "{advice}");
     assert_eq!(json["rules"].as_object().unwrap().len(), Rule::ALL.len());
+    assert_eq!(json["rules"]["retry-after"], "warning");
 }
