@@ -288,7 +288,7 @@ fn misspelt_variables_are_a_warning_and_kubernetes_is_ignored() {
         .env("PETSTORE_MOCK_PORT", "tcp://10.0.0.1:4010")
         .env("PETSTORE_MOCK_SERVICE_HOST", "10.0.0.1");
     let (status, _, err) = ended(&mut odd);
-    let warning = "the variable PETSTORE_MOCK_PROT sets nothing; did you mean PETSTORE_MOCK_PORT?";
-    let err = err.strip_prefix("petstore-mock: ").unwrap();
-    assert_eq!((status, err), (0, &*format!("{warning}\n{NOTHING}")));
+    let warning = "petstore-mock: the variable PETSTORE_MOCK_PROT sets nothing: ";
+    assert!(status == 0 && err.starts_with(warning), "{err}");
+    assert!(err.ends_with(NOTHING) && err.lines().count() == 2, "{err}");
 }

@@ -32,12 +32,8 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
 }
 
 async fn unknown(method: Method, uri: Uri) -> ApiError {
-    ApiError::route_not_found(
-        &method,
-        uri.path(),
-        &[],
-        "GET /_mock/admin.yaml lists all paths",
-    )
+    let overview = "GET /_mock/admin.yaml lists all paths";
+    ApiError::route_not_found(&method, uri.path(), overview)
 }
 
 /// The routes that need no access control. They show nothing of the mock's state.
