@@ -9,7 +9,7 @@ use std::{
 use petstore_mock::{Effect, FaultGuard, HeaderField, Operation, RateFault, RetryAfter};
 use reqwest::{
     Method,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
 };
 
 use super::support::{MINUTE_ENDS, Mock, REX, reply, start};
@@ -201,7 +201,7 @@ async fn an_injected_429_looks_like_the_mocks_own() {
     assert_eq!(told.rate(), (60, 0, MINUTE_ENDS));
     assert_eq!(told.header("retry-after"), "50");
     let unless = mock.on(Operation::ListPets);
-    let _unless = unless.apply(Effect::RetryAfter(RetryAfter::Missing));
+    let _unless = unless.apply(set(RETRY_AFTER, None));
     let told = mock.get_as("free-key", "/v1/pets").await;
     assert_eq!(told.header("retry-after"), "-", "the fault says otherwise");
 }
