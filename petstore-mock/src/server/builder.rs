@@ -436,6 +436,7 @@ impl Builder {
         if let Some(problem) = faults.iter().find_map(|fault| app.problem_of(fault)) {
             return Err(StartError::Fault(problem));
         }
+        app.reset_faults();
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
@@ -522,7 +523,7 @@ pub enum StartError {
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
-    /// A fault is for a key that the server does not have.
+    /// A fault can never hit a request, or is for a key that the server does not have.
     #[error("{0}")]
     Fault(String),
     /// An own route is invalid, repeated, or an operation of the contract.
