@@ -40,8 +40,7 @@ pub use crate::{
     cors::{Cors, ParseCorsError},
     exchange::{Admission, Exchange, KeyLabel},
     fault::{
-        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, HeaderField,
-        RateFault, RetryAfter, StatusEffect,
+        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
     },
     handle::{Key, Keys, Orders, Pets},
     http::ErrorCode,

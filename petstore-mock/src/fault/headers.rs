@@ -2,73 +2,36 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use http::{
+    HeaderName, HeaderValue,
+    header::{CONTENT_LENGTH, RETRY_AFTER, TRANSFER_ENCODING},
+};
+use serde::{Deserialize, Serialize};
 
 use super::change::FaultTarget;
-use crate::{clock::instant, operation::RATE_HEADERS, text::printable};
+use crate::{clock::instant, operation::RATE_HEADERS};
 
-/// A header field to set, or without a value, to remove.
-///
-/// In JSON, it is `{"name": "content-type", "value": "text/html"}`.
-///
-/// ```
-/// use http::{HeaderName, HeaderValue};
-/// use petstore_mock::HeaderField;
-///
-/// let name = HeaderName::from_static("content-type");
-/// let removed = HeaderField::new(name.clone(), None);
-/// let html = HeaderField::new(name, HeaderValue::from_static("text/html"));
-/// assert_ne!(removed, html);
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HeaderField {
-    name: HeaderText<HeaderName>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    value: Option<HeaderText<HeaderValue>>,
+/// Returns why a fault must not set this header field.
+pub(super) fn problem(name: &str, value: Option<&str>) -> Option<&'static str> {
+    let Ok(name) = HeaderName::try_from(name) else {
+        return Some("the `name` of a header field has no spaces: write it as in `x-a`");
+    };
+    // A wrong length would corrupt later responses.
+    if [CONTENT_LENGTH, TRANSFER_ENCODING].contains(&name) {
+        return Some(
+            "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or `body`",
+        );
+    }
+    if value.is_some_and(|value| HeaderValue::try_from(value).is_err()) {
+        return Some("the `value` of a header field has no control characters but tabs");
+    }
+    None
 }
 
-impl HeaderField {
-    /// Creates a header field.
-    #[must_use]
-    pub fn new(name: HeaderName, value: impl Into<Option<HeaderValue>>) -> Self {
-        Self {
-            name: HeaderText(name),
-            value: value.into().map(HeaderText),
-        }
-    }
-
-    pub(super) fn name(&self) -> HeaderName {
-        self.name.0.clone()
-    }
-
-    pub(super) fn value(&self) -> Option<HeaderValue> {
-        self.value.as_ref().map(|value| value.0.clone())
-    }
-}
-
-/// The name or value of a header field; text in JSON. Invalid UTF-8 becomes replacement characters.
-#[derive(Clone, Debug, PartialEq)]
-struct HeaderText<T>(T);
-
-impl<'de, T: TryFrom<String>> Deserialize<'de> for HeaderText<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let shown = printable(&text);
-        T::try_from(text).map(Self).map_err(|_| {
-            D::Error::custom(format!(
-                "`{shown}` is not a valid header name or value: names have no spaces, and values no \
-                 control characters but tabs"
-            ))
-        })
-    }
-}
-
-impl<T: AsRef<[u8]>> Serialize for HeaderText<T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&String::from_utf8_lossy(self.0.as_ref()))
-    }
+/// Sets a header field without a problem, or without a value, removes it.
+pub(super) fn set(target: &mut FaultTarget<'_>, name: &str, value: Option<&str>) -> bool {
+    let value = value.and_then(|value| HeaderValue::try_from(value).ok());
+    HeaderName::try_from(name).is_ok_and(|name| target.set_header(name, value))
 }
 
 /// A change to the `X-RateLimit-*` headers of a response.

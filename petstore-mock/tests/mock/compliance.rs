@@ -4,10 +4,7 @@
 use std::{io::Write as _, time::Duration};
 
 use futures_util::future::join_all;
-use http::{HeaderValue, header::DATE};
-use petstore_mock::{
-    Effect, HeaderField, MockServer, Operation, Plan, RetryAfter, Role, Rule, Severity,
-};
+use petstore_mock::{Effect, MockServer, Operation, Plan, RetryAfter, Role, Rule, Severity};
 use reqwest::Method;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -148,13 +145,15 @@ async fn a_repeated_post_is_found_with_the_duplicates_it_made() {
 
 #[tokio::test]
 async fn a_wait_named_by_a_fault_counts_unless_its_date_is_false() {
-    let date = HeaderValue::from_static("Thu, 01 Jan 2026 00:05:00 GMT");
-    let falsified = Effect::SetHeader(HeaderField::new(DATE, date));
+    let falsified = Effect::SetHeader {
+        name: "date".to_owned(),
+        value: Some("Thu, 01 Jan 2026 00:05:00 GMT".to_owned()),
+    };
     let told = [(Rule::ToldToWait, Severity::Violation)];
     for (more, expected) in [(vec![], &told[..]), (vec![falsified], &[])] {
         let mock = start().await;
         let mut effects = vec![
-            Effect::status(429),
+            Effect::Status(429),
             Effect::RetryAfter(RetryAfter::Seconds(50)),
         ];
         effects.extend(more);

@@ -229,7 +229,7 @@ fn faults_and_routes_come_from_a_file_or_an_argument() {
     let no_route = r#"[{"method": "GET", "path": "/pets/{id}"}]"#;
     for (flag, text, says) in [
         ("--faults", no_key, "a key that this server does not have"),
-        ("--faults", no_status, "given.json: `[0].effect"),
+        ("--faults", no_status, "the fault `status`: the status of a"),
         ("--faults", r#"[{"sequence": []}]"#, "the fault `sequence`: the"),
         ("--routes", no_route, "an operation of the contract"),
     ] {

@@ -88,7 +88,7 @@ async fn a_better_plan_takes_effect_immediately_and_causes_no_ban() {
 
 #[tokio::test]
 async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
-    let down = json!({"operation": "getPet", "effect": {"status": {"status": 503}}});
+    let down = json!({"operation": "getPet", "effect": {"status": 503}});
     let down: Fault = serde_json::from_value(down).unwrap();
     let mock = start_with(|builder| builder.fault(down)).await;
     assert_eq!(mock.get("/v1/pets/1").await.status, 503);
