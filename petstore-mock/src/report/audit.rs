@@ -86,7 +86,7 @@ impl Audit {
     }
 
     /// Judges an exchange whose response was read or lost.
-    pub(crate) fn ended(&mut self, record: &Record, ended: Moment) {
+    pub(crate) fn ended(&mut self, record: &Arc<Record>, ended: Moment) {
         let facts = Arc::new(Facts::new(record, ended));
         self.answers.add(facts.status());
         let id = KeyId::of(record);

@@ -56,13 +56,20 @@ impl<'a> Finder<'a> {
 pub(super) struct History {
     /// The wait of the key after a 429.
     wait: Option<Wait>,
-    /// The same requests. The ones that came last are at the end.
+    /// The requests that failed. The ones that came last are at the end.
     rows: VecDeque<Row>,
+    /// The last requests that were answered 201. Equal pets are wanted then.
+    created: VecDeque<Arc<Record>>,
 }
 
 impl History {
     /// Judges an exchange at its end, and remembers it.
-    pub(super) fn judge(&mut self, record: &Record, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
+    pub(super) fn judge(
+        &mut self,
+        record: &Arc<Record>,
+        facts: &Arc<Facts>,
+        finder: &mut Finder<'_>,
+    ) {
         let is_refused = facts.status() == Some(429);
         Wait::judge(&mut self.wait, Rule::ToldToWait, facts, is_refused, finder);
         self.judge_row(record, facts, finder);
@@ -71,11 +78,17 @@ impl History {
                 row.look(facts);
             }
         }
+        if facts.has_created() {
+            if self.created.len() == MAX_ROWS {
+                self.created.pop_front();
+            }
+            self.created.push_back(Arc::clone(record));
+        }
     }
 
     fn judge_row(&mut self, record: &Record, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
         // Nearly every request ends here.
-        if self.rows.is_empty() && !facts.has_failed() && !facts.has_created() {
+        if self.rows.is_empty() && !facts.has_failed() {
             return;
         }
         let identity = identity(record);
@@ -83,12 +96,19 @@ impl History {
         let known = place.and_then(|place| self.rows.remove(place));
         let mut row = known.unwrap_or_else(|| Row::new(identity));
         row.judge(facts, finder);
+        if facts.is_unknown_post() && !self.has_created(identity) {
+            row.post.unknown.get_or_insert_with(|| Arc::clone(facts));
+        }
         if row.is_needed() {
             if self.rows.len() == MAX_ROWS {
                 self.rows.pop_front();
             }
             self.rows.push_back(row);
         }
+    }
+
+    fn has_created(&self, wanted: u64) -> bool {
+        self.created.iter().any(|record| identity(record) == wanted)
     }
 }
 
@@ -166,8 +186,6 @@ struct Post {
     /// The first exchange whose outcome the client cannot know.
     unknown: Option<Arc<Facts>>,
     finding: Option<u64>,
-    /// Whether it was answered 201. Then equal pets are wanted, and it is not judged.
-    is_served: bool,
 }
 
 impl Row {
@@ -182,8 +200,7 @@ impl Row {
     }
 
     fn is_needed(&self) -> bool {
-        let post = &self.post;
-        self.failure.is_some() || self.wait.is_some() || post.unknown.is_some() || post.is_served
+        self.failure.is_some() || self.wait.is_some() || self.post.unknown.is_some()
     }
 
     fn judge(&mut self, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
@@ -264,13 +281,7 @@ impl Post {
             finder.add(finding, facts);
         }
         if facts.has_created() {
-            *self = Self {
-                is_served: true,
-                ..Self::default()
-            };
-        }
-        if facts.is_unknown_post() && !self.is_served && self.unknown.is_none() {
-            self.unknown = Some(Arc::clone(facts));
+            *self = Self::default();
         }
     }
 }

@@ -104,7 +104,7 @@ pub(super) struct Replay {
     began: Instant,
     order: u64,
     boundary: u64,
-    records: HashMap<usize, Record>,
+    records: HashMap<usize, Arc<Record>>,
 }
 
 impl Replay {
@@ -152,7 +152,7 @@ impl Replay {
         }
         self.audit.connected(exchange.connection);
         let record = exchange.record(place as u64 + 1, self, moment);
-        self.records.insert(place, record);
+        self.records.insert(place, Arc::new(record));
     }
 }
 
