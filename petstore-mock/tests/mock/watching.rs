@@ -97,7 +97,7 @@ async fn events_tell_of_changes() {
         ("pets", &|| server.pets().clear().unwrap()),
         ("keys", &|| key.ban(Duration::from_secs(1))),
         ("faults", &|| {
-            drop(server.faults().on_all().status(500).optional())
+            drop(server.faults().on_all().status(500).optional());
         }),
         ("journal", &|| server.reset().unwrap()),
         ("pets", &|| server.restore(&server.snapshot()).unwrap()),
