@@ -226,11 +226,12 @@ fn faults_and_routes_come_from_a_file_or_an_argument() {
 
     let no_key = r#"[{"key": "s3cr3t", "effect": {"hang": {}}}]"#;
     let no_status = "[{\"effect\": {\"status\": 99}}]";
+    let no_effect = "[{\"sequence\": []}]";
     let no_route = r#"[{"method": "GET", "path": "/pets/{id}"}]"#;
     for (flag, text, says) in [
         ("--faults", no_key, "a key that this server does not have"),
         ("--faults", no_status, "the fault `status`: the status of a"),
-        ("--faults", r#"[{"sequence": []}]"#, "the fault `sequence`: the"),
+        ("--faults", no_effect, "the fault `sequence`: the"),
         ("--routes", no_route, "an operation of the contract"),
     ] {
         fs::write(&file, text).unwrap();
