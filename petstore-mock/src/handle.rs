@@ -46,7 +46,8 @@ impl<'a> Keys<'a> {
     ///
     /// # Errors
     ///
-    /// If the server already has the key, or it is invalid in a header.
+    /// If the server already has the key, it is invalid in a header, or the name is empty, too long, or
+    /// would spoil a report.
     pub fn insert_named(self, name: &str, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let (text, number) = self.0.add_key(Some(key), Some(name), plan)?;
         Ok(Key::new(self.0, text, number))

@@ -40,8 +40,7 @@ pub use crate::{
     cors::{Cors, ParseCorsError},
     exchange::{Admission, Exchange, KeyLabel},
     fault::{
-        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, HeaderField,
-        RateFault, RetryAfter, StatusEffect,
+        Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,
     },
     handle::{Key, Keys, Orders, Pets},
     http::ErrorCode,
@@ -50,7 +49,7 @@ pub use crate::{
     openapi::OpenApi,
     operation::{Operation, Target},
     plan::{ParsePlanError, Plan},
-    report::{About, Finding, JudgedRequest, Report, Role, Rule, Severity},
+    report::{Finding, JudgedRequest, Report, Role, Rule, Severity},
     routes::{RouteError, RouteResponse},
     server::{Builder, MockServer, StartError},
     state::{

@@ -1,5 +1,4 @@
-//! Handles text from clients: quotes it safely in messages, finds similar names, and parses names and
-//! JSON.
+//! Handles text from clients: quotes it safely in messages, and parses names and JSON.
 
 use std::fmt;
 
@@ -8,11 +7,15 @@ use serde::{
     de::{DeserializeOwned, Error, IntoDeserializer as _},
 };
 use serde_json::Value;
-use strsim::osa_distance;
 
 /// Returns `text`, truncated to 60 characters, with control characters escaped.
 pub(crate) fn printable(text: &str) -> String {
     shortened(text, 60, 0)
+}
+
+/// Returns `text` with control characters escaped.
+pub(crate) fn escaped(text: &str) -> String {
+    shortened(text, usize::MAX, 0)
 }
 
 /// Returns the first and the last characters of a text, with control characters escaped.
@@ -32,26 +35,6 @@ fn shortened(text: &str, first: usize, last: usize) -> String {
         }
     }
     out
-}
-
-/// Returns the candidate most similar to `text`, if it has at most `max_typos` typing errors
-/// (wrong, missing, surplus or swapped letters). `spelled` returns the text of a candidate.
-pub(crate) fn nearest<T>(
-    text: &str,
-    max_typos: usize,
-    candidates: impl Iterator<Item = T>,
-    spelled: impl Fn(&T) -> String,
-) -> Option<T> {
-    // The comparison takes quadratic time, so long texts are not compared.
-    if text.len() > 100 {
-        return None;
-    }
-    let typos = |it: T| (osa_distance(text, &spelled(&it)), it);
-    let near = candidates
-        .map(typos)
-        .filter(|(typos, _)| *typos <= max_typos);
-    near.min_by_key(|(typos, _)| *typos)
-        .map(|(_, candidate)| candidate)
 }
 
 /// The error for a text that is none of the names of a type, such as [`Operation`](crate::Operation).

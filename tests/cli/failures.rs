@@ -57,7 +57,7 @@ async fn each_failed_connection_says_what_happened() {
 /// Answers 503, and asks for 30 seconds.
 fn busy() -> Effect {
     Effect::All(vec![
-        Effect::status(503),
+        Effect::Status(503),
         Effect::RetryAfter(RetryAfter::Seconds(30)),
     ])
 }

@@ -16,7 +16,7 @@ async fn an_unknown_row_is_sent_again_only_on_request() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(5));
     let faults = || scene.server.faults().on(Operation::CreatePet);
-    let lost = faults().nth(2).apply(Effect::EmptyReply);
+    let lost = faults().nth(2).apply(Effect::EmptyReply {});
     let failed = faults().nth(4).status(500);
     let import = "pets import DIR/pets.ndjson --journal DIR/j";
     let ran = scene.run(&format!("{import} --concurrency 1")).await;
@@ -67,7 +67,7 @@ async fn an_interrupted_check_counts_no_unknown_row_as_done() {
     let scene = Scene::new().await;
     scene.write("pets.ndjson", &rows(4));
     let faults = scene.server.faults().on(Operation::CreatePet);
-    let lost = faults.nth(2).apply(Effect::EmptyReply);
+    let lost = faults.nth(2).apply(Effect::EmptyReply {});
     scene.expect(IMPORT, [4, 3, 0, 1, 0], 8).await;
     drop(lost);
     // A kill leaves no end of the run.

@@ -11,7 +11,7 @@ async fn a_dry_run_plans_and_refuses_what_the_import_does() {
     scene.write("pets.csv", "name,categoryId\na,1\nb,2\nc,3\n");
     let faults = || scene.server.faults().on(Operation::CreatePet);
     let refused = faults().nth(2).status(400);
-    let lost = faults().nth(3).apply(Effect::EmptyReply);
+    let lost = faults().nth(3).apply(Effect::EmptyReply {});
     let import = "pets import DIR/pets.csv --concurrency 1";
     scene.expect(import, [3, 1, 1, 1, 0], 8).await;
     drop((refused, lost));

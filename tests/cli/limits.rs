@@ -18,7 +18,7 @@ async fn with_a_wait() -> MockServer {
 /// Refuses with this `Retry-After`.
 fn refusal(seconds: u64) -> Effect {
     Effect::All(vec![
-        Effect::status(429),
+        Effect::Status(429),
         Effect::RetryAfter(RetryAfter::Seconds(seconds)),
         // Otherwise the client believes that the minute is used up.
         Effect::RateHeaders(RateFault::Missing),

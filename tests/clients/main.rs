@@ -47,7 +47,7 @@ impl Trouble {
     fn begin(self, server: &MockServer) -> FaultGuard {
         let faults = server.faults();
         let limit = [
-            Effect::status(429),
+            Effect::Status(429),
             Effect::RetryAfter(RetryAfter::Seconds(2)),
         ];
         match self {

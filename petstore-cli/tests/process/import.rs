@@ -189,7 +189,7 @@ const FOREVER: Duration = Duration::from_secs(600);
 #[test]
 fn an_import_that_is_killed_as_it_sends_creates_each_row_once() {
     let unprocessed = Effect::All(vec![
-        Effect::status(500),
+        Effect::Status(500),
         Effect::Hang {
             after_body_bytes: None,
         },

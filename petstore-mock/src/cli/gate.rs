@@ -152,7 +152,7 @@ mod tests {
         for severity in Severity::ALL.iter().rev() {
             let rules = Rule::ALL.iter();
             let names: Vec<_> = rules
-                .filter(|rule| rule.about().severity == *severity)
+                .filter(|rule| rule.default_severity() == *severity)
                 .map(ToString::to_string)
                 .collect();
             lists.push(format!("{} ({severity}s)", names.join(", ")));

@@ -81,7 +81,7 @@ mod tests {
         serde_json::from_value(serde_json::json!({
             "rule": "back-off", "severity": severity, "key": "a, b: 100 %", "plan": null,
             "senders": 1, "text": "sent\r\n::error::again", "offences": 3, "requests": [],
-            "remedy": "say so",
+            "advice": "", "remedy": "say so",
         }))
         .unwrap()
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -62,24 +62,11 @@ enum Command {
     Report(ReportArgs),
     /// Print the OpenAPI document of the service.
     #[command(name = "openapi")]
-    OpenApi(OpenApiArgs),
-}
-
-#[derive(Args)]
-struct OpenApiArgs {
-    /// Output format.
-    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
-    format: DocumentFormat,
-
-    /// Print the document of the mock's administration instead.
-    #[arg(long)]
-    admin: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum DocumentFormat {
-    Yaml,
-    Json,
+    OpenApi {
+        /// Print the document of the mock's administration instead.
+        #[arg(long)]
+        admin: bool,
+    },
 }
 
 /// Runs `petstore-mock` with the arguments and the environment of the process.
@@ -106,19 +93,13 @@ async fn run(program: &Program) -> Result<u8, CliError> {
         Some(Command::Exec(args)) => exec::run(args).await,
         Some(Command::Health(args)) => running::health(args).await,
         Some(Command::Report(args)) => running::report(args).await,
-        Some(Command::OpenApi(args)) => openapi(args),
+        Some(Command::OpenApi { admin: false }) => show(OpenApi::Service),
+        Some(Command::OpenApi { admin: true }) => show(OpenApi::Administration),
     }
 }
 
-fn openapi(args: &OpenApiArgs) -> Result<u8, CliError> {
-    let document = match args.admin {
-        true => OpenApi::Administration,
-        false => OpenApi::Service,
-    };
-    match args.format {
-        DocumentFormat::Yaml => print(document.yaml())?,
-        DocumentFormat::Json => print(document.json())?,
-    }
+fn show(document: OpenApi) -> Result<u8, CliError> {
+    print(document.yaml())?;
     Ok(DONE)
 }
 

@@ -102,29 +102,21 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
 /// Whether a header field or query parameter is a credential, according to its name in lower case, such
 /// as `authorization`, `x-api-key`, `x-auth-token` or `access_token`.
 pub(super) fn is_credential(name: &str) -> bool {
-    // This runs for every field of every message, so it compares bytes, in one pass.
-    let (mut before, mut last) = (None, None);
-    for word in name.as_bytes().split(|byte| matches!(byte, b'-' | b'_')) {
-        if is_credential_word(word) {
-            return true;
-        }
-        (before, last) = (last, Some(word));
-    }
-    last == Some(b"key".as_slice()) && before.is_none_or(|word| word == b"api")
-}
-
-const fn is_credential_word(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"authorization"
-            | b"auth"
-            | b"cookie"
-            | b"token"
-            | b"secret"
-            | b"password"
-            | b"apikey"
-            | b"credentials"
-    )
+    let words: Vec<_> = name.split(['-', '_']).collect();
+    let is_secret = |word: &&str| {
+        matches!(
+            *word,
+            "authorization"
+                | "auth"
+                | "cookie"
+                | "token"
+                | "secret"
+                | "password"
+                | "apikey"
+                | "credentials"
+        )
+    };
+    words.iter().any(is_secret) || matches!(words[..], ["key"] | [.., "api", "key"])
 }
 
 impl fmt::Debug for Masker {

@@ -3,6 +3,7 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     hash::{DefaultHasher, Hasher as _},
     net::IpAddr,
     sync::{
@@ -13,10 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method,
-    header::{AUTHORIZATION, PROXY_AUTHORIZATION},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
 use super::{
@@ -277,9 +275,10 @@ impl Captured {
 }
 
 /// The header fields of a message, in one block of bytes. For each field, it has the length of the
-/// name, the name, the length of the value and the value. So a search can skip fields. Values of
-/// credential fields are masked.
-#[derive(Clone, Debug, Default)]
+/// name, the name, the length of the value and the value. So a search can skip fields.
+///
+/// Recording only copies the fields. Values of credential fields are masked when they are read.
+#[derive(Clone, Default)]
 pub(crate) struct Fields(Box<[u8]>);
 
 impl Fields {
@@ -289,7 +288,7 @@ impl Fields {
             .map(|(name, value)| name.as_str().len() + value.len() + 8);
         let mut all = Vec::with_capacity(length.sum());
         for (name, value) in headers {
-            for part in [name.as_str().as_bytes(), without_secret(name, value)] {
+            for part in [name.as_str().as_bytes(), value.as_bytes()] {
                 // A head has at most a few MiB.
                 all.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
                 all.extend_from_slice(part);
@@ -298,31 +297,33 @@ impl Fields {
         Self(all.into_boxed_slice())
     }
 
-    /// Returns the fields as a map, in their order.
+    /// Returns the fields as a map, in their order, with masked credentials.
     pub(crate) fn to_map(&self) -> HeaderMap {
         let mut map = HeaderMap::new();
         for (name, value) in self.iter() {
-            let name = HeaderName::from_bytes(name);
             // Name and value come from a map, so both are valid.
-            if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+            let Ok(name) = HeaderName::from_bytes(name) else {
+                continue;
+            };
+            if let Ok(value) = HeaderValue::from_bytes(without_secret(name.as_str(), value)) {
                 map.append(name, value);
             }
         }
         map
     }
 
-    /// Returns the first value of a field with this lower-case name.
+    /// Returns the first value of a field with this lower-case name, masked if it is a credential.
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter()
             .find(|(one, _)| *one == name.as_bytes())
-            .map(|(_, value)| value)
+            .map(|(_, value)| without_secret(name, value))
     }
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
             let (name, after) = part(rest)?;
@@ -340,25 +341,26 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns the value, masked if it is a credential.
-fn without_secret<'a>(name: &HeaderName, value: &'a HeaderValue) -> &'a [u8] {
-    if name == AUTHORIZATION || name == PROXY_AUTHORIZATION {
-        let value = value.as_bytes();
-        if value.len() > 7 && value[..7].eq_ignore_ascii_case(b"bearer ") {
-            return b"Bearer ***";
-        }
-        return MASK.as_bytes();
+fn without_secret<'a>(name: &str, value: &'a [u8]) -> &'a [u8] {
+    if !is_credential(name) {
+        return value;
     }
-    let is_secret = is_credential(name.as_str()) || value.is_sensitive();
-    if is_secret {
-        MASK.as_bytes()
-    } else {
-        value.as_bytes()
+    let is_authorization = matches!(name, "authorization" | "proxy-authorization");
+    if is_authorization && value.len() > 7 && value[..7].eq_ignore_ascii_case(b"bearer ") {
+        return b"Bearer ***";
+    }
+    MASK.as_bytes()
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_map().fmt(f)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::header::COOKIE;
+    use http::header::{AUTHORIZATION, COOKIE};
 
     use super::*;
 
@@ -371,7 +373,11 @@ mod tests {
         map.append(AUTHORIZATION, HeaderValue::from_static("bearer secret"));
         map.append(AUTHORIZATION, HeaderValue::from_static("secret"));
         map.append(COOKIE, HeaderValue::from_static("secret"));
-        let back = Fields::of(&map).to_map();
+        let fields = Fields::of(&map);
+        assert_eq!(format!("{fields:?}"), format!("{:?}", fields.to_map()));
+        assert_eq!(fields.get("authorization"), Some(&b"Bearer ***"[..]));
+        assert_eq!(fields.get("cookie"), Some(&b"***"[..]));
+        let back = fields.to_map();
         let seen: Vec<_> = back
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_bytes()))

@@ -124,8 +124,8 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If it can never hit a request, for example with `first(0)`, or if it sets `Content-Length` or
-    /// `Transfer-Encoding`.
+    /// If it can never hit a request, for example with `first(0)`, or if a response cannot be so, for
+    /// example with a status of 600.
     #[track_caller]
     pub fn apply(mut self, effect: Effect) -> FaultGuard {
         self.fault.effect = Some(effect);
@@ -137,21 +137,21 @@ impl FaultBuilder<'_> {
     ///
     /// # Panics
     ///
-    /// If it can never hit a request, or an effect sets `Content-Length` or `Transfer-Encoding`.
+    /// If it can never hit a request, or if a response cannot be so.
     #[track_caller]
     pub fn sequence(mut self, effects: impl IntoIterator<Item = Effect>) -> FaultGuard {
         self.fault.sequence = Some(effects.into_iter().collect());
         self.faults.set(self.fault)
     }
 
-    /// Sets [`Effect::status`].
+    /// Sets [`Effect::Status`].
     ///
     /// # Panics
     ///
     /// If the status is not from 200 to 599, or the fault can never hit a request.
     #[track_caller]
     pub fn status(self, status: u16) -> FaultGuard {
-        self.apply(Effect::status(status))
+        self.apply(Effect::Status(status))
     }
 
     /// Sets [`Effect::Reset`] before the status line.

@@ -5,15 +5,43 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode,
-    header::{CONTENT_LENGTH, DATE, RETRY_AFTER},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER},
 };
+use serde_json::json;
 
 use super::socket_effects::{EarlyEnd, EndMode, Pace, SocketPlan};
 use crate::{clock::seconds_until, operation::RATE_HEADERS};
 
 /// Whether a response with this status has no body.
-pub(super) fn is_bodiless(status: StatusCode) -> bool {
+fn is_bodiless(status: StatusCode) -> bool {
     matches!(status.as_u16(), 204 | 205 | 304)
+}
+
+/// Returns a response with this status, and with an Error object unless it has no body.
+pub(super) fn injected(status: u16) -> Response<Bytes> {
+    // A fault with another status is refused.
+    let status = StatusCode::from_u16(status).unwrap_or_default();
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    if !is_bodiless(status) {
+        let error = json!({
+            "code": usual_code(status),
+            "message": "injected by petstore-mock",
+            "status": status.as_u16(),
+        });
+        *response.body_mut() = error.to_string().into();
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+    }
+    response
+}
+
+fn usual_code(status: StatusCode) -> String {
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        return "rate_limit_exceeded".to_owned();
+    }
+    let reason = status.canonical_reason().unwrap_or("injected fault");
+    reason.to_lowercase().replace([' ', '-'], "_")
 }
 
 /// The response that faults change. The methods return false if there was nothing to change.
@@ -48,7 +76,8 @@ impl<'r> FaultTarget<'r> {
 
     /// Replaces the whole response, except for its date and its rate headers. A 429 gets the headers
     /// of an exhausted quota, as the mock's own has them.
-    pub(super) fn replace(&mut self, mut response: Response<Bytes>) -> bool {
+    pub(super) fn replace(&mut self, status: u16) -> bool {
+        let mut response = injected(status);
         for name in RATE_HEADERS.into_iter().chain([DATE]) {
             if let Some(value) = self.response.headers_mut().remove(&name) {
                 response.headers_mut().insert(name, value);

@@ -2,15 +2,13 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use serde::{Deserialize, Serialize};
 
 use super::{
     change::FaultTarget,
-    headers::{HeaderField, RateFault, RetryAfter},
+    headers::{self, RateFault, RetryAfter},
     random::Random,
     socket_effects::{EndMode, Pace},
-    status::StatusEffect,
 };
 use crate::clock::seconds;
 
@@ -22,7 +20,7 @@ use crate::clock::seconds;
 /// use petstore_mock::{Effect, RetryAfter};
 ///
 /// let retry_after = Effect::RetryAfter(RetryAfter::Seconds(2));
-/// let busy = Effect::All(vec![Effect::status(503), retry_after]);
+/// let busy = Effect::All(vec![Effect::Status(503), retry_after]);
 /// let json = r#"{"all": [{"status": 503}, {"retryAfter": {"seconds": 2}}]}"#;
 /// assert_eq!(serde_json::from_str::<Effect>(json)?, busy);
 /// # Ok::<(), serde_json::Error>(())
@@ -38,8 +36,9 @@ use crate::clock::seconds;
 pub enum Effect {
     /// Combines several effects.
     All(Vec<Self>),
-    /// Answers a status instead of the service's response: see [`Effect::status`].
-    Status(StatusEffect),
+    /// Answers this status, from 200 to 599, with an Error object, instead of the service's response.
+    /// For another body, combine it with [`Body`](Self::Body). A 429 looks like the mock's own.
+    Status(u16),
     /// Delays the response on the mock's clock. The service processes the request before the delay.
     Delay(Delay),
     /// Replaces the body, and keeps the status and headers.
@@ -54,7 +53,13 @@ pub enum Effect {
     /// Sets a header field, for example a wrong `Content-Type`. Replaces all fields with this name.
     /// Without a value, removes them. `Content-Length` and `Transfer-Encoding` are not allowed,
     /// because they follow from the body. [`Cut`](Self::Cut) makes the body shorter than announced.
-    SetHeader(HeaderField),
+    SetHeader {
+        /// The name.
+        name: String,
+        /// The value; `None` to remove the field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+    },
     /// Resets the connection (RST). Like [`Cut`](Self::Cut), it does not change a short body.
     Reset {
         /// The number of sent bytes of the body; `None` to reset before the status line.
@@ -62,8 +67,7 @@ pub enum Effect {
         after_body_bytes: Option<u64>,
     },
     /// Closes the connection before the status line.
-    #[serde(with = "nothing")]
-    EmptyReply,
+    EmptyReply {},
     /// Closes the connection within the body. A body that is not longer stays unchanged, and that
     /// does not count as a hit.
     Cut {
@@ -88,26 +92,6 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Answers this status with an Error object, instead of the service's response.
-    ///
-    /// # Panics
-    ///
-    /// If the status is not from 200 to 599.
-    #[track_caller]
-    pub fn status(status: u16) -> Self {
-        Self::Status(StatusEffect::new(status, true))
-    }
-
-    /// Answers this status without a body.
-    ///
-    /// # Panics
-    ///
-    /// If the status is not from 200 to 599.
-    #[track_caller]
-    pub fn bare_status(status: u16) -> Self {
-        Self::Status(StatusEffect::new(status, false))
-    }
-
     /// Returns the name of the kind in JSON.
     const fn kind(&self) -> &'static str {
         match self {
@@ -117,9 +101,9 @@ impl Effect {
             Self::Body { .. } => "body",
             Self::RateHeaders(_) => "rateHeaders",
             Self::RetryAfter(_) => "retryAfter",
-            Self::SetHeader(_) => "setHeader",
+            Self::SetHeader { .. } => "setHeader",
             Self::Reset { .. } => "reset",
-            Self::EmptyReply => "emptyReply",
+            Self::EmptyReply {} => "emptyReply",
             Self::Cut { .. } => "cut",
             Self::Hang { .. } => "hang",
             Self::Trickle { .. } => "trickle",
@@ -141,20 +125,15 @@ impl Effect {
                 Some("the effect `all` needs at least one effect")
             }
             Self::All(effects) => effects.iter().find_map(Self::problem),
-            // A wrong length would corrupt later responses.
-            Self::SetHeader(field) => [CONTENT_LENGTH, TRANSFER_ENCODING]
-                .contains(&field.name())
-                .then_some(
-                    "a fault cannot set Content-Length or Transfer-Encoding: use the effect `cut` or \
-                     `body`",
-                ),
+            Self::Status(..200 | 600..) => Some("the status of a response is from 200 to 599"),
+            Self::SetHeader { name, value } => headers::problem(name, value.as_deref()),
             Self::Status(_)
             | Self::Delay(_)
             | Self::Body { .. }
             | Self::RateHeaders(_)
             | Self::RetryAfter(_)
             | Self::Reset { .. }
-            | Self::EmptyReply
+            | Self::EmptyReply {}
             | Self::Cut { .. }
             | Self::Hang { .. }
             | Self::Trickle { .. } => None,
@@ -196,13 +175,13 @@ impl Effect {
         match self {
             // The parts are applied one by one below, and the delay is already over.
             Self::All(_) | Self::Delay(_) => false,
-            Self::Status(status) => target.replace(status.to_response()),
+            Self::Status(status) => target.replace(*status),
             Self::Body { text } => target.set_body(text),
             Self::RateHeaders(fault) => fault.apply(target),
             Self::RetryAfter(form) => form.apply(target),
-            Self::SetHeader(field) => target.set_header(field.name(), field.value()),
+            Self::SetHeader { name, value } => headers::set(target, name, value.as_deref()),
             Self::Reset { after_body_bytes } => target.end(*after_body_bytes, EndMode::Reset),
-            Self::EmptyReply => target.end(None, EndMode::Close),
+            Self::EmptyReply {} => target.end(None, EndMode::Close),
             Self::Cut { after_body_bytes } => target.end(Some(*after_body_bytes), EndMode::Close),
             Self::Hang { after_body_bytes } => target.end(*after_body_bytes, EndMode::Hang),
             Self::Trickle {
@@ -218,23 +197,6 @@ impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.parts().into_iter().map(Self::kind).collect();
         f.pad(&names.join(" + "))
-    }
-}
-
-/// The JSON of an effect without settings: `{}`.
-mod nothing {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Nothing {}
-
-    pub(super) fn serialize<S: Serializer>(to: S) -> Result<S::Ok, S::Error> {
-        Nothing {}.serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
-        Nothing::deserialize(from).map(drop)
     }
 }
 

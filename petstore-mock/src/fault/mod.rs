@@ -6,7 +6,6 @@ mod socket_effects;
 
 mod change;
 mod headers;
-mod status;
 
 mod effect;
 
@@ -19,10 +18,9 @@ mod builder;
 pub use self::{
     builder::{FaultBuilder, FaultGuard},
     effect::{Delay, Effect},
-    headers::{HeaderField, RateFault, RetryAfter},
+    headers::{RateFault, RetryAfter},
     registry::{FaultStatus, Faults},
     spec::Fault,
-    status::StatusEffect,
 };
 pub(crate) use self::{
     registry::ActiveFaults,

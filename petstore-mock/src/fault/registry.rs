@@ -11,12 +11,11 @@ use http::Response;
 use serde::Serialize;
 
 use super::{
-    change::FaultTarget,
+    change::{FaultTarget, injected},
     effect::Effect,
     random::Random,
     socket_effects::SocketPlan,
     spec::{Fault, RequestView},
-    status::StatusEffect,
 };
 use crate::{
     changes::{ChangeKind, Changes},
@@ -38,12 +37,12 @@ use crate::{
 /// # async fn main() {
 /// let server = MockServer::start().await;
 /// // The pet is added, and the response is lost.
-/// let lost = server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply);
+/// let lost = server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply {});
 /// // For one key, each response comes late. A tenth of all requests fails, the same in each run.
 /// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
 /// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
 /// // One effect after the other.
-/// let steps = [Effect::status(503), Effect::EmptyReply];
+/// let steps = [Effect::Status(503), Effect::EmptyReply {}];
 /// let odd = server.faults().on(Operation::ListPets).sequence(steps);
 /// # for guard in [lost, slow, flaky, odd] { guard.detach(); }
 /// # }
@@ -187,8 +186,11 @@ impl Faults {
         let list = &mut lock(&self.entries).list;
         let before = list.len();
         list.retain(|fault| !is_meant(&lock(fault).status));
-        self.note_change();
-        list.len() < before
+        let has_removed = list.len() < before;
+        if has_removed {
+            self.note_change();
+        }
+        has_removed
     }
 
     /// Selects the faults that hit a request. Fails if it chooses a fault that does not exist.
@@ -278,7 +280,7 @@ impl ActiveFaults {
 
     /// The response to an unprocessed request.
     pub(crate) fn unavailable() -> Response<Bytes> {
-        StatusEffect::new(503, true).to_response()
+        injected(503)
     }
 
     /// Returns the delay of the response, and the names of the faults that cause it. The hits count

@@ -75,18 +75,22 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
         .ok_or(CredentialError::Malformed)
 }
 
-/// Finds a key of this server in a query parameter, or in the path apart from its fixed segments, which
-/// a key may equal.
+/// Finds a key of this server in a query parameter, or in the path. What the contract has in its place
+/// is no key, even if a key equals it: a fixed segment, an id, and the parameters of a list.
 pub(super) fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
     let accounts = app.accounts();
     for pair in uri.query().unwrap_or_default().split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if !value.is_empty() && accounts.is_in(&decoded(value)) {
+        let is_of_a_list = matches!(name, "limit" | "status" | "cursor");
+        if !is_of_a_list && !value.is_empty() && accounts.is_in(&decoded(value)) {
             return Some(KeyFlaw::InUrl(decoded(name).into()));
         }
     }
-    let is_fixed = |segment: &str| matches!(segment, "" | "v1" | "pets" | "store" | "orders");
-    let is_key = |segment: &str| !is_fixed(segment) && accounts.is_in(&decoded(segment));
+    let is_key = |segment: &str| {
+        let segment = decoded(segment);
+        let is_fixed = matches!(&*segment, "" | "v1" | "pets" | "store" | "orders");
+        !is_fixed && segment.parse::<i64>().is_err() && accounts.is_in(&segment)
+    };
     let is_in_path = uri.path().split('/').any(is_key);
     is_in_path.then(|| KeyFlaw::InUrl("".into()))
 }
@@ -130,12 +134,12 @@ mod tests {
     };
 
     fn app() -> AppState {
-        let key = InitialKey::new("free-key", Plan::Free);
+        let keys = ["free-key", "7", "sold"].map(|key| InitialKey::new(key, Plan::Free));
         let store = Store::default();
         AppState::new(
             Clock::system(),
             Settings::default(),
-            vec![key],
+            keys.to_vec(),
             store,
             vec![],
         )
@@ -150,6 +154,7 @@ mod tests {
             ("/?limit=5&x=free%2dkey", "x"),
             ("/?API_KEY=free-key", "API_KEY"),
             ("/v1/free%2dkey", ""),
+            ("/?api_key=7", "api_key"),
         ] {
             assert_eq!(flaw(target), Some(KeyFlaw::InUrl(name.into())), "{target}");
         }
@@ -161,6 +166,10 @@ mod tests {
             "/?api_key=",
             "/?free-key",
             "/?a=%ff",
+            // What the contract has in its place is no key, even if a key equals it.
+            "/v1/pets/7",
+            "/v1/pets/%37",
+            "/v1/pets?limit=7&status=sold",
         ] {
             assert_eq!(flaw(target), None, "{target}");
         }

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::{
     clock::seconds_until,
     state::{ChangeError, Exhausted},
-    text::{nearest, printable},
+    text::printable,
 };
 
 /// The media type of every body, including errors.
@@ -144,23 +144,15 @@ impl ApiError {
             .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
-    /// The path does not exist. Suggests the most similar one of the existing `paths`; `overview`
-    /// says where all are listed.
-    pub(crate) fn route_not_found(
-        method: &Method,
-        path: &str,
-        paths: &[&str],
-        overview: &str,
-    ) -> Self {
+    /// The path does not exist. `overview` says which do.
+    pub(crate) fn route_not_found(method: &Method, path: &str, overview: &str) -> Self {
         let slash = if path.len() > 1 && path.ends_with('/') {
             " (paths have no trailing slash)"
         } else {
             ""
         };
-        let nearest = nearest_path(path, paths);
-        let nearest = nearest.map_or_else(String::new, |path| format!(" did you mean {path}?"));
         let (method, path) = (printable(method.as_str()), printable(path));
-        let message = format!("unknown path {method} {path}{slash}:{nearest} {overview}");
+        let message = format!("unknown path {method} {path}{slash}: {overview}");
         Self::new(ErrorCode::RouteNotFound, message)
     }
 
@@ -231,22 +223,6 @@ impl From<ChangeError> for ApiError {
     }
 }
 
-/// Returns the most similar path, if any is similar.
-fn nearest_path<'a>(path: &str, paths: &[&'a str]) -> Option<&'a str> {
-    let path = path.trim_end_matches('/').to_ascii_lowercase();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let spelled = |known: &&str| {
-        // A parameter in the path can have any value.
-        let stem = known
-            .ends_with('}')
-            .then(|| known.rsplit_once('/'))
-            .flatten();
-        stem.map_or_else(|| (*known).to_owned(), |(stem, _)| format!("{stem}/{last}"))
-    };
-    let nearest = |path: &str| nearest(path, 2, paths.iter().copied(), spelled);
-    nearest(&path).or_else(|| nearest(&format!("/v1{path}")))
-}
-
 impl ApiError {
     /// Returns the response with an Error object.
     pub(crate) fn to_response(&self) -> http::Response<Bytes> {
@@ -268,45 +244,5 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         self.to_response().map(Body::from)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn guesses_what_was_meant() {
-        let (pets, pet) = ("/v1/pets", "/v1/pets/{petId}");
-        let known = [
-            pets,
-            pet,
-            "/v1/store/orders",
-            "/_mock",
-            "/_mock/clock",
-            "/_mock/requests",
-        ];
-        for (path, meant) in [
-            ("/pets", Some(pets)),
-            ("/v1/pets/", Some(pets)),
-            ("/v1/pet", Some(pets)),
-            ("/v1/Pets", Some(pets)),
-            ("/v2/pets", Some(pets)),
-            ("/v1/pest", Some(pets)),
-            ("/v1/pet/7", Some(pet)),
-            ("/pets/a-long-id", Some(pet)),
-            ("/v1/store/order", Some("/v1/store/orders")),
-            ("/_mock/clok", Some("/_mock/clock")),
-            ("/_mock/Request/", Some("/_mock/requests")),
-            ("/_mocks", Some("/_mock")),
-            ("/", None),
-            ("/v1", None),
-            ("/v1/nowhere", None),
-            ("/metrics", None),
-            ("/_mock/journal", None),
-        ] {
-            assert_eq!(nearest_path(path, &known), meant, "{path}");
-        }
-        assert_eq!(nearest_path(&"/v1/pets".repeat(20), &known), None);
     }
 }

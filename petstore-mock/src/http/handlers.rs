@@ -173,17 +173,13 @@ fn unknown(app: &AppState, method: &Method, uri: &Uri) -> ApiError {
     let host = uri.authority().filter(|_| uri.path().is_empty());
     let path = host.map_or(uri.path(), Authority::as_str);
     let operations = Operation::ALL.iter();
-    let paths: Vec<_> = operations
-        .map(|one| one.path())
-        .chain(routes.paths())
-        .collect();
-    let operations = Operation::ALL.iter();
     let described: Vec<_> = operations
         .map(|one| format!("{} {}", one.method(), one.path()))
+        .chain(routes.names())
         .collect();
     let overview = format!(
         "the operations are {}; the mock's own pages are under /_mock",
         described.join(", ")
     );
-    ApiError::route_not_found(method, path, &paths, &overview)
+    ApiError::route_not_found(method, path, &overview)
 }

@@ -152,7 +152,7 @@ impl Journal {
     }
 
     /// Lets the rules judge an exchange when its response is read or lost.
-    pub(super) fn finished(&self, record: &Arc<Record>, ended: Moment) {
+    pub(super) fn finished(&self, record: &Record, ended: Moment) {
         if record.arrival.admission == Admission::Rejected {
             return;
         }

@@ -86,7 +86,7 @@ impl Audit {
     }
 
     /// Judges an exchange whose response was read or lost.
-    pub(crate) fn ended(&mut self, record: &Arc<Record>, ended: Moment) {
+    pub(crate) fn ended(&mut self, record: &Record, ended: Moment) {
         let facts = Arc::new(Facts::new(record, ended));
         self.answers.add(facts.status());
         let id = KeyId::of(record);
@@ -231,6 +231,7 @@ impl KeyAudit {
         for strike in self.strikes.iter().rev().take(counted).rev() {
             found.add(strike, 0);
         }
+        found.set_offences(u64::from(strikes));
         self.strikes.clear();
         findings.open(found);
     }

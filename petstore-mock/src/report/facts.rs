@@ -216,19 +216,40 @@ fn is_falsified(shown: &str, record: &Record) -> bool {
     date(shown).is_none_or(|date| date < earliest || date > latest)
 }
 
-/// Returns a number that is equal for the same requests of a key: those with the same method,
-/// target, body and `X-Mock-Fault`. Requests with another `Authorization` have another key.
-pub(super) fn identity(record: &Record) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (&record.method, &record.arrival.target).hash(&mut hasher);
-    record.fields.get("x-mock-fault").hash(&mut hasher);
-    match (json(&record.body), record.body.digest) {
-        (Some(json), _) => json.hash(&mut hasher),
-        (None, Some(digest)) => digest.hash(&mut hasher),
-        // A body that was not read completely is equal to no other.
-        (None, None) => record.number.hash(&mut hasher),
+/// What the same requests of a key have in common: the method, the target, `X-Mock-Fault` and the body.
+/// Requests with another `Authorization` have another key.
+#[derive(Debug)]
+pub(super) struct Likeness {
+    /// A digest of all but the body, which is costly to compare.
+    head: u64,
+    body: Captured,
+}
+
+impl Likeness {
+    pub(super) fn of(record: &Record) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&record.method, &record.arrival.target).hash(&mut hasher);
+        record.fields.get("x-mock-fault").hash(&mut hasher);
+        if record.body.digest.is_none() {
+            // A body that was not read completely is equal to no other.
+            record.number.hash(&mut hasher);
+        }
+        Self {
+            head: hasher.finish(),
+            body: record.body.clone(),
+        }
     }
-    hasher.finish()
+
+    /// Returns a number that is equal for the same requests.
+    pub(super) fn identity(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.head.hash(&mut hasher);
+        match json(&self.body) {
+            Some(json) => json.hash(&mut hasher),
+            None => self.body.digest.hash(&mut hasher),
+        }
+        hasher.finish()
+    }
 }
 
 /// Returns a body as JSON, if all of it was kept. So the order of members and the form of numbers

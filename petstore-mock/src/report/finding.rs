@@ -37,6 +37,8 @@ pub struct Finding {
     pub offences: u64,
     /// The request before them that explains why, and the first ones that broke the rule.
     pub requests: Vec<JudgedRequest>,
+    /// What the client should do instead, and on what the rule is based.
+    pub advice: Cow<'static, str>,
     /// What to declare if the finding is wrong.
     pub remedy: Option<String>,
 }
@@ -146,8 +148,7 @@ impl fmt::Display for Finding {
         if more > 0 {
             writeln!(f, "  ! and {}", count(more, "more request"))?;
         }
-        let about = rule.about();
-        writeln!(f, "  do: {} ({})", about.advice, about.source)?;
+        writeln!(f, "  do: {}", self.advice)?;
         match &self.remedy {
             Some(remedy) => writeln!(f, "  {remedy}"),
             None => Ok(()),

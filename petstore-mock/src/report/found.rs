@@ -11,6 +11,7 @@ use super::{
 use crate::{
     exchange::{KeyLabel, Record},
     plan::Plan,
+    text::escaped,
 };
 
 /// The maximum number of requests that a finding shows.
@@ -160,6 +161,11 @@ impl Found {
         }
     }
 
+    /// Sets the number of requests that break the rule, of which not all were added.
+    pub(super) fn set_offences(&mut self, offences: u64) {
+        self.offences = offences;
+    }
+
     /// Sets the repeats of a failed request.
     pub(super) fn set_repeats(&mut self, repeats: Repeats) {
         self.what = What::Repeats(repeats);
@@ -192,7 +198,9 @@ impl Found {
         mask: &impl Fn(&str) -> String,
     ) -> Option<Finding> {
         let severity = self.severity(set)?;
-        let role = |facts, role| self.request(facts, role, mask);
+        // Text of a client must not end a line of the report, or change the terminal's colour.
+        let shown = |text: &str| escaped(&mask(text));
+        let role = |facts, role| self.request(facts, role, &shown);
         let cause = self.cause.iter().map(|cause| role(cause, Role::Cause));
         let offences = self
             .shown
@@ -206,9 +214,10 @@ impl Found {
             key: self.key.name.clone(),
             plan: self.key.plan,
             senders: self.key.senders,
-            text: mask(&self.sentence()),
+            text: shown(&self.sentence()),
             offences: self.offences,
             requests,
+            advice: self.rule.advice().into(),
             remedy: self.remedy(severity),
         })
     }
@@ -228,7 +237,7 @@ impl Found {
         ))
     }
 
-    fn request(&self, facts: &Facts, role: Role, mask: &impl Fn(&str) -> String) -> JudgedRequest {
+    fn request(&self, facts: &Facts, role: Role, shown: &impl Fn(&str) -> String) -> JudgedRequest {
         let told = match (&self.what, role) {
             (What::Early, Role::Offence) => self.cause.as_ref().and_then(|cause| cause.told()),
             _ => None,
@@ -236,7 +245,7 @@ impl Found {
         let early = told.map(|told| told.until().saturating_sub(facts.arrived().at()));
         JudgedRequest {
             role,
-            path: mask(&facts.request().path).into(),
+            path: shown(&facts.request().path).into(),
             early_seconds: early.map(|early| early.as_secs_f64()),
             ..facts.request().clone()
         }

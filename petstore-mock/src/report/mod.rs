@@ -25,6 +25,6 @@ mod tests;
 pub(crate) use self::{audit::Audit, rule::Severities};
 pub use self::{
     finding::{Finding, JudgedRequest, Role},
-    rule::{About, Rule, Severity},
+    rule::{Rule, Severity},
     verdict::Report,
 };

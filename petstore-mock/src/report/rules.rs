@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
-    facts::{Facts, identity},
+    facts::{Facts, Likeness},
     findings::Findings,
     found::{Found, KeyName, Repeats, What},
     rule::Rule,
@@ -59,17 +59,12 @@ pub(super) struct History {
     /// The requests that failed. The ones that came last are at the end.
     rows: VecDeque<Row>,
     /// The last requests that were answered 201. Equal pets are wanted then.
-    created: VecDeque<Arc<Record>>,
+    created: VecDeque<Likeness>,
 }
 
 impl History {
     /// Judges an exchange at its end, and remembers it.
-    pub(super) fn judge(
-        &mut self,
-        record: &Arc<Record>,
-        facts: &Arc<Facts>,
-        finder: &mut Finder<'_>,
-    ) {
+    pub(super) fn judge(&mut self, record: &Record, facts: &Arc<Facts>, finder: &mut Finder<'_>) {
         let is_refused = facts.status() == Some(429);
         Wait::judge(&mut self.wait, Rule::ToldToWait, facts, is_refused, finder);
         self.judge_row(record, facts, finder);
@@ -82,7 +77,7 @@ impl History {
             if self.created.len() == MAX_ROWS {
                 self.created.pop_front();
             }
-            self.created.push_back(Arc::clone(record));
+            self.created.push_back(Likeness::of(record));
         }
     }
 
@@ -91,7 +86,7 @@ impl History {
         if self.rows.is_empty() && !facts.has_failed() {
             return;
         }
-        let identity = identity(record);
+        let identity = Likeness::of(record).identity();
         let place = self.rows.iter().position(|row| row.identity == identity);
         let known = place.and_then(|place| self.rows.remove(place));
         let mut row = known.unwrap_or_else(|| Row::new(identity));
@@ -108,7 +103,7 @@ impl History {
     }
 
     fn has_created(&self, wanted: u64) -> bool {
-        self.created.iter().any(|record| identity(record) == wanted)
+        self.created.iter().any(|one| one.identity() == wanted)
     }
 }
 

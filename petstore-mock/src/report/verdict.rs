@@ -2,11 +2,11 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
     finding::Finding,
-    rule::{About, Rule, Severities, Severity},
+    rule::{Rule, Severities, Severity},
     text::count,
 };
 
@@ -46,7 +46,6 @@ pub struct Report {
     /// The most severe first.
     findings: Vec<Finding>,
     /// The rules that are not off.
-    #[serde(serialize_with = "write_rules", deserialize_with = "read_rules")]
     rules: BTreeMap<Rule, Severity>,
 }
 
@@ -222,33 +221,6 @@ impl Report {
     }
 }
 
-/// Writes the rules with their texts.
-fn write_rules<S: Serializer>(rules: &BTreeMap<Rule, Severity>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(rules.iter().map(|(rule, severity)| {
-        let severity = *severity;
-        (
-            rule,
-            About {
-                severity,
-                ..*rule.about()
-            },
-        )
-    }))
-}
-
-/// Reads the severities of the rules. Their texts are known.
-fn read_rules<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<Rule, Severity>, D::Error> {
-    #[derive(Deserialize)]
-    struct Texts {
-        severity: Severity,
-    }
-    let rules: BTreeMap<Rule, Texts> = BTreeMap::deserialize(from)?;
-    let severities = rules
-        .into_iter()
-        .map(|(rule, texts)| (rule, texts.severity));
-    Ok(severities.collect())
-}
-
 impl fmt::Display for Answers {
     /// Writes the numbers of answers that a summary must not hide.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -288,7 +260,7 @@ impl fmt::Display for Report {
         for rule in Rule::ALL {
             match self.rules.get(rule) {
                 None => set.push(format!("{rule} off")),
-                Some(severity) if *severity == rule.about().severity => {}
+                Some(severity) if *severity == rule.default_severity() => {}
                 Some(severity) => set.push(format!("{rule} {severity}")),
             }
         }

@@ -211,9 +211,9 @@ impl Routes {
         self.0.iter().map(|route| &route.method)
     }
 
-    /// Returns the paths of all routes.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|route| route.path.as_str())
+    /// Returns the method and path of each route.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(ToString::to_string)
     }
 }
 

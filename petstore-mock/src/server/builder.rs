@@ -436,6 +436,7 @@ impl Builder {
         if let Some(problem) = faults.iter().find_map(|fault| app.problem_of(fault)) {
             return Err(StartError::Fault(problem));
         }
+        app.reset_faults();
         let bind_error = |source| StartError::Bind { addr, source };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
@@ -498,8 +499,7 @@ pub enum StartError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A key is empty, or contains a space or a non-ASCII character, so that it is invalid in a
-    /// header. The message does not contain the key.
+    /// A key is invalid in a header, or its name in a report. The message does not contain the key.
     #[error("{0}")]
     Key(KeyError),
     /// The admin token is empty, or contains a space or a non-ASCII character.
@@ -523,7 +523,7 @@ pub enum StartError {
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
     Seed(#[from] SeedError),
-    /// A fault is for a key that the server does not have.
+    /// A fault can never hit a request, or is for a key that the server does not have.
     #[error("{0}")]
     Fault(String),
     /// An own route is invalid, repeated, or an operation of the contract.

@@ -48,7 +48,7 @@ struct InitialState {
 }
 
 impl AppState {
-    /// Creates the state. Keys are numbered in their order.
+    /// Creates the state, without faults until they are reset. Keys are numbered in their order.
     pub(crate) fn new(
         clock: Clock,
         settings: Settings,
@@ -74,7 +74,6 @@ impl AppState {
             },
         };
         app.reset_keys()?;
-        app.reset_faults();
         Ok(app)
     }
 
@@ -94,7 +93,8 @@ impl AppState {
         Ok(())
     }
 
-    fn reset_faults(&self) {
+    /// Sets the initial faults, which must have no problem.
+    pub(crate) fn reset_faults(&self) {
         self.faults.clear();
         for fault in self.first.faults.iter().cloned() {
             self.faults.set(fault).detach();

@@ -30,6 +30,11 @@ pub enum KeyError {
     /// header.
     #[error("a key is empty, or contains a space or a non-ASCII character")]
     Unsendable,
+    /// The name of the key would look like another label, or spoil a report.
+    #[error(
+        "the name of a key must be 1 to 100 characters, without control characters or a leading `…`"
+    )]
+    Name,
 }
 
 /// A key that the server has from its start.
@@ -126,6 +131,9 @@ impl Accounts {
         if !is_sendable(key) {
             return Err(KeyError::Unsendable);
         }
+        if name.as_deref().is_some_and(|name| !is_name(name)) {
+            return Err(KeyError::Name);
+        }
         if self.by_key.contains_key(&**key) {
             return Err(KeyError::Taken);
         }
@@ -190,6 +198,13 @@ impl Accounts {
 /// Whether a key is public: the default keys are documented.
 pub(super) fn is_public(key: &str) -> bool {
     DEFAULT_KEYS.iter().any(|(public, _)| *public == key)
+}
+
+/// Whether a key can have this name. Others would look like another label, or spoil a report.
+fn is_name(name: &str) -> bool {
+    (1..=100).contains(&name.chars().count())
+        && !name.starts_with('…')
+        && !name.chars().any(char::is_control)
 }
 
 /// Whether a key is valid in a header.

@@ -244,7 +244,7 @@ async fn a_snapshot_is_put_back_as_it_was_taken() {
 async fn faults_are_set_listed_and_removed() {
     let mock = start().await;
     let broken = r#"{"operation": "listPets", "when": {"first": 1}, "key": "enterprise-key",
-        "effect": {"status": {"status": 503}}}"#;
+        "effect": {"status": 503}}"#;
     let set = mock.send("POST /_mock/faults", broken).await;
     let path = format!("DELETE /_mock/faults/{}", set.json()["id"]);
     assert_eq!(mock.get("/v1/pets").await.status, 503);

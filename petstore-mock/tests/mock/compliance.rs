@@ -4,10 +4,7 @@
 use std::{io::Write as _, time::Duration};
 
 use futures_util::future::join_all;
-use http::{HeaderValue, header::DATE};
-use petstore_mock::{
-    Effect, HeaderField, MockServer, Operation, Plan, RetryAfter, Role, Rule, Severity,
-};
+use petstore_mock::{Effect, MockServer, Operation, Plan, RetryAfter, Role, Rule, Severity};
 use reqwest::Method;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -148,13 +145,15 @@ async fn a_repeated_post_is_found_with_the_duplicates_it_made() {
 
 #[tokio::test]
 async fn a_wait_named_by_a_fault_counts_unless_its_date_is_false() {
-    let date = HeaderValue::from_static("Thu, 01 Jan 2026 00:05:00 GMT");
-    let falsified = Effect::SetHeader(HeaderField::new(DATE, date));
+    let falsified = Effect::SetHeader {
+        name: "date".to_owned(),
+        value: Some("Thu, 01 Jan 2026 00:05:00 GMT".to_owned()),
+    };
     let told = [(Rule::ToldToWait, Severity::Violation)];
     for (more, expected) in [(vec![], &told[..]), (vec![falsified], &[])] {
         let mock = start().await;
         let mut effects = vec![
-            Effect::status(429),
+            Effect::Status(429),
             Effect::RetryAfter(RetryAfter::Seconds(50)),
         ];
         effects.extend(more);
@@ -191,6 +190,19 @@ async fn keys_in_the_wrong_place_are_found_and_not_shown() {
 }
 
 #[tokio::test]
+async fn text_of_a_client_cannot_act_as_a_line_or_a_colour_of_the_report() {
+    let mock = start().await;
+    mock.get_as("free-key", "/v1/pets?%0A::error::x%1b%5b31m=free-key")
+        .await;
+    let report = mock.server.report();
+    assert_eq!(found(&mock), [(Rule::Key, Severity::Violation)]);
+    for form in [report.to_text(), report.to_junit()] {
+        let says = "the query parameter `\\n::error::x\\u{1b}[31m` is a key";
+        assert!(form.contains(says), "{form}");
+    }
+}
+
+#[tokio::test]
 async fn requests_before_a_boundary_do_not_count_against_a_client() {
     let mock = start().await;
     let key = mock.server.keys().get("free-key").unwrap();
@@ -216,9 +228,13 @@ async fn requests_before_a_boundary_do_not_count_against_a_client() {
         assert_eq!(found(&mock), [], "{name}");
         mock.server.reset().unwrap();
     }
+    let gone = mock.on(Operation::GetPet).status(500).optional();
+    mock.server.faults().clear();
     lose().await;
-    // Moving the clock is no boundary.
+    // Neither a later time nor a removal that removes nothing is a boundary.
     mock.advance(10);
+    drop(gone);
+    mock.send("DELETE /_mock/faults/999", "").await;
     mock.post_as("free-key", REX).await.expect_status(201);
     assert_eq!(found(&mock), [(Rule::RepeatedPost, Severity::Violation)]);
 }

@@ -6,11 +6,8 @@ use std::{
     time::Duration,
 };
 
-use petstore_mock::{Effect, FaultGuard, HeaderField, Operation, RateFault, RetryAfter};
-use reqwest::{
-    Method,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue},
-};
+use petstore_mock::{Effect, FaultGuard, Operation, RateFault, RetryAfter};
+use reqwest::Method;
 
 use super::support::{MINUTE_ENDS, Mock, REX, reply, start};
 
@@ -28,8 +25,11 @@ async fn statuses(mock: &Mock, count: usize) -> Vec<u16> {
 }
 
 /// An effect on a header.
-fn set(name: HeaderName, value: Option<&'static str>) -> Effect {
-    Effect::SetHeader(HeaderField::new(name, value.map(HeaderValue::from_static)))
+fn set(name: &str, value: Option<&str>) -> Effect {
+    Effect::SetHeader {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    }
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn requests_are_counted_in_order_of_arrival() {
     let expected = [500, 500, 200, 502, 200, 504, 504];
     assert_eq!(statuses(&mock, 7).await, expected);
     drop((first, nth, after));
-    let steps = list().sequence([Effect::status(503), Effect::bare_status(500)]);
+    let steps = list().sequence([Effect::Status(503), Effect::Status(500)]);
     assert_eq!(statuses(&mock, 4).await, [503, 500, 200, 200]);
     assert_eq!((steps.matched(), steps.hits()), (4, 2));
 }
@@ -104,14 +104,14 @@ async fn a_status_with_and_without_a_body() {
         text: text.to_owned(),
     };
     for (effect, status, body) in [
-        (Effect::bare_status(502), 502, ""),
+        (Effect::All(vec![text(""), Effect::Status(502)]), 502, ""),
         (
-            Effect::All(vec![text("<html>"), Effect::status(502)]),
+            Effect::All(vec![text("<html>"), Effect::Status(502)]),
             502,
             "<html>",
         ),
         (
-            Effect::All(vec![text("none"), Effect::status(204)]),
+            Effect::All(vec![text("none"), Effect::Status(204)]),
             204,
             "",
         ),
@@ -130,7 +130,7 @@ async fn a_status_with_and_without_a_body() {
 async fn no_fault_sets_the_length_of_a_body() {
     let mock = start().await;
     mock.on(Operation::ListPets)
-        .apply(set(CONTENT_LENGTH, None))
+        .apply(set("Content-Length", None))
         .detach();
 }
 
@@ -167,7 +167,6 @@ async fn headers_that_are_missing_garbage_or_wrong() {
     ];
     let rest = ["content-type", "link", "x-a"];
     let page = mock.get("/v1/pets?limit=25").await;
-    let new = HeaderName::from_static("x-a");
     let json = "application/json";
     for (effect, names, values) in [
         (
@@ -181,9 +180,9 @@ async fn headers_that_are_missing_garbage_or_wrong() {
             ["1e999", "-1", "tomorrow"],
         ),
         (Effect::RateHeaders(wrong), rate, ["60", "1000", "7"]),
-        (set(CONTENT_TYPE, None), rest, ["-", "-", "-"]),
-        (set(CONTENT_TYPE, Some("a/b")), rest, ["a/b", "-", "-"]),
-        (set(new, Some("b")), rest, [json, "-", "b"]),
+        (set("content-type", None), rest, ["-", "-", "-"]),
+        (set("content-type", Some("a/b")), rest, ["a/b", "-", "-"]),
+        (set("x-a", Some("b")), rest, [json, "-", "b"]),
     ] {
         let _fault = mock.server.faults().on_all().apply(effect);
         let answer = mock.get_as("free-key", "/v1/pets?limit=25").await;
@@ -201,7 +200,7 @@ async fn an_injected_429_looks_like_the_mocks_own() {
     assert_eq!(told.rate(), (60, 0, MINUTE_ENDS));
     assert_eq!(told.header("retry-after"), "50");
     let unless = mock.on(Operation::ListPets);
-    let _unless = unless.apply(Effect::RetryAfter(RetryAfter::Missing));
+    let _unless = unless.apply(set("Retry-After", None));
     let told = mock.get_as("free-key", "/v1/pets").await;
     assert_eq!(told.header("retry-after"), "-", "the fault says otherwise");
 }

@@ -62,6 +62,13 @@ async fn a_key_can_be_added_only_once_and_only_if_it_can_be_sent() {
     for (key, expected) in [("free-key", KeyError::Taken), ("a b", KeyError::Unsendable)] {
         assert_eq!(keys.insert(key, Plan::Pro).unwrap_err(), expected);
     }
+    for name in ["", "a\n::error::b", "…cdef", &"x".repeat(101)] {
+        let wrong = keys.insert_named(name, "k", Plan::Pro);
+        assert_eq!(wrong.unwrap_err(), KeyError::Name, "{name}");
+        let builder = MockServer::builder().named_key(name, "k", Plan::Pro);
+        let error = builder.start().await.unwrap_err().to_string();
+        assert!(error.contains("1 to 100 characters"), "{error}");
+    }
     let next = format!("test-key-{}", keys.all().len() + 2);
     keys.insert(&next, Plan::Pro).unwrap();
     assert_ne!(&*mock.server.key(Plan::Free), next);
@@ -81,7 +88,7 @@ async fn a_better_plan_takes_effect_immediately_and_causes_no_ban() {
 
 #[tokio::test]
 async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
-    let down = json!({"operation": "getPet", "effect": {"status": {"status": 503}}});
+    let down = json!({"operation": "getPet", "effect": {"status": 503}});
     let down: Fault = serde_json::from_value(down).unwrap();
     let mock = start_with(|builder| builder.fault(down)).await;
     assert_eq!(mock.get("/v1/pets/1").await.status, 503);

@@ -26,17 +26,21 @@ async fn any_other_method_is_405_with_and_without_a_key() {
 }
 
 #[tokio::test]
-async fn unknown_paths_are_404_with_and_without_a_key_and_suggest_another() {
+async fn unknown_paths_are_404_with_and_without_a_key_and_list_the_operations() {
     let mock = start().await;
     for (path, has_rate, hint) in [
         ("/v1", true, "/_mock"),
         ("/v1/pets/", true, "no trailing slash"),
         ("/v1//pets", true, ""),
         ("/v1%2Fpets", false, ""),
-        ("/v1/pet/7", true, " did you mean /v1/pets/{petId}?"),
+        ("/v1/pet/7", true, "GET /v1/pets/{petId}"),
         ("/v1/nowhere", true, ": the operations are"),
         ("/v1x/pets", false, ""),
-        ("/pets", false, " did you mean /v1/pets?"),
+        (
+            "/pets",
+            false,
+            "the operations are GET /v1/pets, POST /v1/pets",
+        ),
         ("/", false, "/_mock"),
         ("/_mock/history", false, ": GET /_mock/admin.yaml lists"),
     ] {

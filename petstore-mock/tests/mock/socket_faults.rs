@@ -107,7 +107,7 @@ async fn a_response_ends_after_the_exact_number_of_bytes() {
         after_body_bytes: after,
     };
     for (effect, bytes, is_reset) in [
-        (Effect::EmptyReply, None, false),
+        (Effect::EmptyReply {}, None, false),
         (reset(None), None, true),
         (reset(Some(0)), Some(0), true),
         (reset(Some(60)), Some(60), true),

@@ -109,7 +109,7 @@ async fn faults_act_on_the_socket_below() {
     };
     for (effect, comes, end) in [
         (reset, "", ErrorKind::ConnectionReset),
-        (Effect::EmptyReply, "", ErrorKind::UnexpectedEof),
+        (Effect::EmptyReply {}, "", ErrorKind::UnexpectedEof),
         (cut, "[{\"id\":1,", ErrorKind::UnexpectedEof),
     ] {
         let _fault = mock.on(Operation::ListPets).apply(effect);

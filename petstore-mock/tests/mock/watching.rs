@@ -96,7 +96,9 @@ async fn events_tell_of_changes() {
         ("clock", &|| server.clock().advance(Duration::from_secs(1))),
         ("pets", &|| server.pets().clear().unwrap()),
         ("keys", &|| key.ban(Duration::from_secs(1))),
-        ("faults", &|| server.faults().clear()),
+        ("faults", &|| {
+            drop(server.faults().on_all().status(500).optional());
+        }),
         ("journal", &|| server.reset().unwrap()),
         ("pets", &|| server.restore(&server.snapshot()).unwrap()),
     ];

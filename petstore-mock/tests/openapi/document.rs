@@ -8,6 +8,7 @@ use std::{
 use jsonschema::Validator;
 use petstore_mock::OpenApi;
 use serde_json::{Map, Value, json};
+use yaml_rust2::{Yaml, YamlLoader};
 
 use super::Answer;
 
@@ -28,7 +29,7 @@ pub(crate) static ADMINISTRATION: LazyLock<Document> =
 impl Document {
     fn new(document: OpenApi, base: &'static str) -> Self {
         Self {
-            json: serde_json::from_str(document.json()).unwrap(),
+            json: read(document),
             base,
             schemas: Mutex::default(),
         }
@@ -155,6 +156,30 @@ impl Document {
 impl Answer<'_> {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// Reads a document.
+pub(crate) fn read(document: OpenApi) -> Value {
+    let documents = YamlLoader::load_from_str(document.yaml()).unwrap();
+    to_json(&documents[0])
+}
+
+fn to_json(yaml: &Yaml) -> Value {
+    match yaml {
+        Yaml::Null => Value::Null,
+        Yaml::Boolean(truth) => Value::from(*truth),
+        Yaml::Integer(number) => Value::from(*number),
+        Yaml::Real(number) => Value::from(number.parse::<f64>().unwrap()),
+        Yaml::String(text) => Value::from(text.as_str()),
+        Yaml::Array(items) => items.iter().map(to_json).collect(),
+        Yaml::Hash(fields) => {
+            let fields = fields.iter();
+            fields
+                .map(|(name, field)| (name.as_str().unwrap().to_owned(), to_json(field)))
+                .collect()
+        }
+        Yaml::Alias(_) | Yaml::BadValue => panic!("not JSON: {yaml:?}"),
     }
 }
 

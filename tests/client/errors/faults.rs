@@ -30,15 +30,20 @@ fn losses() -> Vec<Effect> {
         Effect::Reset {
             after_body_bytes: Some(3),
         },
-        Effect::EmptyReply,
+        Effect::EmptyReply {},
         Effect::Cut {
             after_body_bytes: 3,
         },
         Effect::Hang {
             after_body_bytes: before_the_body,
         },
-        Effect::status(408),
-        Effect::bare_status(502),
+        Effect::Status(408),
+        Effect::All(vec![
+            Effect::Status(502),
+            Effect::Body {
+                text: String::new(),
+            },
+        ]),
     ]
 }
 

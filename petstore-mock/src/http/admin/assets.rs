@@ -73,3 +73,22 @@ fn set(response: &mut Response, name: HeaderName, value: &'static str) {
         .headers_mut()
         .insert(name, HeaderValue::from_static(value));
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::operation::Operation;
+
+    #[test]
+    fn the_page_offers_each_operation() {
+        let page = include_str!("inspector/page.html");
+        let choices: Vec<_> = page.split("<select name=\"operation\">").skip(1).collect();
+        assert_eq!(choices.len(), 2);
+        for choice in choices {
+            let (choice, _) = choice.split_once("</select>").unwrap();
+            for operation in Operation::ALL {
+                let option = format!("<option>{operation}</option>");
+                assert!(choice.contains(&option), "{option}");
+            }
+        }
+    }
+}

@@ -262,6 +262,9 @@ fn the_same_request_has_the_same_body_fault_and_key() {
             "{other}"
         );
     }
+    // A body that was not read completely is equal to no other.
+    let partial = format!("{first}{second} body={{\"a\":1}}").replace(" body", " partial body");
+    assert_eq!(found(1, &partial), NOTHING);
     let unknown = [first, second]
         .join("")
         .replace(" body", " unknown-key=7 body");
@@ -335,6 +338,23 @@ fn a_ban_is_named_with_the_requests_that_caused_it() {
         report.summary_line(),
         "compliance: 1 notice in 4 requests; 4 were answered 429"
     );
+}
+
+#[test]
+fn a_ban_counts_all_the_requests_that_caused_it() {
+    let mut recording = "1+0.01 1 GET /v1/pets 429 wait=50\n".to_owned();
+    for number in 1..21 {
+        let line = format!("2+0.01 {number} GET /v1/pets 429 wait=50 strikes={number}\n");
+        recording += &line;
+    }
+    recording += "3+0.01 1 GET /v1/pets 429 banned wait=300 strikes=21\n";
+    let report = report(30, &recording);
+    let ban = report.findings().find(|it| it.text.contains("banned"));
+    let ban = ban.unwrap();
+    assert_eq!(ban.offences, 21);
+    let says = "because 21 requests arrived before Retry-After had elapsed (#11, ";
+    assert!(ban.text.contains(says), "{}", ban.text);
+    assert!(ban.text.ends_with("#22 and 9 more)"), "{}", ban.text);
 }
 
 #[test]
@@ -497,5 +517,8 @@ fn json_has_the_findings_the_answers_and_the_rules() {
         (&"ci".into(), &"free".into())
     );
     assert_eq!(finding["requests"][1]["earlySeconds"], 49.0);
+    let advice = finding["advice"].as_str().unwrap();
+    assert!(advice.starts_with("After a 429, send nothing"), "{advice}");
     assert_eq!(json["rules"].as_object().unwrap().len(), Rule::ALL.len());
+    assert_eq!(json["rules"]["retry-after"], "warning");
 }

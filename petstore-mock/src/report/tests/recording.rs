@@ -312,7 +312,7 @@ impl<'a> Exchange<'a> {
         Captured {
             length: body.len() as u64,
             start: body,
-            digest: Some(digest),
+            digest: self.more("partial").is_none().then_some(digest),
         }
     }
 

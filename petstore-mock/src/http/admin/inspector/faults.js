@@ -5,7 +5,7 @@ import { attempt, find, make, swap } from "./dom.js";
 
 /** What can be set from here: most of all there are, each made out of one number or text. */
 const KINDS = {
-  "status": { hint: "503", effect: (value) => ({ status: { status: Number(value || 503) } }) },
+  "status": { hint: "503", effect: (value) => ({ status: Number(value || 503) }) },
   "delay, seconds": { hint: "2", effect: (value) => ({ delay: { seconds: Number(value || 2) } }) },
   "reset": { effect: () => ({ reset: {} }) },
   "empty reply": { effect: () => ({ emptyReply: {} }) },
@@ -16,7 +16,7 @@ const KINDS = {
   "no rate headers": { effect: () => ({ rateHeaders: "missing" }) },
   "garbage rate headers": { effect: () => ({ rateHeaders: "garbage" }) },
   "Date": { hint: "Thu, 01 Jan 1970 00:00:00 GMT", effect: (value) => ({ setHeader: { name: "date", value: value || "Thu, 01 Jan 1970 00:00:00 GMT" } }) },
-  "Retry-After": { hint: "soon", effect: (value) => ({ retryAfter: { text: value || "soon" } }) },
+  "Retry-After": { hint: "soon", effect: (value) => ({ setHeader: { name: "retry-after", value: value || "soon" } }) },
 };
 
 export async function refresh() {

@@ -1,8 +1,8 @@
 // The page as a whole: reads everything once, and then what the mock's events say has changed.
 
-import { ApiError, get, listen, post, setToken } from "./api.js";
+import { ApiError, listen, post, setToken } from "./api.js";
 import * as clock from "./clock.js";
-import { attempt, find, make } from "./dom.js";
+import { attempt, find } from "./dom.js";
 import * as faults from "./faults.js";
 import * as keys from "./keys.js";
 import * as pets from "./pets.js";
@@ -65,16 +65,6 @@ function askForToken(error) {
   find("#token").hidden = false;
 }
 
-/** Offers the operations of the service's document wherever one can be chosen. */
-async function offerOperations() {
-  const { paths } = await get("/openapi.json");
-  const names = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId));
-  for (const choice of document.querySelectorAll("select[name=operation]")) {
-    choice.append(...names.filter(Boolean).map((name) => make("option", {}, name)));
-  }
-  find("#filter").elements.operation.append(make("option", { value: "-" }, "none"));
-}
-
 find("#reset").addEventListener("click", attempt(async () => {
   if (!confirm("Reset pets, quotas, bans, faults and requests to what the mock started with?")) return;
   await post("/reset");
@@ -98,7 +88,6 @@ faults.start();
 keys.start();
 pets.start();
 report.start(requests.open);
-attempt(offerOperations)();
 setInterval(() => {
   clock.tick();
   keys.tick();

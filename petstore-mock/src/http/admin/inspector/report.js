@@ -13,7 +13,7 @@ export async function refresh() {
   find("#no-finding").hidden = report.findings.length > 0;
   // What the reader has opened stays open.
   const opened = [...document.querySelectorAll("#findings details[open] summary")].map(({ dataset }) => dataset.focus);
-  swap(find("#findings"), ...report.findings.map((finding) => card(finding, report.rules[finding.rule], opened)));
+  swap(find("#findings"), ...report.findings.map((finding) => card(finding, opened)));
 }
 
 /** The look of the most severe finding. Without one, it is only good if every request was answered well. */
@@ -23,8 +23,8 @@ function look({ violations, warnings, answered429, answered5xx, withoutResponse 
   return answered429 + answered5xx + withoutResponse > 0 ? "" : "ok";
 }
 
-function card(finding, about, opened) {
-  const { rule, key, plan, severity, text, requests, remedy } = finding;
+function card(finding, opened) {
+  const { rule, key, plan, severity, text, requests, advice, remedy } = finding;
   const id = `${rule} ${key} ${requests[0]?.number}`;
   const links = requests.flatMap(({ number }) => [
     make("button", {
@@ -32,12 +32,12 @@ function card(finding, about, opened) {
     }, `#${number}`), " "]);
   return make("li", {},
     make("div", { class: "top" },
-      make("strong", {}, about.title),
+      make("strong", {}, rule),
       make("span", { class: `tag ${LOOK[severity] ?? ""}` }, severity)),
     make("details", { open: opened.includes(id) },
       make("summary", { class: "quiet", "data-focus": id }, plan === null ? key : `key ${key} (${plan})`),
       make("p", {}, text),
-      make("p", { class: "quiet" }, `${about.reason} (${about.source}) ${about.advice}`),
+      make("p", { class: "quiet" }, advice),
       make("p", { class: "quiet" }, remedy ?? ""),
       make("p", { class: "evidence" }, ...links)));
 }
