@@ -67,9 +67,9 @@ impl Service {
             .into();
         normalize_path(request.uri_mut());
         // The request counts in its quota, whatever happens next.
-        let (arrival, error) = admit(app, &caller, target, &request);
+        let (arrival, error) = admit(app, target, &request);
         let (arrived, operation, admission) = (arrival.now, arrival.operation, arrival.admission);
-        if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
+        if request.uri().path().starts_with("/_mock") {
             request.extensions_mut().insert(admin::Peer(caller.peer));
             return self.administer(arrived, request.map(Body::new)).await;
         }
@@ -89,12 +89,9 @@ impl Service {
         let (request, body) = request.into_parts();
         let is_head = request.method == Method::HEAD;
         let mut recording = Recording::begin(Arc::clone(app.journal()), caller, arrival, &request);
-        // A malformed request may have no end, and a client that waits for `100 Continue` need not
-        // send the body of a refused one.
-        let need_not_come =
-            admission == Admission::Rejected || request.headers.contains_key(EXPECT);
         let body = match refusal.as_ref().or(key.as_ref().err()) {
-            Some(refusal) if need_not_come => ReadBody::unread(refusal),
+            // A client that waits for `100 Continue` need not send the body of a refused request.
+            Some(refusal) if request.headers.contains_key(EXPECT) => ReadBody::unread(refusal),
             _ => ReadBody::new(body, MAX_BODY_BYTES).await,
         };
         let is_partial = body.is_partial();
@@ -165,7 +162,7 @@ impl Service {
     /// Selects the faults of a request to the service. The order of arrival, for faults, is the
     /// order of these calls.
     fn faults<B>(&self, arrival: &Arrival, request: &Request<B>) -> Result<ActiveFaults, ApiError> {
-        if matches!(arrival.admission, Admission::Outside | Admission::Rejected) {
+        if arrival.admission == Admission::Outside {
             return Ok(ActiveFaults::default());
         }
         let headers = request.headers();

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Method, Response, request::Parts};
 
 use super::{Journal, observed::Observed};
-use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Record};
+use crate::exchange::{Arrival, Caller, Captured, Fields, Record};
 
 /// The id of the pet that this request created.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +52,7 @@ impl Recording {
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
-        // The rules judge only valid requests.
-        if record.arrival.admission != Admission::Rejected {
-            journal.arrived();
-        }
+        journal.arrived();
         Self {
             journal,
             record: Some(Arc::new(record)),
