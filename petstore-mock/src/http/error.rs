@@ -188,9 +188,7 @@ impl From<ChangeError> for ApiError {
             ChangeError::Unsaved(_) => ErrorCode::InsufficientStorage,
             ChangeError::OutOfIds => ErrorCode::InternalError,
             ChangeError::NoSuchPet(_) => ErrorCode::PetNotFound,
-            ChangeError::IdTaken(_) | ChangeError::NotAnObject | ChangeError::Snapshot(_) => {
-                ErrorCode::Conflict
-            }
+            ChangeError::IdTaken(_) | ChangeError::NotAnObject => ErrorCode::Conflict,
         };
         let mut message = error.to_string();
         if code == ErrorCode::PetNotFound {

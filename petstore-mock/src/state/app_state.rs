@@ -2,7 +2,6 @@
 //! and the stores each have a lock, which is only held for a short time.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,9 +13,8 @@ use super::{
     keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
     quota::{Period, Quota},
     settings::Settings,
-    snapshot::Snapshot,
     store::{Change, ChangeError, Store},
-    stores::Stores,
+    stores::{Snapshot, Stores},
 };
 use crate::{
     changes::{ChangeKind, Changes},
@@ -186,12 +184,8 @@ impl AppState {
     }
 
     /// Replaces the shared store, and the stores of all isolated keys.
-    pub(crate) fn replace(
-        &self,
-        shared: Store,
-        of_keys: BTreeMap<u32, Store>,
-    ) -> Result<(), ChangeError> {
-        self.stores().replace(shared, of_keys)?;
+    pub(crate) fn replace(&self, all: Snapshot) -> Result<(), ChangeError> {
+        self.stores().replace(all)?;
         self.changes.notify(ChangeKind::Pets);
         Ok(())
     }
@@ -286,7 +280,7 @@ impl AppState {
 
     /// Restores the initial state, except for the clock.
     pub(crate) fn reset(&self) -> Result<(), ChangeError> {
-        self.replace(self.first.store.clone(), BTreeMap::new())?;
+        self.replace(Snapshot::new(self.first.store.clone()))?;
         // The initial keys were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
@@ -295,22 +289,18 @@ impl AppState {
         Ok(())
     }
 
-    /// Returns a snapshot of pets, orders and usage.
+    /// Returns the pets and orders.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let stores = self.stores();
-        let (shared, of_keys) = stores.all();
-        Snapshot::take(shared, of_keys, &mut self.accounts())
+        self.stores().all().clone()
     }
 
-    /// Restores a snapshot completely, or not at all. Does not change keys that it does not
-    /// contain.
-    pub(crate) fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        let (shared, of_keys) = snapshot.stores()?;
-        let restored = snapshot.accounts(&mut self.accounts())?;
-        self.replace(shared, of_keys)?;
-        for account in restored {
-            self.change_key(account.label().number(), |current| *current = account);
+    /// Restores pets and orders, the unused quotas of all keys, and ends their bans.
+    pub(crate) fn restore(&self, snapshot: Snapshot) -> Result<(), ChangeError> {
+        self.replace(snapshot)?;
+        for (_, account) in self.accounts().sorted() {
+            account.reset(&self.settings);
         }
+        self.keys_changed(true);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc};
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -28,7 +28,7 @@ use crate::{
     operation::{Operation, PathTemplate},
     plan::Plan,
     report::Report,
-    state::{AppState, Change, ChangeError, KeyError, Seed, SeedError},
+    state::{AppState, Change, ChangeError, KeyError, Seed, SeedError, Snapshot},
     text::present,
 };
 
@@ -322,7 +322,7 @@ pub(super) async fn seed(State(app): App, body: AdminBody) -> Done {
         SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
         SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
     })?;
-    app.replace(store, BTreeMap::new())?;
+    app.replace(Snapshot::new(store))?;
     Ok(NO_CONTENT)
 }
 
@@ -339,7 +339,7 @@ pub(super) async fn snapshot(State(app): App) -> Outcome {
 
 /// `PUT /_mock/snapshot`.
 pub(super) async fn restore(State(app): App, body: AdminBody) -> Done {
-    app.restore(&body.read("a response of GET /_mock/snapshot")?)?;
+    app.restore(body.read("a response of GET /_mock/snapshot")?)?;
     Ok(NO_CONTENT)
 }
 
