@@ -233,7 +233,7 @@ impl ServiceArgs {
         let mut builder = assume::apply(&self.assumptions, builder)?;
         builder = match (self.start_at, self.frozen) {
             (Some(start), true) => builder.clock(Clock::frozen(start)),
-            (Some(start), false) => builder.clock(Clock::scaled(start, 1.0)),
+            (Some(start), false) => builder.clock(Clock::starting_at(start)),
             (None, true) => builder.clock(Clock::frozen(Clock::system().now())),
             (None, false) => builder,
         };

@@ -145,7 +145,7 @@ impl Service {
         if delay.is_zero() {
             return;
         }
-        if clock.pace() == 0.0 {
+        if clock.is_frozen() {
             recording.note("delayed until the frozen clock was moved");
             warn_of_frozen_clock();
         }
