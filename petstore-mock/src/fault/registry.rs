@@ -18,10 +18,7 @@ use super::{
     spec::{Fault, RequestView},
     status::StatusEffect,
 };
-use crate::{
-    changes::{ChangeKind, Changes},
-    operation::Target,
-};
+use crate::{changes::Changes, operation::Target};
 
 /// The faults of a server. Clones share them.
 ///
@@ -212,7 +209,7 @@ impl Faults {
 
     fn note_change(&self) {
         self.changes.mark_boundary();
-        self.changes.notify(ChangeKind::Faults);
+        self.changes.notify();
     }
 }
 

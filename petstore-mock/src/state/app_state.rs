@@ -17,7 +17,7 @@ use super::{
     stores::{Snapshot, Stores},
 };
 use crate::{
-    changes::{ChangeKind, Changes},
+    changes::Changes,
     clock::Clock,
     exchange::Rate,
     fault::{Fault, Faults},
@@ -88,7 +88,7 @@ impl AppState {
         for key in &self.first.keys {
             self.mask(key.key());
         }
-        self.changes.notify(ChangeKind::Keys);
+        self.changes.notify();
         Ok(())
     }
 
@@ -179,14 +179,14 @@ impl AppState {
     /// Makes a change for a test or the administration.
     pub(crate) fn arrange(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
         let changed = self.change(key, change);
-        self.changes.notify(ChangeKind::Pets);
+        self.changes.notify();
         changed
     }
 
     /// Replaces the shared store, and the stores of all isolated keys.
     pub(crate) fn replace(&self, all: Snapshot) -> Result<(), ChangeError> {
         self.stores().replace(all)?;
-        self.changes.notify(ChangeKind::Pets);
+        self.changes.notify();
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl AppState {
     /// Clears the journal.
     pub(crate) fn forget(&self) {
         self.journal.clear();
-        self.changes.notify(ChangeKind::Journal);
+        self.changes.notify();
     }
 
     /// Returns the usage of each key, by number.
@@ -221,7 +221,7 @@ impl AppState {
         let mut accounts = self.accounts();
         let (key, number) = accounts.add(key, name, plan, &self.settings)?;
         self.mask(&key);
-        self.changes.notify(ChangeKind::Keys);
+        self.changes.notify();
         Ok((key, number))
     }
 
@@ -251,7 +251,7 @@ impl AppState {
     pub(crate) fn declare_senders(&self, number: u32, senders: u32) -> bool {
         let declare = |account: &mut Account| account.set_senders(senders);
         let is_there = self.accounts().by_number(number).map(declare).is_some();
-        self.changes.notify(ChangeKind::Keys);
+        self.changes.notify();
         is_there
     }
 
@@ -266,14 +266,14 @@ impl AppState {
     pub(crate) fn reset_key(&self, number: u32) -> bool {
         self.stores().reset_key(number);
         let is_there = self.change_key(number, |account| account.reset(&self.settings));
-        self.changes.notify(ChangeKind::Pets);
+        self.changes.notify();
         is_there
     }
 
     fn keys_changed(&self, is_changed: bool) -> bool {
         if is_changed {
             self.changes.mark_boundary();
-            self.changes.notify(ChangeKind::Keys);
+            self.changes.notify();
         }
         is_changed
     }
