@@ -27,6 +27,7 @@ use super::{
     params::normalize_path,
 };
 use crate::{
+    cors,
     exchange::Admission,
     fault::{ActiveFaults, RequestView},
     journal::{AddedPet, Arrival, Caller, Observed, Recording},
@@ -78,9 +79,10 @@ impl Service {
             Some(error) if admission == Admission::Anonymous => (Err(error), None),
             refusal => (Ok(arrival.key.as_ref().map(|key| key.number())), refusal),
         };
-        let (rate, cors) = (arrival.rate, &app.settings().cors);
-        let is_preflight = rate.is_some() && cors.is_preflight(&request);
-        let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
+        let rate = arrival.rate;
+        let has_cors = rate.is_some() && app.settings().cors;
+        let is_preflight = has_cors && cors::is_preflight(&request);
+        let is_from_a_page = has_cors && request.headers().contains_key(ORIGIN);
         let (mut faults, refusal) = match self.faults(&arrival, &request) {
             _ if is_preflight => (ActiveFaults::default(), refusal),
             Ok(faults) => (faults, refusal),
@@ -99,7 +101,7 @@ impl Service {
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors.preflight(app.settings().routes.methods()),
+            None if is_preflight => cors::preflight(app.settings().routes.methods()),
             None if faults.skips_service() => ActiveFaults::unavailable(),
             None => handlers::answer(app, operation, arrived, key, &request, body)
                 .unwrap_or_else(|error| error.to_response()),
@@ -117,7 +119,7 @@ impl Service {
         }
         common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
-            cors.open(response.headers_mut());
+            cors::open(response.headers_mut());
         }
         // Faults come after all headers, because they can change them.
         if !faults.is_empty() {
