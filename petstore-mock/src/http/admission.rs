@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Request;
+use percent_encoding::percent_decode_str;
 
 use super::{
     credentials::{CredentialError, bearer, credentials, has_other_credentials, key_in_url},
@@ -62,7 +63,8 @@ pub(crate) fn admit<B>(
     (arrival, error)
 }
 
+/// Whether a path, with or without percent-encoding, is below `/v1`.
 fn is_of_the_service(path: &str) -> bool {
-    path.strip_prefix("/v1")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let first = path.split('/').nth(1);
+    first.is_some_and(|first| percent_decode_str(first).eq(b"v1".iter().copied()))
 }

@@ -86,8 +86,8 @@ pub(super) fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
         }
     }
     let is_fixed = |segment: &str| matches!(segment, "" | "v1" | "pets" | "store" | "orders");
-    let is_key = |segment: &str| !is_fixed(segment) && accounts.is_in(&decoded(segment));
-    let is_in_path = uri.path().split('/').any(is_key);
+    let is_key = |segment: Cow<'_, str>| !is_fixed(&segment) && accounts.is_in(&segment);
+    let is_in_path = uri.path().split('/').map(decoded).any(is_key);
     is_in_path.then(|| KeyFlaw::InUrl("".into()))
 }
 

@@ -24,7 +24,6 @@ use super::{
     credentials::bearer,
     error::{ApiError, ErrorCode},
     handlers,
-    params::normalize_path,
 };
 use crate::{
     cors,
@@ -66,7 +65,6 @@ impl Service {
             .path_and_query()
             .map_or("*", PathAndQuery::as_str)
             .into();
-        normalize_path(request.uri_mut());
         // The request counts in its quota, whatever happens next.
         let (arrival, error) = admit(app, target, &request);
         let (arrived, operation, admission) = (arrival.now, arrival.operation, arrival.admission);
