@@ -118,10 +118,9 @@ fn create_pet(app: &AppState, key: Option<u32>, request: &Parts, body: ReadBody)
     check_is_json(&request.headers)?;
     let mut pet = new_pet::read(&body.whole()?)?;
     pet.status = pet.status.or(app.settings().default_status);
-    let id = app.change(key, Change::Add(pet))?;
-    // The pet may have been removed in the meantime.
-    let json = pet_json(app, key, id)?;
-    let mut response = json_response(StatusCode::CREATED, json);
+    let id = app.change(key, Change::Add(pet.clone()))?;
+    // The store is not read again, because the pet may have been removed in the meantime.
+    let mut response = json(StatusCode::CREATED, &pet.into_pet(id))?;
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
     response.extensions_mut().insert(AddedPet(id));
@@ -139,13 +138,8 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
         ));
     }
     let id = pet_id(uri.path())?;
-    let json = pet_json(app, key, id)?;
-    Ok(json_response(StatusCode::OK, json))
-}
-
-fn pet_json(app: &AppState, key: Option<u32>, id: i64) -> Result<Bytes, ApiError> {
     app.read(key, |store| match store.pet(id) {
-        Some(pet) => to_json(pet),
+        Some(pet) => json(StatusCode::OK, pet),
         None => Err(ChangeError::NoSuchPet(id).into()),
     })
 }

@@ -1,5 +1,13 @@
 //! Tests of the four operations in the normal case, of pages, and of `HEAD`.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
 use petstore_mock::{PetStatus, Seed, SeedPet};
 use reqwest::Method;
 use serde_json::json;
@@ -94,6 +102,25 @@ async fn adds_a_pet_and_finds_it_again() {
     assert_eq!(mock.get("/v1/pets/26").await.json(), rex);
     let nameless = mock.post(r#"{"name": "", "categoryId": 7}"#).await;
     nameless.expect_status(201);
+}
+
+#[tokio::test]
+async fn a_pet_that_is_removed_at_once_was_created_nevertheless() {
+    let mock = Arc::new(start().await);
+    let is_done = Arc::new(AtomicBool::new(false));
+    let clearing = thread::spawn({
+        let (mock, is_done) = (Arc::clone(&mock), Arc::clone(&is_done));
+        move || {
+            while !is_done.load(Ordering::Relaxed) {
+                mock.server.pets().clear().unwrap();
+            }
+        }
+    });
+    for _ in 0..300 {
+        mock.post(REX).await.expect_status(201);
+    }
+    is_done.store(true, Ordering::Relaxed);
+    clearing.join().unwrap();
 }
 
 #[tokio::test]
