@@ -44,7 +44,9 @@ impl ReadBody {
                 this.error = Some(ApiError::new(ErrorCode::InvalidBody, message));
                 return this;
             };
-            this.read.extend(frame.into_data().unwrap_or_default());
+            if let Ok(data) = frame.into_data() {
+                this.read.extend_from_slice(&data);
+            }
             if this.read.len() > limit {
                 this.error = Some(too_large());
                 return this;
