@@ -29,7 +29,7 @@ use crate::{
     cors,
     exchange::Admission,
     fault::{ActiveFaults, RequestView},
-    journal::{AddedPet, Arrival, Caller, Observed, Recording},
+    journal::{Arrival, Caller, Observed, Recording},
     state::AppState,
 };
 
@@ -101,14 +101,14 @@ impl Service {
             Some(error) => error.to_response(),
             None if is_preflight => cors::preflight(app.settings().routes.methods()),
             None if faults.skips_service() => ActiveFaults::unavailable(),
-            None => handlers::answer(app, operation, arrived, key, &request, body)
-                .unwrap_or_else(|error| error.to_response()),
+            None => {
+                let recording = &mut recording;
+                handlers::answer(app, operation, arrived, key, &request, body, recording)
+                    .unwrap_or_else(|error| error.to_response())
+            }
         };
         if is_head {
             remove_body(&mut response);
-        }
-        if let Some(AddedPet(id)) = response.extensions().get().copied() {
-            recording.added(id);
         }
         let mut now = arrived;
         if !faults.is_empty() {

@@ -12,10 +12,6 @@ use http::{Method, Response, request::Parts};
 use super::{Journal, observed::Observed};
 use crate::exchange::{Arrival, Caller, Captured, Fields, Record};
 
-/// The id of the pet that this request created.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AddedPet(pub(crate) i64);
-
 /// An exchange in flight. It is stored when it is answered. It is also stored when it is dropped,
 /// because the client left or the server stopped.
 #[derive(Debug)]
