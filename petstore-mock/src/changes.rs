@@ -1,50 +1,24 @@
-//! Broadcasts the changes that a test or the administration makes. Changes made by requests are in
-//! the journal.
+//! Tells of the changes that a test or the administration makes. Changes made by requests are in the
+//! journal.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-use serde::Serialize;
-use tokio::sync::broadcast;
-
-/// A listener that lags behind by more changes than this misses some.
-const MAX_LAG: usize = 64;
-
-/// The part that changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ChangeKind {
-    Clock,
-    Keys,
-    Faults,
-    Pets,
-    Journal,
-}
-
-impl ChangeKind {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Clock,
-        Self::Keys,
-        Self::Faults,
-        Self::Pets,
-        Self::Journal,
-    ];
-}
+use tokio::sync::watch;
 
 /// The changes of a server. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Changes {
-    sender: broadcast::Sender<ChangeKind>,
+    sender: watch::Sender<()>,
     boundaries: Arc<AtomicU64>,
 }
 
 impl Changes {
-    /// Broadcasts a change.
-    pub(crate) fn notify(&self, what: ChangeKind) {
-        // An error only means that nobody listens, which is usual.
-        let _ = self.sender.send(what);
+    /// Tells that something has changed.
+    pub(crate) fn notify(&self) {
+        self.sender.send_replace(());
     }
 
     /// Marks the start or end of a test. The report's rules do not combine requests from both sides
@@ -58,7 +32,8 @@ impl Changes {
         self.boundaries.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<ChangeKind> {
+    /// Returns a receiver that is notified of each change.
+    pub(crate) fn listen(&self) -> watch::Receiver<()> {
         self.sender.subscribe()
     }
 }
@@ -66,7 +41,7 @@ impl Changes {
 impl Default for Changes {
     fn default() -> Self {
         Self {
-            sender: broadcast::Sender::new(MAX_LAG),
+            sender: watch::Sender::new(()),
             boundaries: Arc::default(),
         }
     }

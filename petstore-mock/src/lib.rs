@@ -37,7 +37,6 @@ mod properties;
 
 pub use crate::{
     clock::Clock,
-    cors::{Cors, ParseCorsError},
     exchange::{Admission, Exchange, KeyLabel},
     fault::{
         Delay, Effect, Fault, FaultBuilder, FaultGuard, FaultStatus, Faults, RateFault, RetryAfter,

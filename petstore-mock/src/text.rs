@@ -91,12 +91,16 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error>
 
 /// Parses JSON. The error contains the path, line and column. 7.0 is an integer, as in JSON Schema.
 pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    let read = read_text(text).or_else(|error| read_with_integers(text, error));
+    // Only an error needs the path, which costs time.
+    if let Ok(value) = serde_json::from_slice(text) {
+        return Ok(value);
+    }
+    let read = read_with_path(text).or_else(|error| read_with_integers(text, error));
     // The error may quote a long text of the client.
     read.map_err(|error| shortened(&error, 200, 100))
 }
 
-fn read_text<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+fn read_with_path<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value =
         serde_path_to_error::deserialize(&mut deserializer).map_err(|error| located(&error))?;

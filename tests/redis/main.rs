@@ -58,7 +58,7 @@ async fn mock(per_minute: u32) -> MockServer {
         .journal(20_000)
         // More than any test has in flight.
         .senders(256)
-        .clock(Clock::scaled(minute, 1.0))
+        .clock(Clock::starting_at(minute))
         .start()
         .await
         .unwrap()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::outcome::CliError;
-use crate::{cors::ParseCorsError, server::Builder, state::BanPolicy, text::parse_name};
+use crate::{server::Builder, state::BanPolicy, text::parse_name};
 
 const UNKNOWN: &str = "unknown assumption; assumptions: default-status, paging, window, cors, \
                        rate-headers, ban-after, ban-within, ban-for";
@@ -24,18 +24,9 @@ fn assume(assumption: &str, builder: Builder, ban: &mut BanPolicy) -> Result<Bui
     let (name, value) = assumption.split_once('=').ok_or("write NAME=VALUE")?;
     match name {
         "default-status" => return Ok(builder.default_status(named(value)?)),
-        "paging" => match value {
-            "on" => return Ok(builder.paging(true)),
-            "off" => return Ok(builder.paging(false)),
-            _ => return Err("paging is on or off".to_owned()),
-        },
+        "paging" => return Ok(builder.paging(is_on(value)?)),
         "window" => return Ok(builder.window(named(value)?)),
-        "cors" => {
-            let cors = value
-                .parse()
-                .map_err(|error: ParseCorsError| error.to_string())?;
-            return Ok(builder.cors(cors));
-        }
+        "cors" => return Ok(builder.cors(is_on(value)?)),
         "rate-headers" => return Ok(builder.rate_headers(named(value)?)),
         "ban-after" => match value.parse() {
             Ok(after @ 0..=BanPolicy::MAX_AFTER) => ban.after = after,
@@ -46,6 +37,14 @@ fn assume(assumption: &str, builder: Builder, ban: &mut BanPolicy) -> Result<Bui
         _ => return Err(UNKNOWN.to_owned()),
     }
     Ok(builder)
+}
+
+fn is_on(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("write on or off".to_owned()),
+    }
 }
 
 fn named<T: DeserializeOwned>(value: &str) -> Result<T, String> {
@@ -74,7 +73,7 @@ mod tests {
             ("default-status", "sold"),
             ("paging", "off"),
             ("window", "sliding"),
-            ("cors", "http://localhost:8080"),
+            ("cors", "off"),
             ("rate-headers", "day"),
             ("ban-after", "5"),
             ("ban-within", "30"),

@@ -160,7 +160,7 @@ struct ServiceArgs {
     /// window=fixed|sliding: kind of quota window: the clock's minute and the UTC day, or the
     /// last 60 and 86400 seconds (default: fixed)
     ///
-    /// cors=ORIGIN|*|off: origin whose web pages may use the service (default: *, all of them)
+    /// cors=on|off: whether web pages of other origins may use the service (default: on)
     ///
     /// rate-headers=tightest|minute|day: quota in the X-RateLimit headers (default: tightest, the
     /// one with the fewest requests left)
@@ -233,7 +233,7 @@ impl ServiceArgs {
         let mut builder = assume::apply(&self.assumptions, builder)?;
         builder = match (self.start_at, self.frozen) {
             (Some(start), true) => builder.clock(Clock::frozen(start)),
-            (Some(start), false) => builder.clock(Clock::scaled(start, 1.0)),
+            (Some(start), false) => builder.clock(Clock::starting_at(start)),
             (None, true) => builder.clock(Clock::frozen(Clock::system().now())),
             (None, false) => builder,
         };

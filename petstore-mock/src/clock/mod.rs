@@ -6,24 +6,23 @@
 
 mod instant;
 pub(crate) mod real_time;
-mod setting;
 mod source;
 
 use std::{
     fmt,
+    future::pending,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::sync::watch;
 
-use self::{instant::since_epoch, source::Source};
-pub(crate) use self::{
-    instant::{END, instant, parse_date, seconds, seconds_until, serialize_seconds, time},
-    setting::ClockState,
+pub(crate) use self::instant::{
+    END, instant, parse_date, seconds, seconds_until, serialize_seconds, time,
 };
+use self::{instant::since_epoch, source::Source};
 
-/// A clock that can be moved forward, stopped and accelerated. Clones share one time.
+/// A clock that can be moved forward and stopped. Clones share one time.
 ///
 /// Quotas, bans, `Date`, `Retry-After`, delays and the removal of the deprecated operation follow
 /// it, so a test can skip a day. It never goes back, and stops at the end of the year 9999, the
@@ -47,12 +46,33 @@ struct SharedClock {
     state: watch::Sender<ClockState>,
 }
 
+/// The setting of a clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClockState {
+    /// The source's time when the clock was set.
+    read: Duration,
+    /// The clock's time then, since the Unix epoch.
+    shown: Duration,
+    is_frozen: bool,
+}
+
+impl ClockState {
+    /// Returns the clock's time when the source shows `now`.
+    fn at(&self, now: Duration) -> Duration {
+        if self.is_frozen {
+            return self.shown;
+        }
+        let passed = now.saturating_sub(self.read);
+        self.shown.saturating_add(passed).min(END)
+    }
+}
+
 impl Clock {
     /// Returns a clock that follows the machine's clock. If that is set back, this clock stops
     /// until the machine's clock has caught up.
     #[must_use]
     pub fn system() -> Self {
-        Self::new(Source::system(), None, 1.0)
+        Self::new(Source::system(), None, false)
     }
 
     /// Returns a clock that is stopped at `at`, until it is advanced or [resumed](Self::resume).
@@ -60,28 +80,13 @@ impl Clock {
     /// A time before 1970 or after the year 9999 becomes the nearest possible one.
     #[must_use]
     pub fn frozen(at: SystemTime) -> Self {
-        Self::new(Source::system(), Some(at), 0.0)
+        Self::new(Source::system(), Some(at), true)
     }
 
-    /// Returns a clock that shows `start` now and runs `factor` times as fast as real time. At 60,
-    /// a quota per minute resets after a second.
-    ///
-    /// The factor is clamped to 0 to 1,000,000. NaN becomes 0.
-    ///
-    /// ```
-    /// use std::time::{Duration, SystemTime};
-    /// use petstore_mock::Clock;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() {
-    /// let clock = Clock::scaled(SystemTime::UNIX_EPOCH, 100_000.0);
-    /// clock.sleep(Duration::from_secs(60)).await;
-    /// assert!(clock.now() >= SystemTime::UNIX_EPOCH + Duration::from_secs(60));
-    /// # }
-    /// ```
+    /// Returns a clock that shows `start` now and then follows the machine's clock.
     #[must_use]
-    pub fn scaled(start: SystemTime, factor: f64) -> Self {
-        Self::new(Source::system(), Some(start), factor)
+    pub fn starting_at(start: SystemTime) -> Self {
+        Self::new(Source::system(), Some(start), false)
     }
 
     /// Returns a clock that shows `start` now and then follows the time of the tokio runtime,
@@ -90,15 +95,19 @@ impl Clock {
     /// Call it on the runtime that it should follow.
     #[must_use]
     pub fn runtime(start: SystemTime) -> Self {
-        Self::new(Source::runtime(), Some(start), 1.0)
+        Self::new(Source::runtime(), Some(start), false)
     }
 
-    fn new(source: Source, start: Option<SystemTime>, pace: f64) -> Self {
+    fn new(source: Source, start: Option<SystemTime>, is_frozen: bool) -> Self {
         let read = source.read();
-        let shown = start.map_or(read, since_epoch);
+        let state = ClockState {
+            read,
+            shown: start.map_or(read, since_epoch),
+            is_frozen,
+        };
         Self(Arc::new(SharedClock {
             source,
-            state: watch::Sender::new(ClockState::new(read, shown, pace)),
+            state: watch::Sender::new(state),
         }))
     }
 
@@ -108,16 +117,15 @@ impl Clock {
         UNIX_EPOCH + self.since_epoch()
     }
 
-    /// Returns the clock's speed relative to its source: 0 if it is frozen, 1 if it simply follows
-    /// the machine or the runtime.
+    /// Returns whether the clock is stopped.
     #[must_use]
-    pub fn pace(&self) -> f64 {
-        self.0.state.borrow().pace()
+    pub fn is_frozen(&self) -> bool {
+        self.0.state.borrow().is_frozen
     }
 
     /// Moves the clock and its clones forward.
     pub fn advance(&self, by: Duration) {
-        self.set(|state, now| state.advance(now, by));
+        self.set(|state| state.shown = state.shown.saturating_add(by).min(END));
     }
 
     /// Moves the clock forward to `at`, unless it is already past that.
@@ -133,15 +141,15 @@ impl Clock {
     /// assert_eq!(clock.now(), removal);
     /// ```
     pub fn advance_to(&self, at: SystemTime) {
-        self.set(|state, now| state.advance_to(now, since_epoch(at)));
+        self.set(|state| state.shown = state.shown.max(since_epoch(at)));
     }
 
     /// Stops the clock and its clones.
     pub fn freeze(&self) {
-        self.scale(0.0);
+        self.set(|state| state.is_frozen = true);
     }
 
-    /// Starts the clock again, at the speed of the machine or the runtime.
+    /// Starts the clock again.
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -151,33 +159,15 @@ impl Clock {
     /// clock.freeze();
     /// assert_eq!(clock.now(), clock.now());
     /// clock.resume();
-    /// assert_eq!(clock.pace(), 1.0);
+    /// assert!(!clock.is_frozen());
     /// ```
     pub fn resume(&self) {
-        self.scale(1.0);
+        self.set(|state| state.is_frozen = false);
     }
 
-    /// Runs the clock `factor` times as fast as its source; see [`Clock::scaled`].
-    pub fn scale(&self, factor: f64) {
-        self.set(|state, now| state.scale(now, factor));
-    }
-
-    /// Waits until `time` has passed on the clock, by itself or because it was moved.
-    ///
-    /// If the clock is frozen, this waits until it is advanced. A clock that follows the machine's
-    /// clock waits in real time, even if the runtime's time is paused.
-    pub async fn sleep(&self, time: Duration) {
-        self.wait_until(self.since_epoch().saturating_add(time))
-            .await;
-    }
-
-    /// Waits until the clock shows `at`, like [`Clock::sleep`]. Returns immediately if it is past
-    /// that.
-    pub async fn sleep_until(&self, at: SystemTime) {
-        self.wait_until(since_epoch(at)).await;
-    }
-
-    /// Waits until the clock shows `at`, since the Unix epoch, or reaches its maximum.
+    /// Waits until the clock shows `at`, since the Unix epoch, or reaches its maximum, by itself or
+    /// because it was moved. A clock that follows the machine's clock waits in real time, even if the
+    /// runtime's time is paused.
     pub(crate) async fn wait_until(&self, at: Duration) {
         let at = at.min(END);
         let mut changes = self.0.state.subscribe();
@@ -190,10 +180,10 @@ impl Clock {
                 return;
             }
             let pass = async {
-                match state.source_time(left) {
-                    Some(wait) => self.0.source.pass(wait).await,
-                    None => std::future::pending().await,
+                if state.is_frozen {
+                    pending::<()>().await;
                 }
+                self.0.source.pass(left).await;
             };
             tokio::select! {
                 biased;
@@ -216,11 +206,13 @@ impl Clock {
         self.0.state.subscribe()
     }
 
-    /// Changes the setting. `change` gets it and the source's time.
-    fn set(&self, change: impl FnOnce(&mut ClockState, Duration)) {
-        self.0
-            .state
-            .send_modify(|state| change(state, self.0.source.read()));
+    /// Changes the setting from now on.
+    fn set(&self, change: impl FnOnce(&mut ClockState)) {
+        self.0.state.send_modify(|state| {
+            let now = self.0.source.read();
+            (state.shown, state.read) = (state.at(now), now);
+            change(state);
+        });
     }
 }
 
@@ -233,7 +225,7 @@ impl Default for Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clock")
-            .field("pace", &self.pace())
+            .field("is_frozen", &self.is_frozen())
             .field("now", &httpdate::HttpDate::from(self.now()).to_string())
             .finish()
     }
@@ -266,7 +258,22 @@ mod tests {
             httpdate::fmt_http_date(clock.now()),
             "Fri, 31 Dec 9999 23:59:59 GMT"
         );
-        assert!(is_over(pin!(clock.sleep(Duration::MAX))));
+        assert!(is_over(pin!(clock.wait_until(Duration::MAX))));
+    }
+
+    #[test]
+    fn goes_on_from_where_it_was_stopped_and_never_back() {
+        let s = Duration::from_secs;
+        let state = ClockState {
+            read: s(100),
+            shown: s(5_000),
+            is_frozen: false,
+        };
+        let is_frozen = true;
+        for (now, shown) in [(s(50), s(5_000)), (s(110), s(5_010)), (Duration::MAX, END)] {
+            assert_eq!(state.at(now), shown);
+            assert_eq!(ClockState { is_frozen, ..state }.at(now), s(5_000));
+        }
     }
 
     #[test]
@@ -278,28 +285,26 @@ mod tests {
     #[test]
     fn a_frozen_wait_ends_when_the_clock_passes_it() {
         let clock = Clock::frozen(UNIX_EPOCH);
-        let mut wait = pin!(clock.sleep(DAY));
+        let mut wait = pin!(clock.wait_until(DAY));
         assert!(!is_over(wait.as_mut()));
         clock.advance(DAY - Duration::from_nanos(1));
         assert!(!is_over(wait.as_mut()));
         clock.clone().advance(Duration::from_nanos(1));
         assert!(is_over(wait));
-        assert!(is_over(pin!(clock.sleep(Duration::ZERO))));
-        assert!(is_over(pin!(clock.sleep_until(UNIX_EPOCH))));
+        assert!(is_over(pin!(clock.wait_until(Duration::ZERO))));
     }
 
     #[tokio::test]
     async fn every_way_to_set_the_clock_wakes_the_waiting_tasks() {
-        let faster = [
+        let moves = [
             |clock: &Clock| clock.advance(DAY),
             |clock: &Clock| clock.advance_to(UNIX_EPOCH + DAY),
-            |clock: &Clock| clock.scale(f64::MAX),
         ];
-        for faster in faster {
+        for move_on in moves {
             let clock = Clock::frozen(UNIX_EPOCH);
             let waits = tokio::spawn({
                 let clock = clock.clone();
-                async move { clock.sleep(DAY).await }
+                async move { clock.wait_until(DAY).await }
             });
             tokio::task::yield_now().await;
             clock.resume();
@@ -307,7 +312,7 @@ mod tests {
             clock.freeze();
             tokio::task::yield_now().await;
             assert!(!waits.is_finished());
-            faster(&clock);
+            move_on(&clock);
             waits.await.unwrap();
         }
     }
@@ -321,12 +326,12 @@ mod tests {
         clock.freeze();
         tokio::time::sleep(DAY).await;
         assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_secs(100));
-        clock.scale(10.0);
+        clock.resume();
         let before = tokio::time::Instant::now();
-        clock.sleep(DAY).await;
+        clock.wait_until(Duration::from_secs(100) + DAY).await;
         let took = before.elapsed();
         assert!(
-            took >= DAY / 10 && took < DAY / 10 + Duration::from_secs(1),
+            took >= DAY && took < DAY + Duration::from_secs(1),
             "{took:?}"
         );
     }
@@ -334,9 +339,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn real_time_is_not_shortened_by_the_paused_time_of_the_runtime() {
         let before = tokio::time::Instant::now();
-        Clock::system().sleep(Duration::from_millis(2)).await;
+        let clock = Clock::starting_at(UNIX_EPOCH);
+        clock.wait_until(Duration::from_millis(2)).await;
         assert_eq!(before.elapsed(), Duration::ZERO);
-        let day = tokio::time::timeout(DAY, async { Clock::system().sleep(DAY).await });
+        let day = tokio::time::timeout(DAY, clock.wait_until(DAY));
         assert!(day.await.is_err());
     }
 
@@ -344,7 +350,7 @@ mod tests {
     async fn a_dropped_wait_leaves_no_state() {
         let clock = Clock::frozen(UNIX_EPOCH);
         for _ in 0..10 {
-            assert!(!is_over(pin!(clock.sleep(DAY))));
+            assert!(!is_over(pin!(clock.wait_until(DAY))));
         }
         assert_eq!(clock.0.state.receiver_count(), 0);
     }

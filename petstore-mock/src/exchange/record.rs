@@ -112,9 +112,6 @@ pub enum Admission {
     Banned,
     /// The request had no valid key.
     Anonymous,
-    /// The server refused it without checking its key: it was malformed, or there were too many
-    /// connections.
-    Rejected,
     /// The path is outside the service, and needs no key.
     Outside,
 }
@@ -136,8 +133,6 @@ pub(crate) struct Caller {
     pub(crate) connection: u64,
     /// The number of the request on its connection, from 1.
     pub(crate) nth: u64,
-    /// Whether there were too many connections when it was opened.
-    pub(crate) is_over_limit: bool,
 }
 
 /// What is known of a request before it is routed.

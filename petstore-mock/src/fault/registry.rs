@@ -17,10 +17,7 @@ use super::{
     socket_effects::SocketPlan,
     spec::{Fault, RequestView},
 };
-use crate::{
-    changes::{ChangeKind, Changes},
-    operation::Target,
-};
+use crate::{changes::Changes, operation::Target};
 
 /// The faults of a server. Clones share them.
 ///
@@ -214,7 +211,7 @@ impl Faults {
 
     fn note_change(&self) {
         self.changes.mark_boundary();
-        self.changes.notify(ChangeKind::Faults);
+        self.changes.notify();
     }
 }
 

@@ -41,10 +41,12 @@ impl ReadBody {
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else {
                 let message = "the body could not be read to its end: send it whole";
-                this.error = Some(ApiError::new(ErrorCode::InvalidBody, message).and_close());
+                this.error = Some(ApiError::new(ErrorCode::InvalidBody, message));
                 return this;
             };
-            this.read.extend(frame.into_data().unwrap_or_default());
+            if let Ok(data) = frame.into_data() {
+                this.read.extend_from_slice(&data);
+            }
             if this.read.len() > limit {
                 this.error = Some(too_large());
                 return this;

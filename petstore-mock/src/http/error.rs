@@ -9,7 +9,7 @@ use axum::{
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
-    header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde::Serialize;
 use serde_json::json;
@@ -39,8 +39,6 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// 400: the request is malformed HTTP.
-    BadRequest,
     /// 401: the key is missing or unknown.
     Unauthorized,
     /// 400: the body is invalid for the operation.
@@ -70,10 +68,6 @@ pub enum ErrorCode {
     InternalError,
     /// 507: the data file cannot be written, usually because the disk is full.
     InsufficientStorage,
-    /// 501: the request has a transfer coding other than `chunked`.
-    NotImplemented,
-    /// 503: the connection limit is reached.
-    Overloaded,
 }
 
 impl ErrorCode {
@@ -81,7 +75,7 @@ impl ErrorCode {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            Self::BadRequest | Self::InvalidBody | Self::InvalidParameter => 400,
+            Self::InvalidBody | Self::InvalidParameter => 400,
             Self::Unauthorized => 401,
             Self::PetNotFound | Self::RouteNotFound => 404,
             Self::MethodNotAllowed => 405,
@@ -91,8 +85,6 @@ impl ErrorCode {
             Self::UnsupportedMediaType => 415,
             Self::RateLimitExceeded | Self::KeyBanned => 429,
             Self::InternalError => 500,
-            Self::NotImplemented => 501,
-            Self::Overloaded => 503,
             Self::InsufficientStorage => 507,
         }
     }
@@ -105,8 +97,6 @@ pub(crate) struct ApiError {
     message: Cow<'static, str>,
     /// The header that this error requires.
     header: Option<(HeaderName, HeaderValue)>,
-    /// Whether the error closes the connection.
-    closes: bool,
 }
 
 impl ApiError {
@@ -115,16 +105,6 @@ impl ApiError {
             code,
             message: message.into(),
             header: None,
-            closes: false,
-        }
-    }
-
-    /// Closes the connection, because further bytes could belong to this request (RFC 9112, section
-    /// 9.6). Not used over HTTP/2.
-    pub(crate) fn and_close(self) -> Self {
-        Self {
-            closes: true,
-            ..self
         }
     }
 
@@ -188,17 +168,6 @@ impl ApiError {
         Self::new(ErrorCode::KeyBanned, message).with(RETRY_AFTER, wait)
     }
 
-    /// The connection limit is reached.
-    pub(crate) fn overloaded() -> Self {
-        let message = "connection limit reached: close some";
-        Self::new(ErrorCode::Overloaded, message).with(RETRY_AFTER, 1)
-    }
-
-    /// The request is malformed HTTP.
-    pub(crate) fn bad_request(message: &'static str) -> Self {
-        Self::new(ErrorCode::BadRequest, message).and_close()
-    }
-
     /// An internal error of the mock.
     pub(crate) fn internal(message: &'static str) -> Self {
         Self::new(ErrorCode::InternalError, message)
@@ -211,9 +180,7 @@ impl From<ChangeError> for ApiError {
             ChangeError::Unsaved(_) => ErrorCode::InsufficientStorage,
             ChangeError::OutOfIds => ErrorCode::InternalError,
             ChangeError::NoSuchPet(_) => ErrorCode::PetNotFound,
-            ChangeError::IdTaken(_) | ChangeError::NotAnObject | ChangeError::Snapshot(_) => {
-                ErrorCode::Conflict
-            }
+            ChangeError::IdTaken(_) | ChangeError::NotAnObject => ErrorCode::Conflict,
         };
         let mut message = error.to_string();
         if code == ErrorCode::PetNotFound {
@@ -234,9 +201,6 @@ impl ApiError {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);
         headers.extend(self.header.clone());
-        if self.closes {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
         response
     }
 }

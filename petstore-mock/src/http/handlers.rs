@@ -17,7 +17,7 @@ use super::{
     params::{ListQuery, cursor, pet_id},
 };
 use crate::{
-    journal::AddedPet,
+    journal::Recording,
     operation::{Operation, REMOVAL},
     state::{AppState, Change, ChangeError, Store},
 };
@@ -36,6 +36,7 @@ pub(super) fn answer(
     key: CheckedKey,
     request: &Parts,
     body: ReadBody,
+    recording: &mut Recording,
 ) -> Outcome {
     let Parts { method, uri, .. } = request;
     let Some(operation) = operation else {
@@ -46,7 +47,7 @@ pub(super) fn answer(
     let key = key?;
     match operation {
         Operation::ListPets => list_pets(app, key, uri),
-        Operation::CreatePet => create_pet(app, key, request, body),
+        Operation::CreatePet => create_pet(app, key, request, body, recording),
         Operation::GetPet => get_pet(app, key, now, uri),
         Operation::ListOrders => list_orders(app, key),
     }
@@ -114,17 +115,22 @@ fn next_link(query: &ListQuery, last: i64) -> String {
 }
 
 /// `POST /pets`: creates a pet, and returns it with its id and `Location`.
-fn create_pet(app: &AppState, key: Option<u32>, request: &Parts, body: ReadBody) -> Outcome {
+fn create_pet(
+    app: &AppState,
+    key: Option<u32>,
+    request: &Parts,
+    body: ReadBody,
+    recording: &mut Recording,
+) -> Outcome {
     check_is_json(&request.headers)?;
     let mut pet = new_pet::read(&body.whole()?)?;
     pet.status = pet.status.or(app.settings().default_status);
-    let id = app.change(key, Change::Add(pet))?;
-    // The pet may have been removed in the meantime.
-    let json = pet_json(app, key, id)?;
-    let mut response = json_response(StatusCode::CREATED, json);
+    let id = app.change(key, Change::Add(pet.clone()))?;
+    recording.added(id);
+    // The store is not read again, because the pet may have been removed in the meantime.
+    let mut response = json(StatusCode::CREATED, &pet.into_pet(id))?;
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
-    response.extensions_mut().insert(AddedPet(id));
     Ok(response)
 }
 
@@ -139,13 +145,8 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
         ));
     }
     let id = pet_id(uri.path())?;
-    let json = pet_json(app, key, id)?;
-    Ok(json_response(StatusCode::OK, json))
-}
-
-fn pet_json(app: &AppState, key: Option<u32>, id: i64) -> Result<Bytes, ApiError> {
     app.read(key, |store| match store.pet(id) {
-        Some(pet) => to_json(pet),
+        Some(pet) => json(StatusCode::OK, pet),
         None => Err(ChangeError::NoSuchPet(id).into()),
     })
 }

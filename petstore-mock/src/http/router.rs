@@ -24,12 +24,12 @@ use super::{
     credentials::bearer,
     error::{ApiError, ErrorCode},
     handlers,
-    params::normalize_path,
 };
 use crate::{
+    cors,
     exchange::Admission,
     fault::{ActiveFaults, RequestView},
-    journal::{AddedPet, Arrival, Caller, Observed, Recording},
+    journal::{Arrival, Caller, Observed, Recording},
     state::AppState,
 };
 
@@ -65,11 +65,10 @@ impl Service {
             .path_and_query()
             .map_or("*", PathAndQuery::as_str)
             .into();
-        normalize_path(request.uri_mut());
         // The request counts in its quota, whatever happens next.
-        let (arrival, error) = admit(app, &caller, target, &request);
+        let (arrival, error) = admit(app, target, &request);
         let (arrived, operation, admission) = (arrival.now, arrival.operation, arrival.admission);
-        if admission != Admission::Rejected && request.uri().path().starts_with("/_mock") {
+        if request.uri().path().starts_with("/_mock") {
             request.extensions_mut().insert(admin::Peer(caller.peer));
             return self.administer(arrived, request.map(Body::new)).await;
         }
@@ -78,9 +77,10 @@ impl Service {
             Some(error) if admission == Admission::Anonymous => (Err(error), None),
             refusal => (Ok(arrival.key.as_ref().map(|key| key.number())), refusal),
         };
-        let (rate, cors) = (arrival.rate, &app.settings().cors);
-        let is_preflight = rate.is_some() && cors.is_preflight(&request);
-        let is_from_a_page = rate.is_some() && request.headers().contains_key(ORIGIN);
+        let rate = arrival.rate;
+        let has_cors = rate.is_some() && app.settings().cors;
+        let is_preflight = has_cors && cors::is_preflight(&request);
+        let is_from_a_page = has_cors && request.headers().contains_key(ORIGIN);
         let (mut faults, refusal) = match self.faults(&arrival, &request) {
             _ if is_preflight => (ActiveFaults::default(), refusal),
             Ok(faults) => (faults, refusal),
@@ -89,12 +89,9 @@ impl Service {
         let (request, body) = request.into_parts();
         let is_head = request.method == Method::HEAD;
         let mut recording = Recording::begin(Arc::clone(app.journal()), caller, arrival, &request);
-        // A malformed request may have no end, and a client that waits for `100 Continue` need not
-        // send the body of a refused one.
-        let need_not_come =
-            admission == Admission::Rejected || request.headers.contains_key(EXPECT);
         let body = match refusal.as_ref().or(key.as_ref().err()) {
-            Some(refusal) if need_not_come => ReadBody::unread(refusal),
+            // A client that waits for `100 Continue` need not send the body of a refused request.
+            Some(refusal) if request.headers.contains_key(EXPECT) => ReadBody::unread(refusal),
             _ => ReadBody::new(body, MAX_BODY_BYTES).await,
         };
         let is_partial = body.is_partial();
@@ -102,16 +99,16 @@ impl Service {
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors.preflight(app.settings().routes.methods()),
+            None if is_preflight => cors::preflight(app.settings().routes.methods()),
             None if faults.skips_service() => ActiveFaults::unavailable(),
-            None => handlers::answer(app, operation, arrived, key, &request, body)
-                .unwrap_or_else(|error| error.to_response()),
+            None => {
+                let recording = &mut recording;
+                handlers::answer(app, operation, arrived, key, &request, body, recording)
+                    .unwrap_or_else(|error| error.to_response())
+            }
         };
         if is_head {
             remove_body(&mut response);
-        }
-        if let Some(AddedPet(id)) = response.extensions().get().copied() {
-            recording.added(id);
         }
         let mut now = arrived;
         if !faults.is_empty() {
@@ -120,7 +117,7 @@ impl Service {
         }
         common_headers::add(response.headers_mut(), now, rate, operation);
         if is_from_a_page {
-            cors.open(response.headers_mut());
+            cors::open(response.headers_mut());
         }
         // Faults come after all headers, because they can change them.
         if !faults.is_empty() {
@@ -148,7 +145,7 @@ impl Service {
         if delay.is_zero() {
             return;
         }
-        if clock.pace() == 0.0 {
+        if clock.is_frozen() {
             recording.note("delayed until the frozen clock was moved");
             warn_of_frozen_clock();
         }
@@ -165,7 +162,7 @@ impl Service {
     /// Selects the faults of a request to the service. The order of arrival, for faults, is the
     /// order of these calls.
     fn faults<B>(&self, arrival: &Arrival, request: &Request<B>) -> Result<ActiveFaults, ApiError> {
-        if matches!(arrival.admission, Admission::Outside | Admission::Rejected) {
+        if arrival.admission == Admission::Outside {
             return Ok(ActiveFaults::default());
         }
         let headers = request.headers();

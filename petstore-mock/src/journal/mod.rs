@@ -13,7 +13,7 @@ pub use self::verify::Times;
 pub(crate) use self::{
     connection::OpenConnection,
     observed::Observed,
-    recording::{AddedPet, Recording},
+    recording::Recording,
     ring::{DEFAULT, Journal},
     verify::{verify, wait_for},
 };

@@ -10,11 +10,7 @@ use bytes::Bytes;
 use http::{Method, Response, request::Parts};
 
 use super::{Journal, observed::Observed};
-use crate::exchange::{Admission, Arrival, Caller, Captured, Fields, Record};
-
-/// The id of the pet that this request created.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AddedPet(pub(crate) i64);
+use crate::exchange::{Arrival, Caller, Captured, Fields, Record};
 
 /// An exchange in flight. It is stored when it is answered. It is also stored when it is dropped,
 /// because the client left or the server stopped.
@@ -52,10 +48,7 @@ impl Recording {
             faults: Vec::new(),
             lost: AtomicBool::new(false),
         };
-        // The rules judge only valid requests.
-        if record.arrival.admission != Admission::Rejected {
-            journal.arrived();
-        }
+        journal.arrived();
         Self {
             journal,
             record: Some(Arc::new(record)),

@@ -15,7 +15,7 @@ use crate::{
     changes::Changes,
     clock::Clock,
     clock::real_time,
-    exchange::{Admission, Exchange, Masker, Moment, Record},
+    exchange::{Exchange, Masker, Moment, Record},
     operation::Target,
     report::{Audit, Report, Severities},
 };
@@ -153,9 +153,6 @@ impl Journal {
 
     /// Lets the rules judge an exchange when its response is read or lost.
     pub(super) fn finished(&self, record: &Record, ended: Moment) {
-        if record.arrival.admission == Admission::Rejected {
-            return;
-        }
         lock(&self.audit).ended(record, ended);
         self.in_flight.fetch_sub(1, Ordering::Release);
     }

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    cors::Cors,
     fault::Fault,
     http::Service,
     model::PetStatus,
@@ -175,8 +174,8 @@ impl Builder {
         self
     }
 
-    /// Sets the origins whose web pages may use the service (default: all).
-    pub fn cors(mut self, cors: Cors) -> Self {
+    /// Sets whether web pages of other origins may use the service (default: true).
+    pub fn cors(mut self, cors: bool) -> Self {
         self.settings.cors = cors;
         self
     }

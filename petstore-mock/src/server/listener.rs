@@ -80,25 +80,22 @@ pub(super) async fn serve(
     let mut count = 0;
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            // Further connections wait in the socket's backlog.
+            accepted = listener.accept(), if connections.len() < limit => accepted,
             // Removes ended connections.
             Some(_) = connections.join_next() => continue,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            // Connections that are answered 503 must be bounded too, so this one is closed.
-            Some(Ok(_)) if connections.len() >= limit + 64 => {}
             Some(Ok((stream, peer))) => {
                 count += 1;
                 let journal = &server.service.app().journal();
                 journal.settle().await;
                 let open = OpenConnection::new(Arc::clone(journal), count);
-                let is_over_limit = connections.len() >= limit;
                 let caller = Caller {
                     peer: peer.ip(),
                     connection: count,
                     nth: 0,
-                    is_over_limit,
                 };
                 let server = Arc::clone(&server);
                 connections.spawn(connection::serve(

@@ -178,21 +178,20 @@ impl MockServer {
         self.app.reset()
     }
 
-    /// Returns the pets, orders and key usage, to restore them later.
+    /// Returns the pets and orders, to restore them later.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.app.snapshot()
     }
 
-    /// Restores a snapshot completely, or not at all. Does not change the clock, or keys that are
-    /// not in the snapshot.
+    /// Restores the pets and orders of a snapshot. Every key has unused quotas and no ban afterwards.
+    /// Does not change the clock.
     ///
     /// # Errors
     ///
-    /// Fails if the snapshot contradicts itself, uses another kind of window than this server, or
-    /// if the data file cannot be written.
+    /// Fails if the data file cannot be written.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        self.app.restore(snapshot)
+        self.app.restore(snapshot.clone())
     }
 
     /// Returns the server's faults, to set and remove them.

@@ -2,7 +2,6 @@
 //! and the stores each have a lock, which is only held for a short time.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,12 +13,11 @@ use super::{
     keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
     quota::{Period, Quota},
     settings::Settings,
-    snapshot::Snapshot,
     store::{Change, ChangeError, Store},
-    stores::Stores,
+    stores::{Snapshot, Stores},
 };
 use crate::{
-    changes::{ChangeKind, Changes},
+    changes::Changes,
     clock::Clock,
     exchange::Rate,
     fault::{Fault, Faults},
@@ -89,7 +87,7 @@ impl AppState {
         for key in &self.first.keys {
             self.mask(key.key());
         }
-        self.changes.notify(ChangeKind::Keys);
+        self.changes.notify();
         Ok(())
     }
 
@@ -181,18 +179,14 @@ impl AppState {
     /// Makes a change for a test or the administration.
     pub(crate) fn arrange(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
         let changed = self.change(key, change);
-        self.changes.notify(ChangeKind::Pets);
+        self.changes.notify();
         changed
     }
 
     /// Replaces the shared store, and the stores of all isolated keys.
-    pub(crate) fn replace(
-        &self,
-        shared: Store,
-        of_keys: BTreeMap<u32, Store>,
-    ) -> Result<(), ChangeError> {
-        self.stores().replace(shared, of_keys)?;
-        self.changes.notify(ChangeKind::Pets);
+    pub(crate) fn replace(&self, all: Snapshot) -> Result<(), ChangeError> {
+        self.stores().replace(all)?;
+        self.changes.notify();
         Ok(())
     }
 
@@ -204,7 +198,7 @@ impl AppState {
     /// Clears the journal.
     pub(crate) fn forget(&self) {
         self.journal.clear();
-        self.changes.notify(ChangeKind::Journal);
+        self.changes.notify();
     }
 
     /// Returns the usage of each key, by number.
@@ -227,7 +221,7 @@ impl AppState {
         let mut accounts = self.accounts();
         let (key, number) = accounts.add(key, name, plan, &self.settings)?;
         self.mask(&key);
-        self.changes.notify(ChangeKind::Keys);
+        self.changes.notify();
         Ok((key, number))
     }
 
@@ -257,7 +251,7 @@ impl AppState {
     pub(crate) fn declare_senders(&self, number: u32, senders: u32) -> bool {
         let declare = |account: &mut Account| account.set_senders(senders);
         let is_there = self.accounts().by_number(number).map(declare).is_some();
-        self.changes.notify(ChangeKind::Keys);
+        self.changes.notify();
         is_there
     }
 
@@ -272,21 +266,21 @@ impl AppState {
     pub(crate) fn reset_key(&self, number: u32) -> bool {
         self.stores().reset_key(number);
         let is_there = self.change_key(number, |account| account.reset(&self.settings));
-        self.changes.notify(ChangeKind::Pets);
+        self.changes.notify();
         is_there
     }
 
     fn keys_changed(&self, is_changed: bool) -> bool {
         if is_changed {
             self.changes.mark_boundary();
-            self.changes.notify(ChangeKind::Keys);
+            self.changes.notify();
         }
         is_changed
     }
 
     /// Restores the initial state, except for the clock.
     pub(crate) fn reset(&self) -> Result<(), ChangeError> {
-        self.replace(self.first.store.clone(), BTreeMap::new())?;
+        self.replace(Snapshot::new(self.first.store.clone()))?;
         // The initial keys were valid at the start.
         let _ = self.reset_keys();
         self.reset_faults();
@@ -295,22 +289,18 @@ impl AppState {
         Ok(())
     }
 
-    /// Returns a snapshot of pets, orders and usage.
+    /// Returns the pets and orders.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let stores = self.stores();
-        let (shared, of_keys) = stores.all();
-        Snapshot::take(shared, of_keys, &mut self.accounts())
+        self.stores().all().clone()
     }
 
-    /// Restores a snapshot completely, or not at all. Does not change keys that it does not
-    /// contain.
-    pub(crate) fn restore(&self, snapshot: &Snapshot) -> Result<(), ChangeError> {
-        let (shared, of_keys) = snapshot.stores()?;
-        let restored = snapshot.accounts(&mut self.accounts())?;
-        self.replace(shared, of_keys)?;
-        for account in restored {
-            self.change_key(account.label().number(), |current| *current = account);
+    /// Restores pets and orders, the unused quotas of all keys, and ends their bans.
+    pub(crate) fn restore(&self, snapshot: Snapshot) -> Result<(), ChangeError> {
+        self.replace(snapshot)?;
+        for (_, account) in self.accounts().sorted() {
+            account.reset(&self.settings);
         }
+        self.keys_changed(true);
         Ok(())
     }
 

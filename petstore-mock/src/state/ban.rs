@@ -3,8 +3,6 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
 use crate::clock::END;
 
 /// When the service bans a key, and for how long.
@@ -47,8 +45,7 @@ impl BanPolicy {
 }
 
 /// The early requests and the ban of one key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct BanRecord {
     /// The end of the last `Retry-After`.
     told_until: Duration,
@@ -107,15 +104,6 @@ impl BanRecord {
     /// Returns the end of the last `Retry-After`, if it is in the future.
     pub(crate) fn waits_until(&self, now: Duration) -> Option<Duration> {
         (now < self.told_until).then_some(self.told_until)
-    }
-
-    /// Returns whether all of its times are on the clock.
-    pub(crate) fn is_possible(&self) -> bool {
-        let strikes = self.strikes.iter().copied();
-        [self.told_until, self.banned_until]
-            .into_iter()
-            .chain(strikes)
-            .all(|time| time <= END)
     }
 
     /// Records a `Retry-After` that ends at `until`, in seconds since the Unix epoch.

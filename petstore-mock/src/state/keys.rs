@@ -233,10 +233,9 @@ pub(crate) struct Admitted {
 }
 
 /// The quotas and the ban of one key.
-#[derive(Clone)]
 pub(crate) struct Account {
     label: Arc<KeyLabel>,
-    pub(super) allowance: Allowance,
+    allowance: Allowance,
     pub(crate) record: BanRecord,
 }
 

@@ -8,7 +8,6 @@ mod keys;
 mod quota;
 mod seed;
 mod settings;
-mod snapshot;
 mod store;
 mod stores;
 
@@ -25,6 +24,6 @@ pub use self::{
     keys::{KeyError, KeyUsage, QuotaUsage},
     quota::{RateHeaders, Window},
     seed::{Seed, SeedError},
-    snapshot::Snapshot,
     store::ChangeError,
+    stores::Snapshot,
 };

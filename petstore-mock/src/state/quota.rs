@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use serde::Deserialize;
 
-use crate::{clock::END, exchange::Rate, plan::Plan};
+use crate::{exchange::Rate, plan::Plan};
 
 /// The kind of a quota's window.
 ///
@@ -67,7 +67,7 @@ impl Period {
 }
 
 /// A quota and its counted requests.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Quota {
     limit: u32,
     period: Period,
@@ -80,7 +80,7 @@ pub(crate) struct Quota {
 /// The counted requests of a quota: ascending seconds, each with a number of requests. In a fixed
 /// window, the second is that in which the window began. Each entry leaves the window a period
 /// later.
-pub(crate) type Used = VecDeque<(u64, u64)>;
+type Used = VecDeque<(u64, u64)>;
 
 impl Quota {
     pub(crate) fn new(limit: u32, period: Period, window: Window) -> Self {
@@ -138,22 +138,6 @@ impl Quota {
             self.used.pop_front();
         }
     }
-
-    /// Returns whether these can be the counted requests of this kind of window.
-    fn is_possible(&self, used: &Used) -> bool {
-        let is_start = |at: u64| self.counted_at(Duration::from_secs(at)) == at;
-        let latest = used.back().map_or(0, |(at, _)| *at);
-        used.len() as u64 <= self.period.seconds()
-            && latest <= END.as_secs()
-            && used.iter().all(|(at, _)| is_start(*at))
-            && used.iter().is_sorted_by(|(one, _), (next, _)| one < next)
-    }
-
-    fn set_used(&mut self, used: Used) {
-        let counts = used.iter().map(|(_, here)| *here);
-        self.count = counts.fold(0, u64::saturating_add);
-        self.used = used;
-    }
 }
 
 /// The exhausted quota because of which a request is refused. If several are exhausted, it is the
@@ -165,7 +149,7 @@ pub(crate) struct Exhausted {
 }
 
 /// The quotas of a key.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Allowance {
     minute: Quota,
     day: Quota,
@@ -179,16 +163,12 @@ impl Allowance {
         }
     }
 
-    fn of(&mut self, period: Period) -> &mut Quota {
-        match period {
-            Period::Minute => &mut self.minute,
-            Period::Day => &mut self.day,
-        }
-    }
-
     /// Returns the counted requests and the rate of a quota at `now`.
     pub(super) fn usage(&mut self, period: Period, now: Duration) -> (u64, Rate) {
-        let quota = self.of(period);
+        let quota = match period {
+            Period::Minute => &mut self.minute,
+            Period::Day => &mut self.day,
+        };
         let rate = quota.rate(now);
         (quota.count, rate)
     }
@@ -197,21 +177,6 @@ impl Allowance {
     pub(super) fn set_plan(&mut self, plan: Plan) {
         self.minute.limit = plan.per_minute();
         self.day.limit = plan.per_day();
-    }
-
-    /// Returns the counted requests of a quota, for a snapshot.
-    pub(super) fn used(&mut self, period: Period) -> Used {
-        self.of(period).used.clone()
-    }
-
-    /// Sets the counted requests of a quota. Returns false if they are invalid for the window.
-    pub(super) fn set_used(&mut self, period: Period, used: &Used) -> bool {
-        let quota = self.of(period);
-        let is_possible = quota.is_possible(used);
-        if is_possible {
-            quota.set_used(used.clone());
-        }
-        is_possible
     }
 
     /// Counts a request in both quotas, or refuses it without counting.
@@ -288,31 +253,6 @@ mod tests {
             quota.count(at(tenth * 100));
         }
         assert_eq!((quota.used.len(), quota.count), (60, 600));
-    }
-
-    #[test]
-    fn what_no_window_can_hold_is_not_taken_over() {
-        for (window, seconds, is_possible) in [
-            (Window::Fixed, vec![0, 60], true),
-            (Window::Fixed, vec![1], false),
-            (Window::Fixed, vec![60, 60], false),
-            (Window::Fixed, vec![60, 0], false),
-            (Window::Sliding, vec![1, 2], true),
-            (Window::Sliding, vec![2, 2], false),
-            (Window::Sliding, (0..60).collect(), true),
-            (Window::Sliding, (0..61).collect(), false),
-        ] {
-            let used = seconds
-                .iter()
-                .map(|second| (START + second, 1))
-                .collect::<Used>();
-            let quota = Quota::new(5, Period::Minute, window);
-            assert_eq!(
-                quota.is_possible(&used),
-                is_possible,
-                "{window:?} {seconds:?}"
-            );
-        }
     }
 
     #[test]
@@ -395,22 +335,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_is_restored_and_counts_against_other_limits() {
+    fn used_requests_count_against_the_limits_of_another_plan() {
         let mut allowance = free();
         send(&mut allowance, after(61), 3);
-        let mut restored = free();
-        for (period, used) in [
-            (Period::Minute, Used::from([(START + 60, 3)])),
-            (Period::Day, Used::from([(START, 3)])),
-        ] {
-            assert_eq!(allowance.used(period), used);
-            assert!(restored.set_used(period, &used));
-        }
-        restored.set_plan(Plan::enterprise(4, 5));
-        assert_eq!(left(&mut restored, Period::Minute, after(62)), (3, 1));
-        assert_eq!(left(&mut restored, Period::Day, after(62)), (3, 2));
-        let impossible = Used::from([(START + 1, 3)]);
-        assert!(!restored.set_used(Period::Minute, &impossible));
+        allowance.set_plan(Plan::enterprise(4, 5));
+        assert_eq!(left(&mut allowance, Period::Minute, after(62)), (3, 1));
+        assert_eq!(left(&mut allowance, Period::Day, after(62)), (3, 2));
     }
 
     #[test]

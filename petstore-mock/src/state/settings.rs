@@ -4,9 +4,7 @@ use super::{
     ban::BanPolicy,
     quota::{RateHeaders, Window},
 };
-use crate::{
-    cors::Cors, journal, model::PetStatus, plan::Plan, report::Severities, routes::Routes,
-};
+use crate::{journal, model::PetStatus, plan::Plan, report::Severities, routes::Routes};
 
 /// The default keys and their plans.
 pub(crate) const DEFAULT_KEYS: [(&str, Plan); 4] = [
@@ -26,8 +24,8 @@ pub(crate) struct Settings {
     pub(crate) default_status: Option<PetStatus>,
     pub(crate) ban: BanPolicy,
     pub(crate) routes: Routes,
-    /// The origins whose web pages may use the service.
-    pub(crate) cors: Cors,
+    /// Whether web pages of other origins may use the service.
+    pub(crate) cors: bool,
     /// The maximum number of exchanges in the journal.
     pub(crate) journal: usize,
     /// The most requests of a key that may be under way at once, if nothing else is declared for it.
@@ -53,7 +51,7 @@ impl Default for Settings {
             default_status: None,
             ban: BanPolicy::default(),
             routes: Routes::default(),
-            cors: Cors::default(),
+            cors: true,
             journal: journal::DEFAULT,
             senders: 1,
             severities: Severities::default(),

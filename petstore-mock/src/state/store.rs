@@ -55,9 +55,6 @@ pub enum ChangeError {
     /// An order must be a JSON object.
     #[error("an order must be a JSON object")]
     NotAnObject,
-    /// The snapshot contradicts itself or the server.
-    #[error("the snapshot cannot be used: {0}")]
-    Snapshot(&'static str),
     /// The data file could not be written. The next change tries again.
     #[error("the data file could not be written: {0}")]
     Unsaved(String),

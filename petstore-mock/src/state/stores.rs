@@ -6,15 +6,53 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     data_file::{DataError, DataFile},
     store::{Change, ChangeError, Store},
 };
 
+/// The pets and orders of a server at an instant, with those of isolated keys
+/// ([`Builder::isolate_keys`](crate::Builder::isolate_keys)).
+///
+/// It can be serialized as JSON, and contains no keys. Restoring it gives every key unused quotas and
+/// no ban.
+///
+/// ```
+/// use petstore_mock::{MockServer, SeedPet, Snapshot};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::start().await;
+/// let text = serde_json::to_string(&server.snapshot())?;
+/// server.pets().insert(SeedPet::new("Rex", 7))?;
+///
+/// server.restore(&serde_json::from_str::<Snapshot>(&text)?)?;
+/// assert_eq!(server.pets().len(), 25);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    /// The shared store.
+    store: Store,
+    /// The stores of isolated keys, by number.
+    keys: BTreeMap<u32, Store>,
+}
+
+impl Snapshot {
+    /// Returns a snapshot without stores of isolated keys.
+    pub(crate) const fn new(store: Store) -> Self {
+        let keys = BTreeMap::new();
+        Self { store, keys }
+    }
+}
+
 /// The stores. With isolated keys, each key has its own, which begins as a copy of the shared one.
 pub(super) struct Stores {
-    shared: Store,
-    of_keys: BTreeMap<u32, Store>,
+    all: Snapshot,
     data: Data,
     /// Changes with each change, and is unique in the process.
     version: u64,
@@ -31,8 +69,7 @@ enum Data {
 impl Stores {
     pub(super) fn new(shared: Store) -> Self {
         Self {
-            shared,
-            of_keys: BTreeMap::new(),
+            all: Snapshot::new(shared),
             data: Data::Memory,
             version: next_version(),
         }
@@ -64,12 +101,10 @@ impl Stores {
 
     /// Returns the store of an isolated key, or the shared one.
     pub(super) fn of(&mut self, key: Option<u32>) -> &mut Store {
+        let Snapshot { store, keys } = &mut self.all;
         match key {
-            Some(key) => self
-                .of_keys
-                .entry(key)
-                .or_insert_with(|| self.shared.clone()),
-            None => &mut self.shared,
+            Some(key) => keys.entry(key).or_insert_with(|| store.clone()),
+            None => store,
         }
     }
 
@@ -99,23 +134,19 @@ impl Stores {
 
     /// Lets a key begin again with a copy of the shared store.
     pub(super) fn reset_key(&mut self, key: u32) {
-        self.of_keys.remove(&key);
+        self.all.keys.remove(&key);
         self.version = next_version();
     }
 
-    /// Returns the shared store, and those of the isolated keys.
-    pub(super) fn all(&self) -> (&Store, &BTreeMap<u32, Store>) {
-        (&self.shared, &self.of_keys)
+    /// Returns all stores.
+    pub(super) fn all(&self) -> &Snapshot {
+        &self.all
     }
 
-    /// Replaces the shared store, and the stores of all isolated keys.
-    pub(super) fn replace(
-        &mut self,
-        shared: Store,
-        of_keys: BTreeMap<u32, Store>,
-    ) -> Result<(), ChangeError> {
-        self.change(None, Change::Replace(shared))?;
-        self.of_keys = of_keys;
+    /// Replaces all stores completely, or none.
+    pub(super) fn replace(&mut self, all: Snapshot) -> Result<(), ChangeError> {
+        self.change(None, Change::Replace(all.store))?;
+        self.all.keys = all.keys;
         Ok(())
     }
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{
-    ChangeError, Fault, KeyError, MockServer, PetStatus, Plan, SeedPet, Snapshot, Window,
-};
+use petstore_mock::{ChangeError, Fault, KeyError, PetStatus, Plan, SeedPet, Snapshot};
 use serde_json::json;
 
 use super::support::{MINUTE_ENDS, start, start_with};
@@ -111,62 +109,35 @@ async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
 }
 
 #[tokio::test]
-async fn a_snapshot_holds_everything_but_the_keys() {
-    for window in [Window::Fixed, Window::Sliding] {
-        let start = || start_with(|builder| builder.window(window).key("s3cr3t", Plan::Free));
-        let mock = start().await;
-        for _ in 0..65 {
-            mock.get_as("s3cr3t", "/v1/pets").await;
-        }
-        mock.server.pets().remove(25).unwrap();
-        let text = serde_json::to_string(&mock.server.snapshot()).unwrap();
-        assert!(!text.contains("s3cr3t"), "{text}");
-        let snapshot: Snapshot = serde_json::from_str(&text).unwrap();
-        assert_eq!(snapshot, mock.server.snapshot());
-
-        let other = start().await;
-        other.server.restore(&snapshot).unwrap();
-        assert_eq!(other.server.snapshot(), snapshot);
-        let usage = |server: &MockServer| server.keys().get("s3cr3t").unwrap().usage();
-        assert_eq!(usage(&other.server), usage(&mock.server));
-        assert_eq!(other.get_as("s3cr3t", "/v1/pets").await.status, 429);
-        let next = other.server.pets().insert(SeedPet::new("Rex", 7));
-        assert_eq!(next.unwrap().id, 26);
-    }
-}
-
-#[tokio::test]
-async fn a_snapshot_taken_at_the_end_of_the_clock_can_be_restored() {
+async fn a_snapshot_restores_the_pets_and_gives_fresh_quotas() {
     let mock = start().await;
-    mock.server.clock().advance(Duration::MAX);
-    for _ in 0..80 {
-        mock.get_as("free-key", "/v1/pets").await;
-    }
-    let pro = mock.server.keys().get("pro-key").unwrap();
-    pro.ban(Duration::from_secs(60));
-    let text = serde_json::to_string(&mock.server.snapshot()).unwrap();
+    let server = &mock.server;
+    let one = Plan::enterprise(1, 9);
+    server.keys().insert("s3cr3t", one).unwrap();
+    server.pets().remove(25).unwrap();
+    server.orders().insert(json!({"id": 1})).unwrap();
+    let text = serde_json::to_string(&server.snapshot()).unwrap();
+    assert!(!text.contains("s3cr3t"), "{text}");
     let snapshot: Snapshot = serde_json::from_str(&text).unwrap();
-    mock.server.restore(&snapshot).unwrap();
-}
+    assert_eq!(snapshot, server.snapshot());
 
-#[tokio::test]
-async fn an_invalid_snapshot_is_refused_and_changes_nothing() {
-    let mock = start().await;
-    let good = serde_json::to_value(mock.server.snapshot()).unwrap();
-    for (path, value) in [
-        ("/version", json!(1)),
-        ("/keys/0/minute", json!([[120, 1], [60, 1]])),
-    ] {
-        let mut bad = good.clone();
-        *bad.pointer_mut(path).unwrap() = value;
-        let snapshot: Snapshot = serde_json::from_value(bad).unwrap();
-        let error = mock.server.restore(&snapshot).unwrap_err();
-        assert!(matches!(error, ChangeError::Snapshot(_)), "{error}");
+    for status in [200, 429] {
+        mock.get_as("s3cr3t", "/v1/pets")
+            .await
+            .expect_status(status);
     }
-    let sliding = start_with(|builder| builder.window(Window::Sliding)).await;
-    sliding.get_as("free-key", "/v1/pets").await;
-    assert!(mock.server.restore(&sliding.server.snapshot()).is_err());
-    assert_eq!(serde_json::to_value(mock.server.snapshot()).unwrap(), good);
-    let twins = good.to_string().replace("\"id\":1,", "\"id\":2,");
+    let pro = server.keys().get("pro-key").unwrap();
+    pro.set_plan(Plan::Business);
+    pro.ban(Duration::from_secs(60));
+    server.pets().clear().unwrap();
+    server.restore(&snapshot).unwrap();
+    assert_eq!(server.snapshot(), snapshot);
+    mock.get_as("s3cr3t", "/v1/pets").await.expect_status(200);
+    mock.get_as("pro-key", "/v1/pets").await.expect_status(200);
+    assert_eq!(pro.plan(), Some(Plan::Business));
+    let next = server.pets().insert(SeedPet::new("Rex", 7));
+    assert_eq!(next.unwrap().id, 26);
+
+    let twins = text.replace("\"id\":1,", "\"id\":2,");
     assert!(serde_json::from_str::<Snapshot>(&twins).is_err());
 }

@@ -119,22 +119,6 @@ async fn a_request_whose_client_leaves_is_recorded_without_a_response() {
 }
 
 #[tokio::test]
-async fn refusals_of_the_server_are_recorded_too() {
-    let mock = start().await;
-    let coding = "Host: x\r\nTransfer-Encoding: gzip, chunked\r\n";
-    for (fields, status) in [("", 400), (coding, 501)] {
-        let head = format!("POST /v1/pets HTTP/1.1\r\n{fields}\r\n");
-        let reply = mock.raw(head.as_bytes()).await;
-        let exchanges = mock.server.requests(..);
-        let last = exchanges.last().unwrap();
-        assert_eq!((reply.status, last.status), (status, Some(status)));
-        assert_eq!(last.admission, Admission::Rejected);
-        assert_eq!((last.method.as_str(), last.path()), ("POST", "/v1/pets"));
-        assert_eq!(last.reply_body, reply.body.as_bytes());
-    }
-}
-
-#[tokio::test]
 async fn credentials_are_masked_whether_the_server_knows_them_or_not() {
     let (long, short) = ("sk-0123456789-secret", "tiny7");
     let mock = start_with(|builder| builder.key(long, Plan::Free).key(short, Plan::Free)).await;

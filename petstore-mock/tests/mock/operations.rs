@@ -1,5 +1,13 @@
 //! Tests of the four operations in the normal case, of pages, and of `HEAD`.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
 use petstore_mock::{PetStatus, Seed, SeedPet};
 use reqwest::Method;
 use serde_json::json;
@@ -97,6 +105,25 @@ async fn adds_a_pet_and_finds_it_again() {
 }
 
 #[tokio::test]
+async fn a_pet_that_is_removed_at_once_was_created_nevertheless() {
+    let mock = Arc::new(start().await);
+    let is_done = Arc::new(AtomicBool::new(false));
+    let clearing = thread::spawn({
+        let (mock, is_done) = (Arc::clone(&mock), Arc::clone(&is_done));
+        move || {
+            while !is_done.load(Ordering::Relaxed) {
+                mock.server.pets().clear().unwrap();
+            }
+        }
+    });
+    for _ in 0..300 {
+        mock.post(REX).await.expect_status(201);
+    }
+    is_done.store(true, Ordering::Relaxed);
+    clearing.join().unwrap();
+}
+
+#[tokio::test]
 async fn new_pets_get_the_default_status() {
     let mock = start_with(|builder| builder.default_status(PetStatus::Pending)).await;
     assert_eq!(mock.post(REX).await.json()["status"], "pending");
@@ -113,7 +140,7 @@ async fn unknown_and_invalid_ids_are_404() {
         ("26", "26"),
         ("9223372036854775808", "\"9223372036854775808\""),
         ("1.0", "\"1.0\""),
-        ("%ff", "\"%FF\""),
+        ("%ff", "\"%ff\""),
         ("%1b%5B31m", "\"\\u{1b}[31m\""),
         ("%2F1", "\"/1\""),
     ] {

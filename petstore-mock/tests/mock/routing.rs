@@ -65,6 +65,8 @@ async fn a_path_is_the_same_with_percent_encoded_letters() {
         let reply = mock.get_as("free-key", path).await;
         assert_eq!((reply.status, reply.rate().0), (200, 60), "{path}");
         assert_eq!(reply.header("deprecation") != "-", is_deprecated, "{path}");
+        let stranger = mock.get_as("no-key", path).await;
+        stranger.expect_error(401, "unauthorized");
     }
 }
 

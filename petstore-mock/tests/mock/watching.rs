@@ -65,25 +65,17 @@ async fn read_until(request: RequestBuilder, text: &str, act: impl AsyncFnOnce()
 async fn events_tell_of_exchanges_as_they_come() {
     let mock = start().await;
     mock.get("/v1/pets").await;
-    let events = || mock.request(Method::GET, "/_mock/events");
-    let seen = read_until(events(), "\"listOrders\"", async || {
+    let events = mock.request(Method::GET, "/_mock/events");
+    let seen = read_until(events, "\"listOrders\"", async || {
         mock.get_as("free-key", "/v1/store/orders").await;
     })
     .await;
     assert!(!seen.contains("listPets"), "it came before: {seen}");
-    let (_, data) = seen.split_once("event: exchange\nid: 2\ndata: ").unwrap();
+    let (_, data) = seen.split_once("event: exchange\ndata: ").unwrap();
     let exchange: Value = serde_json::from_str(data.lines().next().unwrap()).unwrap();
     assert_eq!(
         (&exchange["number"], &exchange["status"]),
         (&json!(2), &json!(200))
-    );
-    // A client that reconnects gets the events that it has missed.
-    mock.get("/v1/pets/1").await;
-    let again = events().header("last-event-id", "1");
-    let seen = read_until(again, "id: 3\n", async || {}).await;
-    assert!(
-        seen.contains("id: 2\n") && !seen.contains("id: 1\n"),
-        "{seen}"
     );
 }
 
@@ -92,20 +84,17 @@ async fn events_tell_of_changes() {
     let mock = start().await;
     let server = &mock.server;
     let key = server.key(Plan::Free);
-    let changes: [(&str, &dyn Fn()); 6] = [
-        ("clock", &|| server.clock().advance(Duration::from_secs(1))),
-        ("pets", &|| server.pets().clear().unwrap()),
-        ("keys", &|| key.ban(Duration::from_secs(1))),
-        ("faults", &|| {
-            drop(server.faults().on_all().status(500).optional());
-        }),
-        ("journal", &|| server.reset().unwrap()),
-        ("pets", &|| server.restore(&server.snapshot()).unwrap()),
+    let changes: [&dyn Fn(); 6] = [
+        &|| server.clock().advance(Duration::from_secs(1)),
+        &|| server.pets().clear().unwrap(),
+        &|| key.ban(Duration::from_secs(1)),
+        &|| drop(server.faults().on_all().status(500).optional()),
+        &|| server.reset().unwrap(),
+        &|| server.restore(&server.snapshot()).unwrap(),
     ];
-    for (what, change) in changes {
+    for change in changes {
         let events = mock.request(Method::GET, "/_mock/events");
-        let event = format!("event: changed\ndata: {{\"what\":\"{what}\"}}\n\n");
-        read_until(events, &event, async || change()).await;
+        read_until(events, "event: changed\ndata: {}\n\n", async || change()).await;
     }
 }
 

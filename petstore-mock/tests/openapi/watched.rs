@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use petstore_mock::{Admission, Builder, Exchange, MockServer};
+use petstore_mock::{Builder, Exchange, MockServer};
 
 use super::{Answer, offence};
 
@@ -59,9 +59,8 @@ fn of(exchange: &Exchange) -> Option<String> {
     if !exchange.faults.is_empty() || path.contains('%') {
         return None;
     }
-    // The document describes neither CORS preflights nor malformed requests.
-    let is_preflight = exchange.method == http::Method::OPTIONS && exchange.status == Some(204);
-    if is_preflight || exchange.admission == Admission::Rejected {
+    // The document does not describe CORS preflights.
+    if exchange.method == http::Method::OPTIONS && exchange.status == Some(204) {
         return None;
     }
     let body = &*exchange.reply_body;

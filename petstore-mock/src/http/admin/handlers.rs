@@ -1,6 +1,6 @@
 //! The handlers of the administration: health, clock, keys, faults, store, requests and report.
 
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc};
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -28,7 +28,7 @@ use crate::{
     operation::{Operation, PathTemplate},
     plan::Plan,
     report::Report,
-    state::{AppState, Change, ChangeError, KeyError, Seed, SeedError},
+    state::{AppState, Change, ChangeError, KeyError, Seed, SeedError, Snapshot},
     text::present,
 };
 
@@ -61,17 +61,12 @@ pub(super) async fn clock(State(app): App) -> Outcome {
 }
 
 fn show(clock: &Clock) -> Outcome {
-    let rate = clock.pace();
-    let mode = match rate {
-        0.0 => "frozen",
-        1.0 => "running",
-        _ => "scaled",
-    };
     let now = clock.since_epoch().as_secs_f64();
     let date = HttpDate::from(clock.now()).to_string();
+    let is_frozen = clock.is_frozen();
     json(
         StatusCode::OK,
-        &json!({"now": now, "date": date, "mode": mode, "rate": rate}),
+        &json!({"now": now, "date": date, "frozen": is_frozen}),
     )
 }
 
@@ -90,16 +85,6 @@ pub(super) async fn freeze_clock(State(app): App) -> Outcome {
 /// `POST /_mock/clock/resume`.
 pub(super) async fn resume_clock(State(app): App) -> Outcome {
     app.clock().resume();
-    show(app.clock())
-}
-
-/// `POST /_mock/clock/scale`.
-pub(super) async fn scale_clock(State(app): App, body: AdminBody) -> Outcome {
-    let rate = body.field("rate", "{\"rate\": 10}")?;
-    if !(0.0..=1e6).contains(&rate) {
-        return Err(invalid("`rate` must be a number from 0 to 1000000"));
-    }
-    app.clock().scale(rate);
     show(app.clock())
 }
 
@@ -308,7 +293,7 @@ pub(super) async fn seed(State(app): App, body: AdminBody) -> Done {
         SeedError::Json(what) => invalid(format!("the seed is invalid: {what}")),
         SeedError::Contradiction(what) => conflict(format!("the seed is invalid: {what}")),
     })?;
-    app.replace(store, BTreeMap::new())?;
+    app.replace(Snapshot::new(store))?;
     Ok(NO_CONTENT)
 }
 
@@ -325,7 +310,7 @@ pub(super) async fn snapshot(State(app): App) -> Outcome {
 
 /// `PUT /_mock/snapshot`.
 pub(super) async fn restore(State(app): App, body: AdminBody) -> Done {
-    app.restore(&body.read("a response of GET /_mock/snapshot")?)?;
+    app.restore(body.read("a response of GET /_mock/snapshot")?)?;
     Ok(NO_CONTENT)
 }
 

@@ -73,7 +73,6 @@ fn guarded_routes() -> Router<Arc<AppState>> {
         .route("/_mock/clock/advance", post(handlers::advance_clock))
         .route("/_mock/clock/freeze", post(handlers::freeze_clock))
         .route("/_mock/clock/resume", post(handlers::resume_clock))
-        .route("/_mock/clock/scale", post(handlers::scale_clock))
         .route("/_mock/clock/set", post(handlers::set_clock))
         .route("/_mock/requests", requests)
         .route("/_mock/events", get(events::events))

@@ -257,7 +257,6 @@ impl<'a> Exchange<'a> {
                 peer: Ipv4Addr::LOCALHOST.into(),
                 connection: self.connection,
                 nth: 1,
-                is_over_limit: false,
             },
             arrival: self.arrival(arrived, replay.senders),
             boundary: replay.boundary,

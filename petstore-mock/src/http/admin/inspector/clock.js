@@ -9,8 +9,8 @@ let frozen = false;
 export async function refresh() {
   const clock = await get("/clock");
   time.learn(clock);
-  frozen = clock.rate === 0;
-  find("#pace").textContent = frozen ? "frozen" : clock.rate === 1 ? clock.mode : `${clock.rate} × real time`;
+  frozen = clock.frozen;
+  find("#pace").textContent = frozen ? "frozen" : "running";
   const freeze = find("#freeze");
   freeze.textContent = frozen ? "Resume" : "Freeze";
   freeze.setAttribute("aria-pressed", String(frozen));

@@ -1,14 +1,14 @@
 // The mock's time, and how it is written.
 
-let known = { now: 0, rate: 1, at: 0 };
+let known = { now: 0, frozen: false, at: 0 };
 
 /** Takes in what `/_mock/clock` says. */
-export function learn({ now, rate }) {
-  known = { now, rate, at: performance.now() };
+export function learn({ now, frozen }) {
+  known = { now, frozen, at: performance.now() };
 }
 
 /** Returns the mock's time, in seconds since 1970. */
-export const now = () => known.now + ((performance.now() - known.at) / 1000) * known.rate;
+export const now = () => known.now + (known.frozen ? 0 : (performance.now() - known.at) / 1000);
 
 const pad = (number, width = 2) => String(number).padStart(width, "0");
 
