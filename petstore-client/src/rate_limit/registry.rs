@@ -20,8 +20,8 @@ const MAX_KEPT: usize = 1_024;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new(TimeSource::default()));
 
-/// The keys of a process, found by a digest of key and origin. The seeds differ in each process, and the key
-/// itself is not stored.
+/// The keys of a process, found by a digest of key, origin and store. The seeds differ in each process, and neither
+/// the key nor the store's password is stored here.
 struct Registry {
     seeds: [RandomState; 2],
     keys: Mutex<Keys>,
@@ -122,9 +122,9 @@ impl Registry {
         authorization: &HeaderValue,
     ) -> Arc<Limiter> {
         let origin = base.origin().ascii_serialization();
-        // Two stores at the same place count as the same store.
-        let location = store.map(SharedStore::location);
-        let key = (&origin, location, authorization.as_bytes());
+        // Two stores with the same settings count as the same store.
+        let identity = store.map(SharedStore::identity);
+        let key = (&origin, identity, authorization.as_bytes());
         let digest = self.seeds.each_ref().map(|seed| seed.hash_one(&key));
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if !keys.by_digest.contains_key(&digest) {

@@ -138,8 +138,9 @@ impl FileStore {
         }
     }
 
-    pub(super) fn location(&self) -> String {
-        self.folder.display().to_string()
+    /// Returns what tells it from other stores.
+    pub(super) fn identity(&self) -> [&[u8]; 1] {
+        [self.folder.as_os_str().as_encoded_bytes()]
     }
 }
 

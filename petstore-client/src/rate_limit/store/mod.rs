@@ -94,13 +94,13 @@ impl SharedStore {
         }
     }
 
-    /// Returns where it is, without secrets.
-    pub(crate) fn location(&self) -> String {
+    /// Returns all settings, which tell it from other stores. They may include a password.
+    pub(crate) fn identity(&self) -> Vec<&[u8]> {
         match *self {
             #[cfg(feature = "file-store")]
-            Self::File(ref store) => store.location(),
+            Self::File(ref store) => store.identity().to_vec(),
             #[cfg(feature = "redis")]
-            Self::Redis(ref store) => store.location().to_owned(),
+            Self::Redis(ref store) => store.identity().to_vec(),
         }
     }
 }
@@ -167,7 +167,7 @@ impl KeyStore {
             #[cfg(feature = "file-store")]
             Self::File(store) => Some(store.location()),
             #[cfg(feature = "redis")]
-            Self::Redis(store) => Some(store.location().to_owned()),
+            Self::Redis(store) => Some(store.location()),
             #[cfg(test)]
             Self::Simulated(_) => Some("simulated".to_owned()),
         }

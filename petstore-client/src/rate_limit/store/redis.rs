@@ -70,8 +70,10 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct RedisStore {
     client: Client,
-    location: String,
+    url: String,
     prefix: String,
+    /// The trusted root certificates (PEM); empty for those of the system.
+    roots: Vec<u8>,
     connection: Arc<Mutex<Option<OpenConnection>>>,
 }
 
@@ -137,8 +139,9 @@ impl RedisStore {
         }
         Ok(Self {
             client: Client::open(info).map_err(StoreError::new)?,
-            location: without_credentials(url),
+            url: url.to_owned(),
             prefix: "petstore:".to_owned(),
+            roots: Vec::new(),
             connection: Arc::default(),
         })
     }
@@ -166,6 +169,7 @@ impl RedisStore {
         };
         let info = self.client.get_connection_info().clone();
         self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
+        pem.clone_into(&mut self.roots);
         // Clones trust other certificates, so they must not share this connection.
         self.connection = Arc::default();
         Ok(self)
@@ -179,8 +183,13 @@ impl RedisStore {
         }
     }
 
-    pub(super) fn location(&self) -> &str {
-        &self.location
+    /// Returns the settings, which tell it from other stores. They include the password.
+    pub(super) fn identity(&self) -> [&[u8]; 3] {
+        [self.url.as_bytes(), self.prefix.as_bytes(), &self.roots]
+    }
+
+    pub(super) fn location(&self) -> String {
+        without_credentials(&self.url)
     }
 
     /// Returns the connection. Connects if there is none.
@@ -293,7 +302,7 @@ impl LedgerStream {
         }
     }
 
-    pub(super) fn location(&self) -> &str {
+    pub(super) fn location(&self) -> String {
         self.store.location()
     }
 
@@ -361,7 +370,7 @@ fn report_of(entry: &StreamId) -> Option<(Report, LedgerTime)> {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("location", &self.location)
+            .field("location", &self.location())
             .finish_non_exhaustive()
     }
 }
