@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderValue;
 use url::Url;
@@ -86,22 +86,25 @@ impl ClientLimiters {
 
     /// Returns the limiter of a key.
     pub(crate) fn get(&self, authorization: &HeaderValue) -> Arc<Limiter> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((key, limiter)) = &*last
+        if let Some((key, limiter)) = &*self.latest()
             && key == authorization
         {
             return Arc::clone(limiter);
         }
         let registry = self.isolated.as_deref().unwrap_or(&REGISTRY);
         let limiter = registry.limiter(&self.base, self.store.as_ref(), self.policy, authorization);
-        *last = Some((authorization.clone(), Arc::clone(&limiter)));
+        *self.latest() = Some((authorization.clone(), Arc::clone(&limiter)));
         limiter
     }
 
     /// Returns the last used limiter.
     pub(crate) fn last(&self) -> Option<Arc<Limiter>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map(|(_, limiter)| Arc::clone(limiter))
+        let latest = self.latest();
+        latest.as_ref().map(|(_, limiter)| Arc::clone(limiter))
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Option<(HeaderValue, Arc<Limiter>)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,21 +129,26 @@ impl Registry {
         let identity = store.map(SharedStore::identity);
         let key = (&origin, identity, authorization.as_bytes());
         let digest = self.seeds.each_ref().map(|seed| seed.hash_one(&key));
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if !keys.by_digest.contains_key(&digest) {
-            keys.sweep();
+        if let Some(key) = self.keys().by_digest.get_mut(&digest) {
+            return key.limiter(policy, &self.clock);
         }
-        let key = keys.by_digest.entry(digest).or_insert_with(|| {
-            let store = match store {
-                Some(store) => store.open(&origin, authorization),
-                None => KeyStore::Memory(MemoryStore::new(Arc::clone(&self.clock))),
-            };
-            Key {
-                store: Arc::new(store),
-                limiters: Vec::new(),
-            }
+        // The name of a stored ledger is a slow hash, for which no other call should wait.
+        let store = match store {
+            Some(store) => store.open(&origin, authorization),
+            None => KeyStore::Memory(MemoryStore::new(Arc::clone(&self.clock))),
+        };
+        let mut keys = self.keys();
+        keys.sweep();
+        // Another task may have opened it meanwhile.
+        let key = keys.by_digest.entry(digest).or_insert_with(|| Key {
+            store: Arc::new(store),
+            limiters: Vec::new(),
         });
         key.limiter(policy, &self.clock)
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
