@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Limiter;
 use super::state::{State, lock};
+use crate::logging::TARGET;
 use crate::rate_limit::quota::Report;
 use crate::rate_limit::quota::instant::micros;
 use crate::rate_limit::store::StoreError;
@@ -54,6 +55,22 @@ impl Limiter {
         }
         let (ledger, _) = self.store.last_seen();
         self.status(&state, ledger.holder_count())
+    }
+
+    /// Logs that the store went away, or works again.
+    pub(super) fn log_store(&self, problem: Option<&StoreError>) {
+        let location = self.store.location();
+        match problem {
+            Some(problem) => tracing::warn!(
+                target: TARGET,
+                location,
+                %problem,
+                "the store of shared limits cannot be used; the client goes on with what it knows"
+            ),
+            None => {
+                tracing::info!(target: TARGET, location, "the store of shared limits works again");
+            }
+        }
     }
 
     /// Records that the last 429 was a ban.

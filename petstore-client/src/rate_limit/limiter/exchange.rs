@@ -182,6 +182,7 @@ impl Exchange {
         self.has_ended = true;
         let limiter = &self.limiter;
         let mut state = limiter.state();
+        let was_alone = state.is_alone();
         let result = match result {
             Ok(answer) => {
                 state.succeed(self.number, &self.report, &answer, now);
@@ -194,9 +195,13 @@ impl Exchange {
             }
         };
         let is_news = state.take_news();
+        let has_changed = state.is_alone() != was_alone;
         drop(state);
         if is_news {
             limiter.changed.notify_waiters();
+        }
+        if has_changed {
+            limiter.log_store(result.as_ref().err());
         }
         result
     }
