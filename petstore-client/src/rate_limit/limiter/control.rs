@@ -1,7 +1,6 @@
 //! What clients ask of a limiter besides permits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Limiter;
 use super::state::{State, lock};
@@ -46,13 +45,15 @@ impl Limiter {
         })
     }
 
-    /// Returns the store's status if it has changed since `seen`, and updates `seen`.
-    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<Shared> {
+    /// Returns the number of the last time that the store went away or came back, among those of all limiters;
+    /// 0 if it never did.
+    pub(crate) fn store_change(&self) -> u64 {
+        self.state().store_change()
+    }
+
+    /// Returns the store's status, if it is shared.
+    pub(crate) fn store_status(&self) -> Option<Shared> {
         let state = self.state();
-        let changes = state.store_changes();
-        if seen.swap(changes, Ordering::Relaxed) == changes {
-            return None;
-        }
         let (ledger, _) = self.store.last_seen();
         self.status(&state, ledger.holder_count())
     }

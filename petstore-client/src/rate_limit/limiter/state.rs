@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(shuttle))]
 pub(super) use std::sync::{Mutex, MutexGuard};
 
@@ -55,8 +56,8 @@ pub(super) struct State {
     alone: Option<Alone>,
     /// Why the store is away.
     problem: Option<String>,
-    /// The number of times that the store went away or came back.
-    store_changes: u64,
+    /// The number of the last time that the store went away or came back.
+    store_change: u64,
 }
 
 impl State {
@@ -79,7 +80,7 @@ impl State {
             waits: Waits::default(),
             alone: None,
             problem: None,
-            store_changes: 0,
+            store_change: 0,
         }
     }
 
@@ -306,7 +307,7 @@ impl State {
         }
         if self.alone.take().is_some() {
             self.problem = None;
-            self.store_changes += 1;
+            self.store_change = next_store_change();
         }
         self.grant(report, answer, now);
     }
@@ -328,7 +329,7 @@ impl State {
             Some(alone) => alone.failed(now),
             None => {
                 self.alone = Some(Alone::new(last_seen(), now, self.outcomes.first()));
-                self.store_changes += 1;
+                self.store_change = next_store_change();
                 self.waits.forget();
                 self.change(now);
             }
@@ -414,13 +415,19 @@ impl State {
         self.problem.clone()
     }
 
-    pub(super) fn store_changes(&self) -> u64 {
-        self.store_changes
+    pub(super) fn store_change(&self) -> u64 {
+        self.store_change
     }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Numbers the changes of all limiters: a client has one limiter for each key, and notices which change was last.
+fn next_store_change() -> u64 {
+    static CHANGES: AtomicU64 = AtomicU64::new(0);
+    CHANGES.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// Returns a random id. It includes that of the process, because the child of a fork repeats its parent's random
