@@ -30,6 +30,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
 const MAX_LOCK_PAUSE: Duration = Duration::from_millis(16);
 /// How often an exchange opens the file again because it was deleted or replaced meanwhile.
 const MAX_REOPENINGS: u32 = 8;
+/// `FILE_SHARE_READ` and `FILE_SHARE_WRITE`, without `FILE_SHARE_DELETE`: nobody can delete or move an open file.
+#[cfg(windows)]
+const SHARED_ON_WINDOWS: u32 = 1 | 2;
 /// The maximum number of keys whose files stay open.
 const MAX_OPEN: usize = 64;
 /// A longer exchange blocks the runtime for too long. The file may be on a network. After two of these in a
@@ -283,6 +286,8 @@ impl OpenFile {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        #[cfg(windows)]
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, SHARED_ON_WINDOWS);
         let file = options.open(path)?;
         let identity = Identity::of(&file.metadata()?);
         open.fetch_add(1, Ordering::Relaxed);
@@ -312,7 +317,7 @@ impl Identity {
         }
     }
 
-    /// No numbers are needed: Windows neither deletes an open file nor moves its folder.
+    /// No numbers are needed: [`SHARED_ON_WINDOWS`] keeps an open file and its folder in their place.
     #[cfg(not(unix))]
     fn of(_: &std::fs::Metadata) -> Self {
         Self {}
