@@ -27,8 +27,12 @@ pub(crate) struct Credential {
 impl Credential {
     /// Checks a key from a provider.
     fn provided(key: ApiKey) -> Result<Self, Error> {
+        let invalid = |problem| {
+            let message = format!("the provider's API key cannot be used: {problem}");
+            Error::new(ErrorKind::Credentials, message)
+        };
         Ok(Self {
-            authorization: key.authorization()?,
+            authorization: key.authorization().map_err(invalid)?,
             key: Some(key),
         })
     }
@@ -72,6 +76,11 @@ impl Refresh {
 }
 
 impl Credentials {
+    pub(crate) fn fixed(key: &ApiKey) -> Result<Self, Error> {
+        let invalid = |problem| Error::config("API key", problem);
+        key.authorization().map_err(invalid).map(Self::Fixed)
+    }
+
     pub(crate) fn provided(provider: impl ApiKeyProvider) -> Self {
         Self::Provided(ProvidedKeys {
             provider: BoxProvider::new(provider),
@@ -154,7 +163,7 @@ impl ProvidedKeys {
         if key == *rejected {
             return Ok(None);
         }
-        Credential::provided(key).map(Some).map_err(failed)
+        Credential::provided(key).map(Some)
     }
 }
 

@@ -115,7 +115,7 @@ impl ClientBuilder {
 
     /// Sets the API key that authorizes every request (specification, section 5).
     pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
-        self.credentials = Some(key.into().authorization().map(Credentials::Fixed));
+        self.credentials = Some(Credentials::fixed(&key.into()));
         self
     }
 
