@@ -113,8 +113,7 @@ impl Error {
         self.0.operation.as_deref()
     }
 
-    /// Returns the number of attempts; 0 if the call failed before the first, or if its runtime ended
-    /// or was blocked.
+    /// Returns the number of attempts; 0 if the call failed before the first.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.0.stats.attempts
