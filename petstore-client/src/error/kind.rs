@@ -16,7 +16,7 @@ pub enum ErrorKind {
     /// The request is invalid and was not sent: an argument is out of range, or a path or header is
     /// malformed.
     InvalidRequest,
-    /// The API-key provider failed.
+    /// The API-key provider failed, or its key cannot be sent.
     Credentials,
     /// 401: the key is missing or invalid.
     Unauthorized,
@@ -46,7 +46,7 @@ pub enum ErrorKind {
     Paging,
     /// The client was closed ([`Client::close`](crate::Client::close)) before the call could send.
     Closed,
-    /// The call runs outside a Tokio runtime, or its runtime has no timers or I/O, or was shut down.
+    /// The call runs outside a Tokio runtime, or its runtime was shut down.
     Runtime,
 }
 

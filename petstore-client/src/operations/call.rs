@@ -167,9 +167,10 @@ impl<T> IntoFuture for Call<T> {
 ///
 /// It starts when it is first polled, and continues even if it is not polled again: then it moves
 /// to a separate task within 10 ms. It can be spawned, stored, shared or used in `select!`.
-/// Dropping it cancels the call, but a sent request may still arrive. It needs a Tokio runtime with
-/// time and I/O. Key providers and event hooks may run in that task, so they must not rely on
-/// task-locals.
+/// Dropping it cancels the call, but a sent request may still arrive. Key providers and event hooks may
+/// run in that task, so they must not rely on task-locals.
+///
+/// It needs a Tokio runtime with timers and I/O (`enable_all`); without these, Tokio panics.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T>(ResponseFuture<T>);
 

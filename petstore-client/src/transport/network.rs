@@ -41,9 +41,7 @@ pub(crate) struct Network {
 
 pub(crate) enum Route {
     Builtin(Builtin),
-    /// A transport of the program that wraps the built-in one.
-    Wrapped(BoxTransport),
-    /// A transport of the program.
+    /// A transport of the program, which may wrap the built-in one.
     Custom(BoxTransport),
 }
 
@@ -52,14 +50,6 @@ impl Network {
         Self {
             origin: base.origin().ascii_serialization(),
             route,
-        }
-    }
-
-    /// Returns whether the runtime must have I/O.
-    pub(crate) fn needs_io(&self) -> bool {
-        match self.route {
-            Route::Builtin(_) | Route::Wrapped(_) => true,
-            Route::Custom(_) => false,
         }
     }
 
@@ -79,7 +69,7 @@ impl Network {
                     builtin.start(method, url, headers, request.body.clone(), mark.clone());
                 clock::by(limits.deadline, pin!(sending)).await
             }
-            Route::Wrapped(transport) | Route::Custom(transport) => {
+            Route::Custom(transport) => {
                 let mut outgoing = request.to_http(headers)?;
                 let extensions = outgoing.extensions_mut();
                 extensions.insert(ResponseLimit(limits.max_bytes));

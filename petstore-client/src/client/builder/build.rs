@@ -35,7 +35,7 @@ impl ClientBuilder {
         let headers = self.headers()?;
         let route = match (self.transport, self.wrapper) {
             (Some(transport), _) => Route::Custom(transport),
-            (None, Some(wrap)) => Route::Wrapped(wrap(self.connection.build(&base)?)),
+            (None, Some(wrap)) => Route::Custom(wrap(self.connection.build(&base)?)),
             (None, None) => Route::Builtin(self.connection.build(&base)?),
         };
         let limiters = ClientLimiters::new(base.as_url().clone(), self.limits);
