@@ -48,10 +48,10 @@ impl Limiter {
                 }
                 Some(_) => {}
             }
-            if let Some(must_retry) = state.exchange_alone(now) {
-                let is_news = state.take_news();
+            if let Some(begins_block) = state.exchange_alone(now) {
+                let must_retry = state.must_retry(now);
                 drop(state);
-                if is_news {
+                if begins_block {
                     self.changed.notify_waiters();
                 }
                 if must_retry {
@@ -183,21 +183,20 @@ impl Exchange {
         let limiter = &self.limiter;
         let mut state = limiter.state();
         let was_alone = state.is_alone();
-        let result = match result {
+        let (result, begins_block) = match result {
             Ok(answer) => {
-                state.succeed(self.number, &self.report, &answer, now);
-                Ok(())
+                let begins_block = state.succeed(self.number, &self.report, &answer, now);
+                (Ok(()), begins_block)
             }
             Err(error) => {
                 let last_seen = || limiter.store.last_seen();
                 state.fail(self.number, &self.report, error.to_string(), now, last_seen);
-                Err(error)
+                (Err(error), false)
             }
         };
-        let is_news = state.take_news();
         let has_changed = state.is_alone() != was_alone;
         drop(state);
-        if is_news {
+        if begins_block {
             limiter.changed.notify_waiters();
         }
         if has_changed {

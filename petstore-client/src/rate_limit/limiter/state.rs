@@ -109,6 +109,10 @@ impl State {
 
     /// Puts a call into the queue. Its grant, the number of a permit, arrives in the returned channel.
     pub(super) fn join(&mut self, place: Place) -> oneshot::Receiver<u64> {
+        if place.is_forced() {
+            // What the other calls wait for does not hold it back.
+            self.waits.forget();
+        }
         self.queue.join(place)
     }
 
@@ -270,8 +274,8 @@ impl State {
         }
     }
 
-    /// Hands out what was granted.
-    pub(super) fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) {
+    /// Hands out what was granted. Returns whether a block begins.
+    fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) -> bool {
         for _ in 0..answer.granted {
             let permit = self.permits.grant(answer.is_probe, now);
             if !self.queue.grant(permit) {
@@ -283,33 +287,30 @@ impl State {
         // The answer says nothing to calls that came after the report.
         let asked = report.waiting.saturating_sub(answer.granted);
         let is_for_all = !self.queue.is_empty() && self.wanted() <= asked;
-        self.waits.answer(is_for_all.then_some(answer.pause), now);
+        self.waits.answer(is_for_all.then_some(answer.pause), now)
     }
 
-    /// Returns whether there is a new block, once.
-    pub(super) fn take_news(&mut self) -> bool {
-        self.waits.take_news()
-    }
-
-    /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used.
+    /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used. Returns
+    /// whether a block begins.
     pub(super) fn succeed(
         &mut self,
         number: u64,
         report: &Report,
         answer: &Answer,
         now: LedgerTime,
-    ) {
+    ) -> bool {
         let is_last = self.end_exchange(number);
         let known = report.first_outcome + report.outcomes.len() as u64;
         self.outcomes.forget_before(known);
         if !is_last {
-            return self.change(now);
+            self.change(now);
+            return false;
         }
         if self.alone.take().is_some() {
             self.problem = None;
             self.store_change = next_store_change();
         }
-        self.grant(report, answer, now);
+        self.grant(report, answer, now)
     }
 
     /// Goes on without the store. `last_seen` is the ledger when the store was last reached.
@@ -337,8 +338,8 @@ impl State {
         self.problem = Some(problem);
     }
 
-    /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether to try the
-    /// store again, or `None` if the store is there.
+    /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether a block begins, or
+    /// `None` if the store is there.
     pub(super) fn exchange_alone(&mut self, now: LedgerTime) -> Option<bool> {
         let mut alone = self.alone.take()?;
         let report = Report {
@@ -347,10 +348,14 @@ impl State {
         };
         self.note_report(now);
         let answer = alone.exchange(&report, now);
-        let must_retry = alone.must_retry(now);
         self.alone = Some(alone);
-        self.grant(&report, &answer, now);
-        Some(must_retry)
+        Some(self.grant(&report, &answer, now))
+    }
+
+    /// Returns whether to try the store again now.
+    pub(super) fn must_retry(&mut self, now: LedgerTime) -> bool {
+        let alone = self.alone.as_mut();
+        alone.is_some_and(|alone| alone.must_retry(now))
     }
 
     pub(super) fn is_alone(&self) -> bool {
@@ -391,15 +396,6 @@ impl State {
 
     pub(super) fn in_flight(&self) -> u64 {
         self.permits.count()
-    }
-
-    /// Returns the number of the answer that will be the first to a call that joins now.
-    pub(super) fn next_answer(&self, now: LedgerTime) -> u64 {
-        self.waits.answers() + 1 + u64::from(self.is_exchanging(now))
-    }
-
-    pub(super) fn answers(&self) -> u64 {
-        self.waits.answers()
     }
 
     /// Returns the ledger of a process that is alone, and the store's time.
