@@ -11,8 +11,8 @@ use url::Url;
 use super::limiter::Limiter;
 use super::limiter_clock::{LimiterClock, TimeSource};
 use super::policy::Policy;
+use super::quota::instant::LedgerTime;
 use super::settings::Limits;
-use super::store::memory::MemoryStore;
 use super::store::{KeyStore, SharedStore};
 
 /// The maximum number of unused keys.
@@ -135,10 +135,10 @@ impl Registry {
         // The name of a stored ledger is a slow hash, for which no other call should wait.
         let store = match store {
             Some(store) => store.open(&origin, authorization),
-            None => KeyStore::Memory(MemoryStore::new(Arc::clone(&self.clock))),
+            None => KeyStore::Memory(Mutex::default()),
         };
         let mut keys = self.keys();
-        keys.sweep();
+        keys.sweep(self.clock.now());
         // Another task may have opened it meanwhile.
         let key = keys.by_digest.entry(digest).or_insert_with(|| Key {
             store: Arc::new(store),
@@ -171,24 +171,24 @@ impl Key {
     }
 
     /// Returns for how long something is still known of the key.
-    fn matters_for(&self) -> i64 {
-        let (ledger, now) = self.store.last_seen();
-        ledger.idle_from().since(ledger.time(now))
+    fn matters_for(&self, now: LedgerTime) -> i64 {
+        let (ledger, store_now) = self.store.last_seen(now);
+        ledger.idle_from().since(ledger.time(store_now))
     }
 }
 
 impl Keys {
     /// Drops unused keys of which nothing is known any more. If too many are left, also drops those whose windows
     /// end first.
-    fn sweep(&mut self) {
+    fn sweep(&mut self, now: LedgerTime) {
         if self.by_digest.len() < self.sweep_at {
             return;
         }
         self.by_digest
-            .retain(|_, key| key.is_used() || key.matters_for() > 0);
+            .retain(|_, key| key.is_used() || key.matters_for(now) > 0);
         let unused = self.by_digest.iter().filter(|(_, key)| !key.is_used());
         let mut unused: Vec<_> = unused
-            .map(|(digest, key)| (key.matters_for(), *digest))
+            .map(|(digest, key)| (key.matters_for(now), *digest))
             .collect();
         if let Some(excess) = unused.len().checked_sub(MAX_KEPT * 3 / 4) {
             unused.sort_unstable();

@@ -1,7 +1,5 @@
 //! The settings of a client's rate limits.
 
-#[cfg(any(feature = "file-store", feature = "redis"))]
-use super::LimitsStore;
 use super::policy::Policy;
 use super::store::SharedStore;
 use super::view::Plan;
@@ -74,8 +72,8 @@ impl Limits {
     /// use the key. [`EventKind::SharedStore`](crate::events::EventKind::SharedStore) reports when that
     /// begins and ends.
     #[cfg(any(feature = "file-store", feature = "redis"))]
-    pub fn store(mut self, store: impl LimitsStore) -> Self {
-        self.store = Some(store.into_shared_store());
+    pub fn store(mut self, store: impl Into<SharedStore>) -> Self {
+        self.store = Some(store.into());
         self
     }
 

@@ -22,7 +22,7 @@ impl Limiter {
         self.exchange(now);
         let state = self.state();
         let last_seen = state.last_seen_alone(now);
-        let (ledger, store_now) = last_seen.unwrap_or_else(|| self.store.last_seen());
+        let (ledger, store_now) = last_seen.unwrap_or_else(|| self.store.last_seen(now));
         let report = state.pending(now);
         let holders = ledger.holder_count();
         let mut limits = ledger.snapshot(&report, store_now);
@@ -54,7 +54,7 @@ impl Limiter {
     /// Returns the store's status, if it is shared.
     pub(crate) fn store_status(&self) -> Option<Shared> {
         let state = self.state();
-        let (ledger, _) = self.store.last_seen();
+        let (ledger, _) = self.store.last_seen(self.clock.now());
         self.status(&state, ledger.holder_count())
     }
 

@@ -104,7 +104,7 @@ impl Limiter {
     async fn try_store(&self, report: &Report) -> Result<Answer, StoreError> {
         loop {
             let began = self.clock.now();
-            let exchange = self.store.exchange(report);
+            let exchange = self.store.exchange(report, began);
             if let Ok(result) = timeout(duration(STORE_TIMEOUT), exchange).await {
                 return result;
             }
@@ -189,7 +189,7 @@ impl Exchange {
                 (Ok(()), begins_block)
             }
             Err(error) => {
-                let last_seen = || limiter.store.last_seen();
+                let last_seen = || limiter.store.last_seen(now);
                 state.fail(self.number, &self.report, error.to_string(), now, last_seen);
                 (Err(error), false)
             }

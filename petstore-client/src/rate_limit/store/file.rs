@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::sealed::IntoSharedStore;
-use super::{FORMAT, LimitsStore, SharedStore, StoreError};
+use super::{FORMAT, StoreError};
 use crate::clock;
 use crate::rate_limit::quota::instant::{LedgerTime, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
@@ -144,14 +143,6 @@ impl FileStore {
     /// Returns what tells it from other stores.
     pub(super) fn identity(&self) -> [&[u8]; 1] {
         [self.folder.as_os_str().as_encoded_bytes()]
-    }
-}
-
-impl LimitsStore for FileStore {}
-
-impl IntoSharedStore for FileStore {
-    fn into_shared_store(self) -> SharedStore {
-        SharedStore::File(self)
     }
 }
 

@@ -22,8 +22,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::sealed::IntoSharedStore;
-use super::{FORMAT, LimitsStore, SharedStore, StoreError};
+use super::{FORMAT, StoreError};
 use crate::clock;
 use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::reading::MAX_BLOCK;
@@ -188,10 +187,6 @@ impl RedisStore {
         [self.url.as_bytes(), self.prefix.as_bytes(), &self.roots]
     }
 
-    pub(super) fn location(&self) -> String {
-        without_credentials(&self.url)
-    }
-
     /// Returns the connection. Connects if there is none.
     async fn connection(&self) -> Result<MultiplexedConnection, StoreError> {
         let process = std::process::id();
@@ -225,14 +220,6 @@ impl RedisStore {
                 Err(StoreError::new(error))
             }
         }
-    }
-}
-
-impl LimitsStore for RedisStore {}
-
-impl IntoSharedStore for RedisStore {
-    fn into_shared_store(self) -> SharedStore {
-        SharedStore::Redis(self)
     }
 }
 
@@ -303,7 +290,7 @@ impl LedgerStream {
     }
 
     pub(super) fn location(&self) -> String {
-        self.store.location()
+        without_credentials(&self.store.url)
     }
 
     fn replica(&self) -> MutexGuard<'_, Option<Replica>> {
@@ -370,7 +357,7 @@ fn report_of(entry: &StreamId) -> Option<(Report, LedgerTime)> {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("location", &self.location())
+            .field("location", &without_credentials(&self.url))
             .finish_non_exhaustive()
     }
 }

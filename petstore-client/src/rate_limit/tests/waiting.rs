@@ -1,8 +1,8 @@
 //! Stories of waiting calls, in paused time.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
 use crate::rate_limit::limiter_clock::{LimiterClock, TimeSource};
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::store::KeyStore;
-use crate::rate_limit::store::memory::MemoryStore;
 use crate::rate_limit::store::simulated::SharedLedger;
 use crate::rate_limit::view::{Priority, WaitReason};
 
@@ -57,7 +56,7 @@ fn forced() -> Acquire {
 /// Returns the limiter of a lone process.
 pub(crate) fn limiter_with(time: TimeSource, policy: Policy) -> Arc<Limiter> {
     let clock = Arc::new(LimiterClock::start(time));
-    let store = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
+    let store = KeyStore::Memory(Mutex::default());
     Limiter::new(clock, Arc::new(store), policy)
 }
 
