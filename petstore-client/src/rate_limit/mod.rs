@@ -20,8 +20,6 @@ mod policy;
 
 mod settings;
 
-mod logged;
-
 pub(crate) mod limiter;
 
 mod registry;

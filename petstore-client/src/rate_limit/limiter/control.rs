@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Limiter;
-use super::state::{State, lock};
+use super::state::State;
 use crate::logging::TARGET;
 use crate::rate_limit::quota::Report;
 use crate::rate_limit::quota::instant::micros;
@@ -81,16 +81,12 @@ impl Limiter {
         self.follow(now);
     }
 
-    /// Returns how many blocks of the key were logged.
-    pub(crate) fn logged_blocks(&self) -> u64 {
-        lock(&self.logged).count()
-    }
-
-    /// Returns whether to log a 429, because its block was not logged. `logged` is the number of logged
-    /// blocks when the request was sent.
-    pub(crate) fn log_block(&self, blocked: Blocked, logged: u64) -> bool {
-        let ends = self.clock.now().plus(micros(blocked.remaining));
-        lock(&self.logged).add(blocked.reason, ends, logged)
+    /// Returns whether to warn of a block: it lasts longer than the one that was last warned of. All requests that
+    /// are in flight when a block begins are refused.
+    pub(crate) fn must_warn(&self, blocked: Blocked) -> bool {
+        let now = self.clock.now();
+        let ends = now.plus(micros(blocked.remaining));
+        self.state().must_warn(ends, now)
     }
 
     /// Exchanges what is known with the store now. A holder that neither waits nor has requests in flight

@@ -43,6 +43,8 @@ pub(super) struct State {
     /// What the store does not know yet.
     outcomes: Outcomes,
     was_banned: bool,
+    /// The end of the block that was last warned of.
+    warned_until: Option<LedgerTime>,
     /// Since when the store does not know everything.
     changed_at: Option<LedgerTime>,
     exchanged_at: Option<LedgerTime>,
@@ -72,6 +74,7 @@ impl State {
             permits: Permits::default(),
             outcomes: Outcomes::default(),
             was_banned: false,
+            warned_until: None,
             changed_at: None,
             exchanged_at: None,
             is_asked: false,
@@ -105,6 +108,18 @@ impl State {
     pub(super) fn record_ban(&mut self, now: LedgerTime) {
         self.was_banned = true;
         self.change(now);
+    }
+
+    /// Returns whether to warn of a block with this end. A `Retry-After` has whole seconds.
+    pub(super) fn must_warn(&mut self, ends: LedgerTime, now: LedgerTime) -> bool {
+        if let Some(known) = self.warned_until
+            && now < known
+            && ends.since(known) <= SECOND
+        {
+            return false;
+        }
+        self.warned_until = Some(ends);
+        true
     }
 
     /// Puts a call into the queue. Its grant, the number of a permit, arrives in the returned channel.
@@ -436,6 +451,22 @@ fn new_holder(process: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_is_one_warning_and_a_longer_one_another() {
+        let mut state = State::new(Policy::default(), true);
+        for (now, ends, expected) in [
+            (0, 60, true),
+            (1, 61, false),
+            (2, 30, false),
+            (3, 90, true),
+            (89, 90, false),
+            (90, 91, true),
+        ] {
+            let [ends, now] = [ends, now].map(|seconds| LedgerTime(seconds * SECOND));
+            assert_eq!(state.must_warn(ends, now), expected, "{now:?}, {ends:?}");
+        }
+    }
 
     #[test]
     fn the_child_of_a_fork_is_another_holder() {
