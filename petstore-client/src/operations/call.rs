@@ -17,41 +17,6 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::wire::extra_headers::additional_header;
 
-/// Generates what every call has for a type that wraps one: limits, headers, and the request to look at.
-macro_rules! call_methods {
-    ($call:ty) => {
-        impl $call {
-            option_setters!();
-
-            fn options_mut(&mut self) -> &mut $crate::options::RequestOptions {
-                self.0.options_mut()
-            }
-
-            /// Adds a header to all attempts. `Content-Type` replaces that of the body. The client sets
-            /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and refuses
-            /// them here.
-            pub fn header<V: TryInto<http::HeaderValue>>(
-                self,
-                name: impl AsRef<str>,
-                value: V,
-            ) -> Self {
-                Self(self.0.header(name, value))
-            }
-
-            /// Returns the request that would be sent, without `Authorization`.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the request is invalid.
-            pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-                self.0.build()
-            }
-        }
-    };
-}
-
-pub(super) use call_methods;
-
 /// A call that has not started: await it, or change its limits first. It can be moved and spawned.
 ///
 /// ```
