@@ -7,9 +7,8 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::failure::SharedFailure;
 use super::key::ApiKey;
-use super::provider::{ApiKeyProvider, BoxProvider};
+use super::provider::{ApiKeyProvider, BoxProvider, share};
 use crate::clock;
 use crate::error::{BoxError, Error, ErrorKind};
 
@@ -167,10 +166,7 @@ impl ProvidedKeys {
     }
 }
 
-fn failed(source: impl Into<BoxError>) -> Error {
+fn failed(source: BoxError) -> Error {
     let error = Error::new(ErrorKind::Credentials, "the provider returned no API key");
-    match source.into().downcast::<SharedFailure>() {
-        Ok(shared) => error.with_shared_source(shared.into_cause()),
-        Err(source) => error.with_source(source),
-    }
+    error.with_shared_source(share(source))
 }
