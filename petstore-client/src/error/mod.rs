@@ -158,15 +158,6 @@ impl Error {
         self
     }
 
-    /// Adds to the 404 or 410 of a `DELETE` that an earlier attempt may be the reason.
-    pub(crate) fn with_earlier_deletion(mut self) -> Self {
-        let message = &self.0.message;
-        self.0.message =
-            format!("{message}; an earlier attempt, whose response was lost, may have deleted it")
-                .into();
-        self
-    }
-
     pub(crate) fn rate_limited(blocked: Blocked) -> Self {
         let mut error = Self::new(ErrorKind::RateLimited, blocked.to_string());
         error.0.blocked = Some(blocked);
