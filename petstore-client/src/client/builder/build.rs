@@ -66,6 +66,9 @@ impl ClientBuilder {
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
         }
+        if let Some(problem) = self.options.header_problem() {
+            return fail("header", problem);
+        }
         let problem = self.limits.problem().or_else(|| self.retry.problem());
         if let Some((setting, problem)) = problem {
             return fail(setting, &problem);
@@ -100,12 +103,6 @@ impl ClientBuilder {
         let agent = HeaderValue::try_from(agent)
             .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
         headers.insert(header::USER_AGENT, agent);
-        for header in &self.headers {
-            let (name, value) = header
-                .clone()
-                .map_err(|problem| Error::config("header", problem))?;
-            headers.insert(name, value);
-        }
         Ok(headers)
     }
 }
