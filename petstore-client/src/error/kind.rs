@@ -131,19 +131,11 @@ impl TimeoutKind {
         }
     }
 
-    /// Returns what to do other than sending the request again.
-    pub(super) fn advice(self) -> Option<&'static str> {
+    /// Returns what to do.
+    pub(super) fn advice(self) -> &'static str {
         match self {
-            Self::Connect => Some("check the base URL"),
-            Self::Attempt | Self::Read | Self::Call => None,
-        }
-    }
-
-    /// Returns what to do if the request can be sent again.
-    pub(super) fn repeat_advice(self) -> Option<&'static str> {
-        match self {
-            Self::Connect => None,
-            Self::Attempt | Self::Read | Self::Call => Some("try again later"),
+            Self::Connect => "check the base URL",
+            Self::Attempt | Self::Read | Self::Call => "try again later",
         }
     }
 }
