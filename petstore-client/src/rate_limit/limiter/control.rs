@@ -45,8 +45,8 @@ impl Limiter {
         })
     }
 
-    /// Returns the number of the last time that the store went away or came back, among those of all limiters;
-    /// 0 if it never did.
+    /// Returns the number of the last time that the store went away or came, among those of all limiters; 0 before
+    /// its first answer.
     pub(crate) fn store_change(&self) -> u64 {
         self.state().store_change()
     }

@@ -58,7 +58,7 @@ pub(super) struct State {
     alone: Option<Alone>,
     /// Why the store is away.
     problem: Option<String>,
-    /// The number of the last time that the store went away or came back.
+    /// The number of the last time that the store went away or came; 0 before its first answer.
     store_change: u64,
 }
 
@@ -321,7 +321,8 @@ impl State {
             self.change(now);
             return false;
         }
-        if self.alone.take().is_some() {
+        let was_alone = self.alone.take().is_some();
+        if was_alone || self.store_change == 0 {
             self.problem = None;
             self.store_change = next_store_change();
         }
