@@ -1,15 +1,11 @@
-//! Reads the time, which no other module does, and ends work in time.
+//! Reads the time, which no other module does.
 //!
 //! Waits use tokio's monotonic clock, so a paused runtime controls them. The wall clock is used
 //! only for responses without a `Date`.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use tokio::task::unconstrained;
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio::time::Instant;
 
 /// Returns the monotonic time.
 pub(crate) fn now() -> Instant {
@@ -99,36 +95,6 @@ pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     start + wait.min(FAR)
 }
 
-/// Awaits `work`, until a deadline. Returns `None` if the deadline comes first.
-pub(crate) async fn by<F: Future>(deadline: Instant, work: Pin<&mut F>) -> Option<F::Output> {
-    before(|| sleep_until(deadline), work).await
-}
-
-/// Awaits `work` for this long at most. Returns `None` if it takes longer.
-pub(crate) async fn within<F: Future>(limit: Duration, work: Pin<&mut F>) -> Option<F::Output> {
-    before(|| sleep(limit), work).await
-}
-
-/// Awaits `work`, until the timer ends. Most work is done when it is first polled. Unlike tokio's
-/// `timeout`, this creates no timer then, and does not copy the work, which is large.
-async fn before<F: Future>(timer: impl Fn() -> Sleep, mut work: Pin<&mut F>) -> Option<F::Output> {
-    let mut end = pin!(None);
-    poll_fn(|context| {
-        if let Poll::Ready(output) = work.as_mut().poll(context) {
-            return Poll::Ready(Some(output));
-        }
-        if end.is_none() {
-            // Work that is always ready uses up the task's budget, and must end in time all the same.
-            end.set(Some(unconstrained(timer())));
-        }
-        match end.as_mut().as_pin_mut() {
-            Some(end) => end.poll(context).map(|()| None),
-            None => Poll::Pending,
-        }
-    })
-    .await
-}
-
 /// Formats a time as in RFC 9110.
 pub(crate) fn http_date(at: SystemTime) -> String {
     // httpdate panics outside the years 1970 to 9998, and a server controls this value.
@@ -141,48 +107,7 @@ pub(crate) fn http_date(at: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::future::{pending, ready};
-
-    use tokio::runtime::Builder;
-    use tokio::task::consume_budget;
-    use tokio::time::timeout;
-
     use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    #[tokio::test(start_paused = true)]
-    async fn work_ends_in_time() {
-        let began = now();
-        assert_eq!(within(SECOND, pin!(pending::<()>())).await, None);
-        assert_eq!(began.elapsed(), SECOND);
-        assert_eq!(by(began, pin!(sleep(SECOND))).await, None);
-        assert_eq!(by(began, pin!(ready(7))).await, Some(7));
-        assert_eq!(began.elapsed(), SECOND);
-        let end = began + 3 * SECOND;
-        assert_eq!(by(end, pin!(sleep(SECOND))).await, Some(()));
-    }
-
-    #[test]
-    fn work_that_is_done_at_once_needs_no_timer() {
-        let runtime = Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            assert_eq!(within(SECOND, pin!(ready(7))).await, Some(7));
-        });
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn work_that_never_pauses_ends_in_time() {
-        let work = async {
-            loop {
-                consume_budget().await;
-            }
-        };
-        let in_time = async { within(SECOND / 50, pin!(work)).await };
-        let ended = timeout(30 * SECOND, tokio::spawn(in_time)).await;
-        let output: Option<()> = ended.unwrap().unwrap();
-        assert_eq!(output, None);
-    }
 
     #[test]
     fn formats_any_moment_without_panicking() {

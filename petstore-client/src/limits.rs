@@ -14,4 +14,4 @@ pub use crate::rate_limit::{
     WaitReason,
 };
 #[cfg(any(feature = "file-store", feature = "redis"))]
-pub use crate::rate_limit::{LimitsStore, StoreError};
+pub use crate::rate_limit::{SharedStore, StoreError};

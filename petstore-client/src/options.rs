@@ -144,15 +144,19 @@ impl RequestOptions {
         self
     }
 
+    /// Returns why a header is invalid, if one is.
+    pub(crate) fn header_problem(&self) -> Option<&str> {
+        self.headers.as_ref()?.problem.as_deref()
+    }
+
     /// Adds the headers that are missing. Fails if an invalid one was given.
     pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), Error> {
-        let Some(extra) = &self.headers else {
-            return Ok(());
-        };
-        if let Some(problem) = &extra.problem {
+        if let Some(problem) = self.header_problem() {
             return Err(Error::invalid(problem));
         }
-        add_missing(headers, &extra.headers);
+        if let Some(extra) = &self.headers {
+            add_missing(headers, &extra.headers);
+        }
         Ok(())
     }
 

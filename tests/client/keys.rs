@@ -134,6 +134,21 @@ async fn a_provider_that_fails_or_hangs_ends_the_call() {
     }
 }
 
+#[tokio::test]
+async fn a_key_that_no_header_can_have_is_a_failure_of_its_provider() {
+    // As the first key, and in place of a rejected one.
+    let cases: [(&[&str], u32); 2] = [(&["two words"], 0), (&["old", "two words"], 1)];
+    for (keys, attempts) in cases {
+        let (_server, client, _keys) = set_up(keys, vec![unauthorized()]);
+        let error = client.pets().list().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Credentials, "{error}");
+        assert!(error.is_unauthorized() && error.attempts() == attempts);
+        let problem =
+            "the provider's API key cannot be used: it has a space at character 4; remove it";
+        assert_eq!(error.problem(), problem);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_key_is_asked_again_once_despite_another_refusal() {
     let wait = || answer(429, &[("Retry-After", "6")], "");

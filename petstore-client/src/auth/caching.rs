@@ -7,9 +7,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::failure::SharedFailure;
 use super::key::ApiKey;
-use super::provider::ApiKeyProvider;
+use super::provider::{ApiKeyProvider, SharedFailure, share};
 use crate::clock;
 use crate::error::BoxError;
 use crate::logging::TARGET;
@@ -166,7 +165,7 @@ impl<P: ApiKeyProvider> Cache<P> {
                 Ok(key)
             }
             Err(error) => {
-                let failure = SharedFailure::new(error);
+                let failure = share(error);
                 let before = state.failure.replace((now, failure.clone()));
                 if let Some(known) = &mut state.known {
                     let pause = (self.ttl / 5).clamp(MIN_PAUSE, MAX_PAUSE);

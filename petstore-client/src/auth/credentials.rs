@@ -7,9 +7,8 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::failure::SharedFailure;
 use super::key::ApiKey;
-use super::provider::{ApiKeyProvider, BoxProvider};
+use super::provider::{ApiKeyProvider, BoxProvider, share};
 use crate::clock;
 use crate::error::{BoxError, Error, ErrorKind};
 
@@ -27,8 +26,12 @@ pub(crate) struct Credential {
 impl Credential {
     /// Checks a key from a provider.
     fn provided(key: ApiKey) -> Result<Self, Error> {
+        let invalid = |problem| {
+            let message = format!("the provider's API key cannot be used: {problem}");
+            Error::new(ErrorKind::Credentials, message)
+        };
         Ok(Self {
-            authorization: key.authorization()?,
+            authorization: key.authorization().map_err(invalid)?,
             key: Some(key),
         })
     }
@@ -72,6 +75,11 @@ impl Refresh {
 }
 
 impl Credentials {
+    pub(crate) fn fixed(key: &ApiKey) -> Result<Self, Error> {
+        let invalid = |problem| Error::config("API key", problem);
+        key.authorization().map_err(invalid).map(Self::Fixed)
+    }
+
     pub(crate) fn provided(provider: impl ApiKeyProvider) -> Self {
         Self::Provided(ProvidedKeys {
             provider: BoxProvider::new(provider),
@@ -154,14 +162,11 @@ impl ProvidedKeys {
         if key == *rejected {
             return Ok(None);
         }
-        Credential::provided(key).map(Some).map_err(failed)
+        Credential::provided(key).map(Some)
     }
 }
 
-fn failed(source: impl Into<BoxError>) -> Error {
+fn failed(source: BoxError) -> Error {
     let error = Error::new(ErrorKind::Credentials, "the provider returned no API key");
-    match source.into().downcast::<SharedFailure>() {
-        Ok(shared) => error.with_shared_source(shared.into_cause()),
-        Err(source) => error.with_source(source),
-    }
+    error.with_shared_source(share(source))
 }

@@ -5,8 +5,6 @@ use std::fmt;
 use http::HeaderValue;
 use zeroize::Zeroizing;
 
-use crate::error::Error;
-
 /// An API key for the service (specification, section 5).
 ///
 /// `Debug` shows `ApiKey(…)` and never the key; there is no `Display`. The memory of this value is
@@ -31,17 +29,17 @@ impl ApiKey {
         Self(Zeroizing::new(key.into()))
     }
 
-    /// Returns the `Authorization` value (RFC 6750, section 2.1).
-    pub(crate) fn authorization(&self) -> Result<HeaderValue, Error> {
+    /// Returns the `Authorization` value (RFC 6750, section 2.1), or why the key cannot be sent.
+    pub(crate) fn authorization(&self) -> Result<HeaderValue, String> {
         if self.0.is_empty() {
-            return Err(Error::config("API key", "it is empty"));
+            return Err("it is empty".to_owned());
         }
         if let Some(problem) = self.problem() {
-            return Err(Error::config("API key", problem));
+            return Err(problem);
         }
         let text = Zeroizing::new(format!("Bearer {}", self.0.as_str()));
         let mut value = HeaderValue::from_str(&text)
-            .map_err(|_| Error::config("API key", "it cannot be written into a header"))?;
+            .map_err(|_| "it cannot be written into a header".to_owned())?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -106,11 +104,8 @@ mod tests {
                 "a character that is not printable ASCII at character 1; remove it",
             ),
         ] {
-            let error = ApiKey::new(key).authorization().unwrap_err().to_string();
-            assert_eq!(
-                error,
-                format!("the API key cannot be used: it has {problem}")
-            );
+            let said = ApiKey::new(key).authorization().unwrap_err();
+            assert_eq!(said, format!("it has {problem}"));
         }
     }
 

@@ -9,7 +9,6 @@
 
 mod caching;
 mod credentials;
-mod failure;
 mod key;
 mod provider;
 

@@ -1,5 +1,6 @@
 //! Sources of API keys.
 
+use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,6 +45,17 @@ pub trait ApiKeyProvider: Send + Sync + 'static {
         &self,
         rejected: Option<&ApiKey>,
     ) -> impl Future<Output = Result<ApiKey, BoxError>> + Send;
+}
+
+/// The error of a provider, shared by all callers that waited for it.
+pub(super) type SharedFailure = Arc<dyn Error + Send + Sync>;
+
+/// Shares the error of a provider, which may be a cache with a shared one.
+pub(super) fn share(error: BoxError) -> SharedFailure {
+    match error.downcast::<SharedFailure>() {
+        Ok(shared) => *shared,
+        Err(error) => Arc::from(error),
+    }
 }
 
 impl ApiKeyProvider for ApiKey {

@@ -53,7 +53,6 @@ impl Sender for NetworkSender<'_> {
         permit: Permit,
         observer: &mut Observer<'_>,
     ) -> Result<Self::Answer, Error> {
-        let logged_blocks = limiter.logged_blocks();
         let redactor = Redactor::new(&credential.authorization);
         let span = AttemptSpan::new(self.request, self.record.stats().attempts);
         let headers = span.in_scope(|| {
@@ -87,7 +86,7 @@ impl Sender for NetworkSender<'_> {
         let error = match blocked {
             Some(blocked) => {
                 let blocked = explained(blocked, &response, limiter);
-                observer.throttled(blocked, limiter.log_block(blocked, logged_blocks));
+                observer.throttled(blocked, limiter.must_warn(blocked));
                 Error::rate_limited(blocked).with_response(response)
             }
             None => Error::from_response(response),

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::clock;
 use crate::error::{Error, TimeoutKind};
@@ -91,9 +91,9 @@ impl CallLimits {
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        match clock::by(self.deadline, pin!(work)).await {
-            Some(result) => result,
-            None => Err(self.timed_out(false)),
+        match timeout_at(self.deadline, pin!(work)).await {
+            Ok(result) => result,
+            Err(_) => Err(self.timed_out(false)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::limits::CallLimits;
 use super::observer::Observer;
@@ -76,23 +76,23 @@ impl<'c> Progress<'c> {
         };
         let acquired = {
             let acquiring = pin!(limiter.acquire(request, |wait| observer.waiting(wait)));
-            let in_time = clock::by(limits.deadline(), acquiring);
+            let in_time = timeout_at(limits.deadline(), acquiring);
             observer.watch_store(limiter, in_time).await
         };
         let waited = match &acquired {
-            Some(Ok(permit)) => permit.waited(),
-            Some(Err(refused)) => refused.waited,
-            None => clock::now().saturating_duration_since(began),
+            Ok(Ok(permit)) => permit.waited(),
+            Ok(Err(refused)) => refused.waited,
+            Err(_) => clock::now().saturating_duration_since(began),
         };
         observer.waited(waited);
         self.waited += waited;
         match acquired {
-            Some(Ok(permit)) => {
+            Ok(Ok(permit)) => {
                 self.place = Some(permit.place());
                 Ok((permit, waited))
             }
-            Some(Err(refused)) => Err(self.refused(refused)),
-            None => Err(limits.timed_out(false)),
+            Ok(Err(refused)) => Err(self.refused(refused)),
+            Err(_) => Err(limits.timed_out(false)),
         }
     }
 

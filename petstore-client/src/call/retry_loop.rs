@@ -6,15 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
-
 use super::observer::Observer;
 use super::progress::{Progress, Rules};
 use crate::auth::{Credential, Credentials};
 use crate::clock;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::rate_limit::{ClientLimiters, Limiter, Permit};
-use crate::request::Request;
 use crate::retry::RetryDecision;
 
 /// After a longer wait, the call asks the key provider again: the key may have rotated.
@@ -84,7 +81,7 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
             Err(error) => error,
         };
         match rules.retries.decide(&error, rules.request) {
-            RetryDecision::Fail => return Err(explained(error, rules.request)),
+            RetryDecision::Fail => return Err(error),
             RetryDecision::Acquire => {
                 if let Err(error) = progress.check_block(error) {
                     observer.exhausted(&error);
@@ -115,16 +112,6 @@ pub(super) async fn retry_loop<S: Sender, F: Future<Output = ()>>(
                 }
             }
         }
-    }
-}
-
-/// Explains the error that ends a call. A `DELETE` whose first response was lost finds nothing.
-fn explained(error: Error, request: &Request) -> Error {
-    let is_missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Gone);
-    if request.method == Method::DELETE && is_missing && error.may_have_been_processed() {
-        error.with_earlier_deletion()
-    } else {
-        error
     }
 }
 

@@ -4,7 +4,7 @@ mod build;
 
 use std::fmt;
 
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
 
 use crate::auth::{ApiKey, ApiKeyProvider, Credentials};
 use crate::client::Client;
@@ -17,7 +17,6 @@ use crate::rate_limit::TimeSource;
 use crate::retry::RetryPolicy;
 use crate::transport::{BoxTransport, Builtin, Connection, Transport};
 use crate::wire::base_url::BaseUrl;
-use crate::wire::extra_headers::additional_header;
 
 /// Wraps the built-in transport in one of the program.
 type Wrapper = Box<dyn FnOnce(Builtin) -> BoxTransport + Send + Sync>;
@@ -44,7 +43,6 @@ pub struct ClientBuilder {
     transport: Option<BoxTransport>,
     wrapper: Option<Wrapper>,
     user_agent: Option<String>,
-    headers: Vec<Result<(HeaderName, HeaderValue), String>>,
     options: RequestOptions,
     retry: RetryPolicy,
     limits: Limits,
@@ -101,7 +99,6 @@ impl ClientBuilder {
             transport: None,
             wrapper: None,
             user_agent: None,
-            headers: Vec::new(),
             options: RequestOptions::new(),
             retry: RetryPolicy::new(),
             limits: Limits::new(),
@@ -115,7 +112,7 @@ impl ClientBuilder {
 
     /// Sets the API key that authorizes every request (specification, section 5).
     pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
-        self.credentials = Some(key.into().authorization().map(Credentials::Fixed));
+        self.credentials = Some(Credentials::fixed(&key.into()));
         self
     }
 
@@ -159,8 +156,7 @@ impl ClientBuilder {
     /// Adds a header to every request that does not set it. The client sets `Authorization`,
     /// `Host`, `Connection` and the headers for the body's length, and [`build`](Self::build) refuses them.
     pub fn header<V: TryInto<HeaderValue>>(mut self, name: impl AsRef<str>, value: V) -> Self {
-        let header = additional_header(name.as_ref(), value);
-        self.headers.push(header);
+        self.options = self.options.header(name, value);
         self
     }
 

@@ -96,7 +96,7 @@ impl Client {
         let core = Core {
             base: core.base.clone(),
             network: Arc::clone(&core.network),
-            credentials: Credentials::Fixed(key.into().authorization()?),
+            credentials: Credentials::fixed(&key.into())?,
             limiters: core.limiters.of_another_key(),
             headers: core.headers.clone(),
             retries: Arc::clone(&core.retries),

@@ -113,8 +113,7 @@ impl Error {
         self.0.operation.as_deref()
     }
 
-    /// Returns the number of attempts; 0 if the call failed before the first, or if its runtime ended
-    /// or was blocked.
+    /// Returns the number of attempts; 0 if the call failed before the first.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.0.stats.attempts
@@ -217,15 +216,10 @@ impl fmt::Display for Error {
             write!(f, "{operation} failed: ")?;
         }
         f.write_str(self.problem())?;
-        if let Some(advice) = self.0.advice {
+        if self.is_unsafe_to_repeat() {
+            f.write_str("; the request may have been processed: check before you retry")?;
+        } else if let Some(advice) = self.0.advice {
             write!(f, "; {advice}")?;
-        }
-        match self.0.repeat {
-            _ if self.is_unsafe_to_repeat() => {
-                f.write_str("; the request may have been processed: check before you retry")?;
-            }
-            Some(advice) => write!(f, "; {advice}")?,
-            None => {}
         }
         match (self.attempts(), self.waited().as_secs()) {
             (0 | 1, 0) => Ok(()),

@@ -16,7 +16,7 @@ pub enum ErrorKind {
     /// The request is invalid and was not sent: an argument is out of range, or a path or header is
     /// malformed.
     InvalidRequest,
-    /// The API-key provider failed.
+    /// The API-key provider failed, or its key cannot be sent.
     Credentials,
     /// 401: the key is missing or invalid.
     Unauthorized,
@@ -46,7 +46,7 @@ pub enum ErrorKind {
     Paging,
     /// The client was closed ([`Client::close`](crate::Client::close)) before the call could send.
     Closed,
-    /// The call runs outside a Tokio runtime, or its runtime has no timers or I/O, or was shut down.
+    /// The call runs outside a Tokio runtime, or its runtime was shut down.
     Runtime,
 }
 
@@ -131,19 +131,11 @@ impl TimeoutKind {
         }
     }
 
-    /// Returns what to do other than sending the request again.
-    pub(super) fn advice(self) -> Option<&'static str> {
+    /// Returns what to do.
+    pub(super) fn advice(self) -> &'static str {
         match self {
-            Self::Connect => Some("check the base URL"),
-            Self::Attempt | Self::Read | Self::Call => None,
-        }
-    }
-
-    /// Returns what to do if the request can be sent again.
-    pub(super) fn repeat_advice(self) -> Option<&'static str> {
-        match self {
-            Self::Connect => None,
-            Self::Attempt | Self::Read | Self::Call => Some("try again later"),
+            Self::Connect => "check the base URL",
+            Self::Attempt | Self::Read | Self::Call => "try again later",
         }
     }
 }

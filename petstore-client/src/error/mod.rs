@@ -57,10 +57,8 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: Cow<'static, str>,
-    /// One thing to do about it other than sending the request again.
+    /// One thing to do about it, unless the request may have been processed.
     advice: Option<&'static str>,
-    /// Advice to show only if the request can safely be sent again.
-    repeat: Option<&'static str>,
     operation: Option<Cow<'static, str>>,
     stats: CallStats,
     /// Whether the request may have reached the service.
@@ -78,7 +76,6 @@ impl Error {
             kind,
             message: message.into(),
             advice: None,
-            repeat: None,
             operation: None,
             stats: CallStats::default(),
             sent: kind.follows_sending(),
@@ -130,8 +127,7 @@ impl Error {
             limit.problem()
         );
         let mut error = Self::new(ErrorKind::Timeout, message);
-        error.0.advice = limit.advice();
-        error.0.repeat = limit.repeat_advice();
+        error.0.advice = Some(limit.advice());
         error.0.timeout = Some(limit);
         error.0.sent = sent;
         error
@@ -142,28 +138,12 @@ impl Error {
         let kind = ErrorKind::of(response.status);
         let mut error = Self::new(kind, response.to_string());
         error.0.advice = response.advice();
-        error.0.repeat = response.repeat_advice();
         error.with_response(response)
     }
 
-    /// Sets what to do other than sending the request again.
+    /// Sets what to do, unless the request may have been processed.
     pub(crate) fn with_advice(mut self, advice: &'static str) -> Self {
         self.0.advice = Some(advice);
-        self
-    }
-
-    /// Sets the advice to show only if the request can safely be sent again.
-    pub(crate) fn with_repeat_advice(mut self, advice: &'static str) -> Self {
-        self.0.repeat = Some(advice);
-        self
-    }
-
-    /// Adds to the 404 or 410 of a `DELETE` that an earlier attempt may be the reason.
-    pub(crate) fn with_earlier_deletion(mut self) -> Self {
-        let message = &self.0.message;
-        self.0.message =
-            format!("{message}; an earlier attempt, whose response was lost, may have deleted it")
-                .into();
         self
     }
 

@@ -94,8 +94,7 @@ impl ErrorResponse {
         starts_with(b"<!doctype html") || starts_with(b"<html")
     }
 
-    /// Returns what to do other than sending the request again. There is none if the service's own
-    /// message says what to do.
+    /// Returns what to do, unless the service's own message says it.
     pub(super) fn advice(&self) -> Option<&'static str> {
         match self.status.as_u16() {
             _ if self.message.is_some() => None,
@@ -103,20 +102,13 @@ impl ErrorResponse {
             403 => Some("check what the API key is allowed to do"),
             404 => Some("check the identifier and the base URL, version segment included"),
             405 => Some("check the method and the path"),
-            408 | 425 => None,
+            408 | 425 => Some("try again later"),
             410 => Some("the operation has been removed; use its replacement"),
             429 => Some("wait before the next request"),
             300..=399 => Some("redirects are not followed; check the base URL"),
             400..=499 => Some("correct the request"),
-            _ => None,
+            _ => Some("try again later"),
         }
-    }
-
-    /// Returns the advice for a request that can be sent again. There is none if the service's own
-    /// message or the status says what to do.
-    pub(super) fn repeat_advice(&self) -> Option<&'static str> {
-        let has_advice = self.message.is_some() || self.advice().is_some();
-        (!has_advice).then_some("try again later")
     }
 }
 

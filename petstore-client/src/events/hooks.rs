@@ -1,7 +1,7 @@
 //! The hooks of a client, and what it has reported.
 
 use std::collections::HashSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{AttemptRequest, Event, EventKind};
@@ -24,8 +24,10 @@ pub(crate) struct Events {
     request_hooks: Vec<RequestHook>,
     /// The deprecated operations that were reported.
     deprecated: Mutex<HashSet<String>>,
-    /// The number of state changes of the shared store.
-    store_changes: AtomicU64,
+    /// The number of the last change of the shared store that was noticed.
+    store_change: AtomicU64,
+    /// Whether the store was last reported to be away.
+    is_store_away: AtomicBool,
 }
 
 impl Events {
@@ -88,9 +90,18 @@ impl Events {
         self.tell(event);
     }
 
-    /// Reports whether the store of shared limits failed or works again, once per change.
+    /// Reports whether the store of shared limits failed or works again, once per change. With a key provider,
+    /// the limiter of each key notices it by itself.
     pub(crate) fn notify_store(&self, limiter: &Limiter) {
-        if let Some(status) = limiter.store_status_change(&self.store_changes) {
+        let change = limiter.store_change();
+        if self.store_change.fetch_max(change, Ordering::Relaxed) >= change {
+            return;
+        }
+        let Some(status) = limiter.store_status() else {
+            return;
+        };
+        let is_away = status.problem.is_some();
+        if self.is_store_away.swap(is_away, Ordering::Relaxed) != is_away {
             self.notify(|| Event {
                 operation: None,
                 call_id: None,

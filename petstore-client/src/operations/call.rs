@@ -17,41 +17,6 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::wire::extra_headers::additional_header;
 
-/// Generates what every call has for a type that wraps one: limits, headers, and the request to look at.
-macro_rules! call_methods {
-    ($call:ty) => {
-        impl $call {
-            option_setters!();
-
-            fn options_mut(&mut self) -> &mut $crate::options::RequestOptions {
-                self.0.options_mut()
-            }
-
-            /// Adds a header to all attempts. `Content-Type` replaces that of the body. The client sets
-            /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and refuses
-            /// them here.
-            pub fn header<V: TryInto<http::HeaderValue>>(
-                self,
-                name: impl AsRef<str>,
-                value: V,
-            ) -> Self {
-                Self(self.0.header(name, value))
-            }
-
-            /// Returns the request that would be sent, without `Authorization`.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the request is invalid.
-            pub fn build(self) -> Result<http::Request<Bytes>, Error> {
-                self.0.build()
-            }
-        }
-    };
-}
-
-pub(super) use call_methods;
-
 /// A call that has not started: await it, or change its limits first. It can be moved and spawned.
 ///
 /// ```
@@ -167,9 +132,10 @@ impl<T> IntoFuture for Call<T> {
 ///
 /// It starts when it is first polled, and continues even if it is not polled again: then it moves
 /// to a separate task within 10 ms. It can be spawned, stored, shared or used in `select!`.
-/// Dropping it cancels the call, but a sent request may still arrive. It needs a Tokio runtime with
-/// time and I/O. Key providers and event hooks may run in that task, so they must not rely on
-/// task-locals.
+/// Dropping it cancels the call, but a sent request may still arrive. Key providers and event hooks may
+/// run in that task, so they must not rely on task-locals.
+///
+/// It needs a Tokio runtime with timers and I/O (`enable_all`); without these, Tokio panics.
 #[must_use = "a call does nothing until it is polled"]
 pub struct CallFuture<T>(ResponseFuture<T>);
 

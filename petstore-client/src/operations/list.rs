@@ -6,12 +6,11 @@ use bytes::Bytes;
 use http::Method;
 use url::Url;
 
-use super::call::{Call, CallFuture, ResponseFuture, call_methods};
+use super::call::{Call, CallFuture};
 use super::pages::{Items, Pages};
 use crate::client::Client;
 use crate::error::Error;
 use crate::models::{Pet, PetStatus};
-use crate::options::option_setters;
 use crate::page::Page;
 use crate::request::Request;
 use crate::response::Response;
@@ -23,7 +22,7 @@ const KNOWN_PARAMETERS: [&str; 2] = ["limit", "status"];
 const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// A list of pets, from [`Pets::list`](super::Pets::list): one page, or with
-/// [`pages`](Self::pages) and [`items`](Self::items) a stream.
+/// [`pages`](Call::pages) and [`items`](Call::items) a stream.
 ///
 /// Await it for one [`Page`], which derefs to a slice of pets:
 ///
@@ -35,30 +34,18 @@ const LIMITS: std::ops::RangeInclusive<u32> = 1..=100;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
-#[must_use = "a list does nothing until it is awaited"]
-pub struct ListPets(Call<Page<Pet>>);
+pub type ListPets = Call<Page<Pet>>;
 
-call_methods!(ListPets);
-
-impl IntoFuture for ListPets {
-    type Output = Result<Page<Pet>, Error>;
-    type IntoFuture = CallFuture<Page<Pet>>;
-
-    fn into_future(self) -> CallFuture<Page<Pet>> {
-        self.send()
-    }
-}
-
-impl ListPets {
+/// Only for a list of pets.
+impl Call<Page<Pet>> {
     pub(super) fn list(client: Client) -> Self {
         let mut request = Request::new("listPets", Method::GET, client.core.base.at("/pets"));
         request.template = Some("/pets");
-        Self(Call {
+        Self {
             client,
             request: Ok(request),
             decode: page,
-        })
+        }
     }
 
     /// Sends one request, even if the rate limits are known to be used up.
@@ -69,29 +56,6 @@ impl ListPets {
             Ok(())
         });
         forced.send()
-    }
-
-    fn try_map(self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
-        Self(self.0.try_map(change))
-    }
-
-    /// Sends the request for one page. Awaiting the list does the same. For functions that take a future,
-    /// such as `tokio::spawn`.
-    ///
-    /// # Errors
-    ///
-    /// The future fails if the call fails; see [`Error`].
-    pub fn send(self) -> CallFuture<Page<Pet>> {
-        self.0.send()
-    }
-
-    /// Sends the request for one page, and returns the metadata of the response with the page.
-    ///
-    /// # Errors
-    ///
-    /// The future fails if the call fails; see [`Error`].
-    pub fn with_meta(self) -> ResponseFuture<Page<Pet>> {
-        self.0.with_meta()
     }
 
     /// Sets the maximum size of a page, from 1 to 100 pets. The service's default is 20.
@@ -171,7 +135,7 @@ impl ListPets {
     /// # }
     /// ```
     pub fn pages(self) -> Pages {
-        Pages::new(self.0)
+        Pages::new(self)
     }
 
     /// Returns the pets of all pages as a stream.

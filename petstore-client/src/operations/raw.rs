@@ -7,10 +7,10 @@ use http::{HeaderValue, Method, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::call::{Call, ResponseFuture, call_methods};
+use super::call::{Call, ResponseFuture};
 use crate::client::Client;
 use crate::error::Error;
-use crate::options::option_setters;
+use crate::options::{RequestOptions, option_setters};
 use crate::request::Request;
 use crate::response::Response;
 use crate::wire::redact::printable;
@@ -36,8 +36,6 @@ use crate::wire::redact::printable;
 #[must_use = "a request does nothing until it is awaited"]
 pub struct RawRequest(Call<Bytes>);
 
-call_methods!(RawRequest);
-
 impl Client {
     /// Creates any request. The path is relative to the base URL, and may contain a query.
     pub fn request(&self, method: Method, path: &str) -> RawRequest {
@@ -55,8 +53,21 @@ impl Client {
 }
 
 impl RawRequest {
+    option_setters!();
+
+    fn options_mut(&mut self) -> &mut RequestOptions {
+        self.0.options_mut()
+    }
+
     fn try_map(self, change: impl FnOnce(&mut Request) -> Result<(), Error>) -> Self {
         Self(self.0.try_map(change))
+    }
+
+    /// Adds a header to all attempts. `Content-Type` replaces that of the body. The client sets
+    /// `Authorization`, `Host`, `Connection` and the headers for the body's length, and refuses them
+    /// here.
+    pub fn header<V: TryInto<HeaderValue>>(self, name: impl AsRef<str>, value: V) -> Self {
+        Self(self.0.header(name, value))
     }
 
     /// Adds a query parameter.
@@ -110,6 +121,15 @@ impl RawRequest {
     /// Turns the request into a call that decodes its response from JSON.
     pub fn decode<T: DeserializeOwned>(self) -> Call<T> {
         Call::new(self.0.client, self.0.request)
+    }
+
+    /// Returns the request that would be sent, without `Authorization`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request is invalid.
+    pub fn build(self) -> Result<http::Request<Bytes>, Error> {
+        self.0.build()
     }
 
     /// Sends the request. Awaiting it does the same. For functions that take a future, such as

@@ -20,8 +20,6 @@ mod policy;
 
 mod settings;
 
-mod logged;
-
 pub(crate) mod limiter;
 
 mod registry;
@@ -43,7 +41,7 @@ pub use store::file::FileStore;
 #[cfg(feature = "redis")]
 pub use store::redis::RedisStore;
 #[cfg(any(feature = "file-store", feature = "redis"))]
-pub use store::{LimitsStore, StoreError};
+pub use store::{SharedStore, StoreError};
 pub use view::{
     BlockReason, Blocked, Plan, Priority, Quota, QuotaWindow, RateLimits, Shared, WaitReason,
 };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderValue;
 use url::Url;
@@ -11,8 +11,8 @@ use url::Url;
 use super::limiter::Limiter;
 use super::limiter_clock::{LimiterClock, TimeSource};
 use super::policy::Policy;
+use super::quota::instant::LedgerTime;
 use super::settings::Limits;
-use super::store::memory::MemoryStore;
 use super::store::{KeyStore, SharedStore};
 
 /// The maximum number of unused keys.
@@ -20,8 +20,8 @@ const MAX_KEPT: usize = 1_024;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new(TimeSource::default()));
 
-/// The keys of a process, found by a digest of key and origin. The seeds differ in each process, and the key
-/// itself is not stored.
+/// The keys of a process, found by a digest of key, origin and store. The seeds differ in each process, and neither
+/// the key nor the store's password is stored here.
 struct Registry {
     seeds: [RandomState; 2],
     keys: Mutex<Keys>,
@@ -86,22 +86,25 @@ impl ClientLimiters {
 
     /// Returns the limiter of a key.
     pub(crate) fn get(&self, authorization: &HeaderValue) -> Arc<Limiter> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((key, limiter)) = &*last
+        if let Some((key, limiter)) = &*self.latest()
             && key == authorization
         {
             return Arc::clone(limiter);
         }
         let registry = self.isolated.as_deref().unwrap_or(&REGISTRY);
         let limiter = registry.limiter(&self.base, self.store.as_ref(), self.policy, authorization);
-        *last = Some((authorization.clone(), Arc::clone(&limiter)));
+        *self.latest() = Some((authorization.clone(), Arc::clone(&limiter)));
         limiter
     }
 
     /// Returns the last used limiter.
     pub(crate) fn last(&self) -> Option<Arc<Limiter>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map(|(_, limiter)| Arc::clone(limiter))
+        let latest = self.latest();
+        latest.as_ref().map(|(_, limiter)| Arc::clone(limiter))
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Option<(HeaderValue, Arc<Limiter>)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,25 +125,30 @@ impl Registry {
         authorization: &HeaderValue,
     ) -> Arc<Limiter> {
         let origin = base.origin().ascii_serialization();
-        // Two stores at the same place count as the same store.
-        let location = store.map(SharedStore::location);
-        let key = (&origin, location, authorization.as_bytes());
+        // Two stores with the same settings count as the same store.
+        let identity = store.map(SharedStore::identity);
+        let key = (&origin, identity, authorization.as_bytes());
         let digest = self.seeds.each_ref().map(|seed| seed.hash_one(&key));
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if !keys.by_digest.contains_key(&digest) {
-            keys.sweep();
+        if let Some(key) = self.keys().by_digest.get_mut(&digest) {
+            return key.limiter(policy, &self.clock);
         }
-        let key = keys.by_digest.entry(digest).or_insert_with(|| {
-            let store = match store {
-                Some(store) => store.open(&origin, authorization),
-                None => KeyStore::Memory(MemoryStore::new(Arc::clone(&self.clock))),
-            };
-            Key {
-                store: Arc::new(store),
-                limiters: Vec::new(),
-            }
+        // The name of a stored ledger is a slow hash, for which no other call should wait.
+        let store = match store {
+            Some(store) => store.open(&origin, authorization),
+            None => KeyStore::Memory(Mutex::default()),
+        };
+        let mut keys = self.keys();
+        keys.sweep(self.clock.now());
+        // Another task may have opened it meanwhile.
+        let key = keys.by_digest.entry(digest).or_insert_with(|| Key {
+            store: Arc::new(store),
+            limiters: Vec::new(),
         });
         key.limiter(policy, &self.clock)
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -163,24 +171,24 @@ impl Key {
     }
 
     /// Returns for how long something is still known of the key.
-    fn matters_for(&self) -> i64 {
-        let (ledger, now) = self.store.last_seen();
-        ledger.idle_from().since(ledger.time(now))
+    fn matters_for(&self, now: LedgerTime) -> i64 {
+        let (ledger, store_now) = self.store.last_seen(now);
+        ledger.idle_from().since(ledger.time(store_now))
     }
 }
 
 impl Keys {
     /// Drops unused keys of which nothing is known any more. If too many are left, also drops those whose windows
     /// end first.
-    fn sweep(&mut self) {
+    fn sweep(&mut self, now: LedgerTime) {
         if self.by_digest.len() < self.sweep_at {
             return;
         }
         self.by_digest
-            .retain(|_, key| key.is_used() || key.matters_for() > 0);
+            .retain(|_, key| key.is_used() || key.matters_for(now) > 0);
         let unused = self.by_digest.iter().filter(|(_, key)| !key.is_used());
         let mut unused: Vec<_> = unused
-            .map(|(digest, key)| (key.matters_for(), *digest))
+            .map(|(digest, key)| (key.matters_for(now), *digest))
             .collect();
         if let Some(excess) = unused.len().checked_sub(MAX_KEPT * 3 / 4) {
             unused.sort_unstable();

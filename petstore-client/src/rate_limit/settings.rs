@@ -1,7 +1,5 @@
 //! The settings of a client's rate limits.
 
-#[cfg(any(feature = "file-store", feature = "redis"))]
-use super::LimitsStore;
 use super::policy::Policy;
 use super::store::SharedStore;
 use super::view::Plan;
@@ -48,8 +46,8 @@ impl Limits {
         self
     }
 
-    /// Sets the maximum number of requests in flight of this client and its clones, at least 1. Other
-    /// clients with the same key are not limited by it.
+    /// Sets the maximum number of requests in flight, at least 1, of the client and its clones. Clients that
+    /// are built with clones of these limits share it. Others with the same key are not limited by it.
     ///
     /// The default is 512 for all clients of the process with the same key and settings, because a
     /// program may often open only 1,024 files. For a key, the quotas limit it further: to an eighth of
@@ -74,8 +72,8 @@ impl Limits {
     /// use the key. [`EventKind::SharedStore`](crate::events::EventKind::SharedStore) reports when that
     /// begins and ends.
     #[cfg(any(feature = "file-store", feature = "redis"))]
-    pub fn store(mut self, store: impl LimitsStore) -> Self {
-        self.store = Some(store.into_shared_store());
+    pub fn store(mut self, store: impl Into<SharedStore>) -> Self {
+        self.store = Some(store.into());
         self
     }
 

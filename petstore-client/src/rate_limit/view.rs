@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::wire::headers::{self, instant, numbers};
@@ -102,7 +102,7 @@ impl fmt::Display for Quota {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct QuotaWindow {
     /// The quota, derived from the time to its reset.
@@ -113,7 +113,6 @@ pub struct QuotaWindow {
     /// used.
     pub remaining: u64,
     /// `X-RateLimit-Reset`: when the next window begins, on the service's clock.
-    #[serde(serialize_with = "unix_seconds")]
     pub reset: SystemTime,
 }
 
@@ -232,16 +231,14 @@ impl fmt::Display for BlockReason {
 ///     })
 /// }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Blocked {
     /// The reason.
     pub reason: BlockReason,
     /// The end, on the service's clock: at most 25 hours away. Then the client asks again.
-    #[serde(serialize_with = "unix_seconds")]
     pub until: SystemTime,
     /// The time until this end when this value was created. It does not depend on a correct clock.
-    #[serde(serialize_with = "seconds")]
     pub remaining: Duration,
 }
 
@@ -259,8 +256,7 @@ impl fmt::Display for Blocked {
 }
 
 /// Why a call waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WaitReason {
     /// The key is blocked. [`RateLimits::blocked`] says why and until when.
@@ -301,10 +297,7 @@ pub enum Priority {
 }
 
 /// A snapshot of a key's rate limits, from [`KeyLimits::snapshot`](crate::operations::KeyLimits::snapshot).
-///
-/// It can be serialized, for a page of a program's own state: instants as seconds since the Unix epoch,
-/// durations in seconds, names of variants in `snake_case`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimits {
     /// The current windows that the service has described. Each response describes one quota, so
@@ -314,7 +307,6 @@ pub struct RateLimits {
     /// all requests left. Other clients may have used some of these already.
     pub ended: Vec<QuotaWindow>,
     /// The estimated time of the service, on its clock; `None` before the first call with a key.
-    #[serde(serialize_with = "optional_unix_seconds")]
     pub service_time: Option<SystemTime>,
     /// The block of all requests, if any: after a 429, or until an exhausted quota resets.
     pub blocked: Option<Blocked>,
@@ -331,14 +323,13 @@ pub struct RateLimits {
     pub throttled: u64,
     /// The time since the last response that described a quota, to this process or to another
     /// process that shares the limits; `None` if there was none.
-    #[serde(serialize_with = "optional_seconds")]
     pub age: Option<Duration>,
     /// The store through which processes share the limits, if any.
     pub shared: Option<Shared>,
 }
 
 /// The state of a shared store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shared {
     /// The location of the store.
@@ -349,39 +340,4 @@ pub struct Shared {
     /// Why the store cannot be used, if so. The process then continues with what it knows. It assumes that
     /// other processes use the key, so it has few requests in flight, and leaves some of each window unused.
     pub problem: Option<String>,
-}
-
-fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    time.as_secs_f64().serialize(serializer)
-}
-
-fn optional_seconds<S: Serializer>(
-    time: &Option<Duration>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    time.map(|time| time.as_secs_f64()).serialize(serializer)
-}
-
-#[cfg_attr(
-    windows,
-    expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )
-)]
-fn unix_seconds<S: Serializer>(instant: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    since_epoch(*instant).serialize(serializer)
-}
-
-fn optional_unix_seconds<S: Serializer>(
-    instant: &Option<SystemTime>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    instant.map(since_epoch).serialize(serializer)
-}
-
-/// Returns the seconds since the Unix epoch. No instant of the service is before it.
-fn since_epoch(instant: SystemTime) -> f64 {
-    let since = instant.duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap_or_default().as_secs_f64()
 }

@@ -1,19 +1,19 @@
 //! The built-in transport: an HTTP client with a connection pool.
 
 use std::fmt;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method};
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::timeout;
 use url::Url;
 
 use super::cause;
 use super::custom::{ResponseLimit, Transport, TransportError};
 use super::mark::SendMark;
-use crate::clock;
 use crate::options::{DEFAULT_MAX_RESPONSE_BYTES, DEFAULT_READ_TIMEOUT};
 
 /// The built-in transport, for [`ClientBuilder::wrap_transport`](crate::ClientBuilder::wrap_transport).
@@ -149,10 +149,10 @@ pub(super) async fn read_body(
 ) -> Result<Bytes, TransportError> {
     let mut body = Bytes::new();
     while body.len() <= max {
-        let chunk = match clock::within(read_timeout, pin!(response.chunk())).await {
-            Some(Ok(chunk)) => chunk,
-            Some(Err(error)) => return Err(TransportError::interrupted(error.without_url())),
-            None => return Err(TransportError::read_timed_out(read_timeout)),
+        let chunk = match timeout(read_timeout, response.chunk()).await {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(error)) => return Err(TransportError::interrupted(error.without_url())),
+            Err(_) => return Err(TransportError::read_timed_out(read_timeout)),
         };
         let Some(chunk) = chunk else { break };
         if body.is_empty() {

@@ -239,7 +239,7 @@ impl TransportError {
                 let message = cause.and_then(|cause| cause::of_response(cause));
                 let unknown = "the connection broke before the response was complete";
                 Error::new(kind, message.unwrap_or(unknown.into()))
-                    .with_repeat_advice("check the base URL, or try again later")
+                    .with_advice("check the base URL, or try again later")
             }
         };
         if let Some(source) = self.source {

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::builtin::{Builtin, ReadTimeout, read_body};
 use super::custom::{BoxTransport, ResponseLimit, Transport as _, TransportError};
 use super::mark::SendMark;
-use crate::clock;
 use crate::error::{Error, ErrorResponse, MAX_ERROR_BODY, TimeoutKind};
 use crate::request::Request;
 
@@ -41,9 +40,7 @@ pub(crate) struct Network {
 
 pub(crate) enum Route {
     Builtin(Builtin),
-    /// A transport of the program that wraps the built-in one.
-    Wrapped(BoxTransport),
-    /// A transport of the program.
+    /// A transport of the program, which may wrap the built-in one.
     Custom(BoxTransport),
 }
 
@@ -52,14 +49,6 @@ impl Network {
         Self {
             origin: base.origin().ascii_serialization(),
             route,
-        }
-    }
-
-    /// Returns whether the runtime must have I/O.
-    pub(crate) fn needs_io(&self) -> bool {
-        match self.route {
-            Route::Builtin(_) | Route::Wrapped(_) => true,
-            Route::Custom(_) => false,
         }
     }
 
@@ -77,22 +66,22 @@ impl Network {
                 let (method, url) = (request.method.clone(), request.url.clone());
                 let sending =
                     builtin.start(method, url, headers, request.body.clone(), mark.clone());
-                clock::by(limits.deadline, pin!(sending)).await
+                timeout_at(limits.deadline, pin!(sending)).await
             }
-            Route::Wrapped(transport) | Route::Custom(transport) => {
+            Route::Custom(transport) => {
                 let mut outgoing = request.to_http(headers)?;
                 let extensions = outgoing.extensions_mut();
                 extensions.insert(ResponseLimit(limits.max_bytes));
                 extensions.insert(ReadTimeout(limits.read_timeout));
                 extensions.insert(mark.hand_out());
                 let sending = transport.send(outgoing);
-                let response = clock::by(limits.deadline, pin!(sending)).await;
+                let response = timeout_at(limits.deadline, pin!(sending)).await;
                 response.map(|response| response.map(reqwest::Response::from))
             }
         };
         match result {
-            Some(Ok(response)) => Ok(response),
-            Some(Err(error)) => {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => {
                 let error = error.into_error(&self.origin, limits.max_bytes);
                 // A program's transport may send a request several times, and fail to connect the
                 // last time.
@@ -103,7 +92,7 @@ impl Network {
                     error
                 })
             }
-            None => Err(limits.timed_out(mark.revoke())),
+            Err(_) => Err(limits.timed_out(mark.revoke())),
         }
     }
 }
@@ -121,9 +110,9 @@ pub(crate) async fn read(
         limits.max_bytes
     };
     let reading = read_body(&mut response, max, limits.read_timeout);
-    let body = match clock::by(limits.deadline, pin!(reading)).await {
-        Some(body) => body.map_err(|error| error.into_error("", max)),
-        None => Err(limits.timed_out(true)),
+    let body = match timeout_at(limits.deadline, pin!(reading)).await {
+        Ok(body) => body.map_err(|error| error.into_error("", max)),
+        Err(_) => Err(limits.timed_out(true)),
     };
     let headers = std::mem::take(response.headers_mut());
     let body = match body {

@@ -106,7 +106,7 @@ async fn what_happens_on_the_way() {
 
     listPets failed: the response 200 could not be read: its body is not JSON (expected value at line 1 column 1): `<html>Hello</html>`; check the base URL
 
-    createPet failed: the response 204 could not be read: its body is empty where JSON was expected; check the base URL; the request may have been processed: check before you retry
+    createPet failed: the response 204 could not be read: its body is empty where JSON was expected; the request may have been processed: check before you retry
     "#);
 }
 

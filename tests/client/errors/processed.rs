@@ -80,15 +80,14 @@ impl Case {
             .api_key(format!("{}-{route:?}", self.name.replace(' ', "-")))
             .options(&RequestOptions::new().max_attempts(2))
             .max_wait(Duration::ZERO)
-            .connection(connection)
-            .options(&self.options);
+            .connection(connection);
         if route != Route::Builtin {
             builder = builder.wrap_transport(move |builtin| Wrapper {
                 builtin,
                 removes_mark: route == Route::WrappedUnmarked,
             });
         }
-        let client = builder.build().unwrap();
+        let client = builder.build().unwrap().with_options(&self.options);
         let error = create(&client).await.unwrap_err();
         let shown = format!("{}, {route:?}: {error:?}", self.name);
         assert_eq!(error.kind(), self.kind, "{shown}");

@@ -103,8 +103,8 @@ async fn all_events_of_a_call_have_its_number() {
 #[tokio::test(start_paused = true)]
 async fn refusals_bans_and_exhausted_retries_are_warnings() {
     let (_server, client) = serve(vec![
-        answer(429, &[("Retry-After", "1")], ""),
-        answer(429, &[("Retry-After", "1")], r#"{"code":"key_banned"}"#),
+        answer(429, &[("Retry-After", "2")], ""),
+        answer(429, &[("Retry-After", "2")], r#"{"code":"key_banned"}"#),
         no_pets(),
         answer(503, &[], ""),
         answer(503, &[], ""),

@@ -1,12 +1,18 @@
 //! Tests of events of waits and 429s, and of the snapshot of the limits.
 
-use petstore_client::RequestOptions;
+use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use petstore_client::auth::provider_fn;
 use petstore_client::events::EventKind;
 use petstore_client::limits::{BlockReason, FileStore, Limits, WaitReason};
+use petstore_client::{ApiKey, RequestOptions};
+use tokio::time::sleep;
 
 use crate::client::kit::{
-    answer, builder, create, http, list_meta, list_with, millis, no_pets, recorded, secs,
+    KEY, answer, builder, create, http, key, list_meta, list_with, millis, no_pets, recorded, secs,
 };
+use crate::client::logs::Logs;
 use crate::client::wire::{Act, Wire};
 
 /// Answers after a second, with this many requests left in the minute.
@@ -174,4 +180,46 @@ async fn an_unusable_store_is_reported_when_that_begins_and_ends() {
         let reported = std::mem::take(&mut *recorded.lock().unwrap());
         assert_eq!(reported, expected, "{is_usable}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_change_of_a_store_is_reported_once_also_if_keys_take_turns() {
+    let server = Wire::start(|_| no_pets());
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("limits");
+    let (asked, names) = (AtomicUsize::new(0), [key() + "-one", key() + "-two"]);
+    let keys = provider_fn(move |_| {
+        // The second key finds the store back. Later, both take turns.
+        let number = asked.fetch_add(1, Ordering::Relaxed);
+        let second = usize::from((5..10).contains(&number) || number >= 10 && number % 2 == 1);
+        ready(Ok(ApiKey::new(names[second].as_str())))
+    });
+    let client = builder(&server.base())
+        .api_key_provider(keys)
+        .limits(Limits::new().store(FileStore::new(&folder)));
+    let (client, recorded) = recorded(client, |event| match event.kind {
+        EventKind::SharedStore(status) => Some(status.problem.is_some()),
+        _ => None,
+    });
+    let client = client.build().unwrap();
+    let logs = Logs::capture();
+    std::fs::write(&folder, "a file in the place of the folder").unwrap();
+    for _ in 0..5 {
+        client.pets().list().await.unwrap();
+    }
+    std::fs::remove_file(&folder).unwrap();
+    for _ in 0..2 {
+        for _ in 0..5 {
+            client.pets().list().await.unwrap();
+            sleep(secs(1)).await;
+        }
+        assert_eq!(*recorded.lock().unwrap(), [true, false]);
+    }
+    let text = logs.text();
+    let logged = |level| {
+        let about_store = text.lines().filter(|line| line.contains("shared limits"));
+        about_store.filter(|line| line.contains(level)).count()
+    };
+    assert_eq!((logged(" WARN "), logged(" INFO ")), (1, 1), "{text}");
+    assert!(!text.contains(KEY), "{text}");
 }

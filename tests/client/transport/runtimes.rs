@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use petstore_client::http::StatusCode;
+use futures_util::FutureExt as _;
 use petstore_client::limits::{Limits, RedisStore};
 use petstore_client::{Client, ErrorKind, NewPet, RequestOptions};
 use tokio::runtime::{Builder, Runtime};
@@ -96,39 +96,12 @@ fn calls_dropped_in_one_runtime_do_not_delay_another() {
 }
 
 #[test]
-fn a_runtime_without_drivers_is_an_error_and_no_panic() {
-    let server = Elsewhere::start(|_| no_pets());
-    let wired = client(&server.base(), &key());
-    let fake = petstore_client::test_util::client(|_| {
-        petstore_client::test_util::json(StatusCode::OK, &[0; 0])
-    });
-    let build = |builder: &mut Builder| builder.build().unwrap();
-    let neither = build(&mut Builder::new_current_thread());
-    let only_io = build(Builder::new_current_thread().enable_io());
-    let only_time = build(Builder::new_current_thread().enable_time());
-    let no_timers = Some("has no timers; build the runtime with `enable_all` or `enable_time`");
-    let no_io = Some("has no I/O; build the runtime with `enable_all` or `enable_io`");
-    for (runtime, client, missing) in [
-        (&neither, &wired, no_timers),
-        (&neither, &fake, no_timers),
-        (&only_io, &wired, no_timers),
-        (&only_time, &wired, no_io),
-        (&only_time, &fake, None),
-    ] {
-        // Do it twice, because the client remembers what the runtime has.
-        for _ in 0..2 {
-            let result = runtime.block_on(client.pets().list().send());
-            let Some(missing) = missing else {
-                result.unwrap();
-                continue;
-            };
-            let error = result.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
-            assert!(error.to_string().ends_with(missing), "{error}");
-            assert!(!error.may_have_been_processed());
-        }
-    }
-    runtime().block_on(wired.pets().list().send()).unwrap();
+fn a_call_outside_of_a_runtime_is_an_error_and_no_panic() {
+    let client = client("http://127.0.0.1:1/v1", &key());
+    let error = get(&client).now_or_never().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
+    assert!(error.to_string().ends_with("there is no Tokio runtime"));
+    assert!(!error.may_have_been_processed());
 }
 
 /// Starts a call on a thread whose runtime is then blocked for `length`; returns once it is.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 
 use super::super::limits::CallLimits;
 use super::super::record::CallRecord;
@@ -12,10 +12,11 @@ use super::*;
 use crate::auth::{ApiKey, provider_fn};
 use crate::backoff::Backoff;
 use crate::client::closing::Closing;
-use crate::error::{ErrorResponse, TimeoutKind};
+use crate::error::ErrorResponse;
 use crate::events::Events;
 use crate::options::RequestOptions;
 use crate::rate_limit::Limits;
+use crate::request::Request;
 use crate::retry::{FailedAttempt, Retries, RetryAdvice, RetryBudget, RetryPolicy};
 
 /// What the service does with one attempt.
@@ -24,8 +25,6 @@ enum Act {
     Status(u16),
     /// A 5xx or 429 with this `Retry-After`, in seconds.
     Later(u16, u64),
-    NotSent,
-    Lost,
 }
 
 /// A service that follows a script, and records the keys that it gets.
@@ -51,10 +50,10 @@ impl Sender for Script {
             let mut response = http::Response::new(Bytes::new());
             *response.status_mut() = StatusCode::from_u16(status).unwrap();
             *response.headers_mut() = headers;
-            Ok(response)
+            response
         };
         let mut blocked = None;
-        let result = match self.acts.pop_front().unwrap_or(Act::Status(200)) {
+        let response = match self.acts.pop_front().unwrap_or(Act::Status(200)) {
             Act::Status(status) => response(status, HeaderMap::new()),
             Act::Later(status, seconds) => {
                 let headers = [(http::header::RETRY_AFTER, seconds.into())];
@@ -62,17 +61,8 @@ impl Sender for Script {
                 blocked = permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
                 response(status, headers)
             }
-            Act::NotSent => {
-                permit.not_sent();
-                Err(Error::new(ErrorKind::Connect, "refused"))
-            }
-            Act::Lost => Err(Error::timed_out(
-                TimeoutKind::Attempt,
-                Duration::from_secs(1),
-                true,
-            )),
         };
-        let response = observer.finished(result, |_| Bytes::new())?;
+        let response = observer.finished(Ok(response), |_| Bytes::new())?;
         if response.status().is_success() {
             return Ok(response.status());
         }
@@ -193,26 +183,6 @@ async fn attempts_budget_and_time_limit_the_retries() {
     let mut scene = Scene::new(Method::GET);
     scene.classifier = Some(|_| RetryAdvice::Stop);
     assert_eq!(sent(scene).await, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_repeated_delete_that_finds_nothing_says_why() {
-    let explained = "; an earlier attempt, whose response was lost, may have deleted it";
-    for status in [404, 410] {
-        let missing = Act::Status(status);
-        let outcome = Scene::new(Method::DELETE).run(&[Act::Lost, missing]).await;
-        let error = outcome.result.unwrap_err().to_string();
-        assert!(error.contains(explained), "{error}");
-        for (method, acts) in [
-            (Method::DELETE, vec![missing]),
-            (Method::DELETE, vec![Act::NotSent, missing]),
-            (Method::DELETE, vec![Act::Lost, Act::Status(403)]),
-            (Method::GET, vec![Act::Lost, missing]),
-        ] {
-            let error = Scene::new(method).run(&acts).await.result.unwrap_err();
-            assert!(!error.to_string().contains(explained), "{error}");
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]

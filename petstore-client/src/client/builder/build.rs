@@ -35,7 +35,7 @@ impl ClientBuilder {
         let headers = self.headers()?;
         let route = match (self.transport, self.wrapper) {
             (Some(transport), _) => Route::Custom(transport),
-            (None, Some(wrap)) => Route::Wrapped(wrap(self.connection.build(&base)?)),
+            (None, Some(wrap)) => Route::Custom(wrap(self.connection.build(&base)?)),
             (None, None) => Route::Builtin(self.connection.build(&base)?),
         };
         let limiters = ClientLimiters::new(base.as_url().clone(), self.limits);
@@ -65,6 +65,9 @@ impl ClientBuilder {
         let fail = |setting, problem: &str| Err(Error::config(setting, problem));
         if self.options.max_attempts == Some(0) {
             return fail("number of attempts", "it must be at least 1");
+        }
+        if let Some(problem) = self.options.header_problem() {
+            return fail("header", problem);
         }
         let problem = self.limits.problem().or_else(|| self.retry.problem());
         if let Some((setting, problem)) = problem {
@@ -100,12 +103,6 @@ impl ClientBuilder {
         let agent = HeaderValue::try_from(agent)
             .map_err(|_| Error::config("user agent", "it cannot be written into a header"))?;
         headers.insert(header::USER_AGENT, agent);
-        for header in &self.headers {
-            let (name, value) = header
-                .clone()
-                .map_err(|problem| Error::config("header", problem))?;
-            headers.insert(name, value);
-        }
         Ok(headers)
     }
 }

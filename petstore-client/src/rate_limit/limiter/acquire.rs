@@ -102,8 +102,6 @@ struct InLine<'l> {
     request: Acquire,
     place: Place,
     grant: oneshot::Receiver<u64>,
-    /// The number of the first answer that takes it into account.
-    answer: u64,
     /// The permit that has arrived.
     granted: Option<u64>,
     /// When the call began to wait: the store has been asked, and has granted nothing.
@@ -130,19 +128,12 @@ impl<'l> InLine<'l> {
             .place
             .unwrap_or_else(|| PLACES.fetch_add(1, Ordering::Relaxed));
         let place = Place::new(rank, number);
-        let now = limiter.clock.now();
-        let mut state = limiter.state();
-        let grant = state.join(place);
-        if request.forced {
-            state.ask();
-        }
-        let answer = state.next_answer(now);
+        let grant = limiter.state().join(place);
         Self {
             limiter,
             request,
             place,
             grant,
-            answer,
             granted: None,
             waits_since: None,
             reported: Reported::default(),
@@ -186,8 +177,7 @@ impl<'l> InLine<'l> {
         let now = clock::now();
         let (wait, is_first, waiting) = {
             let state = self.limiter.state();
-            let is_asked = !self.request.forced || state.answers() >= self.answer;
-            let wait = state.wait(limiter_now).filter(|_| is_asked);
+            let wait = state.wait(limiter_now);
             (wait, state.is_first(self.place), state.waiting())
         };
         let Some(wait) = wait else {

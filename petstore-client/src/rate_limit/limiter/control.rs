@@ -1,10 +1,10 @@
 //! What clients ask of a limiter besides permits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Limiter;
-use super::state::{State, lock};
+use super::state::State;
+use crate::logging::TARGET;
 use crate::rate_limit::quota::Report;
 use crate::rate_limit::quota::instant::micros;
 use crate::rate_limit::store::StoreError;
@@ -22,7 +22,7 @@ impl Limiter {
         self.exchange(now);
         let state = self.state();
         let last_seen = state.last_seen_alone(now);
-        let (ledger, store_now) = last_seen.unwrap_or_else(|| self.store.last_seen());
+        let (ledger, store_now) = last_seen.unwrap_or_else(|| self.store.last_seen(now));
         let report = state.pending(now);
         let holders = ledger.holder_count();
         let mut limits = ledger.snapshot(&report, store_now);
@@ -45,15 +45,33 @@ impl Limiter {
         })
     }
 
-    /// Returns the store's status if it has changed since `seen`, and updates `seen`.
-    pub(crate) fn store_status_change(&self, seen: &AtomicU64) -> Option<Shared> {
+    /// Returns the number of the last time that the store went away or came, among those of all limiters; 0 before
+    /// its first answer.
+    pub(crate) fn store_change(&self) -> u64 {
+        self.state().store_change()
+    }
+
+    /// Returns the store's status, if it is shared.
+    pub(crate) fn store_status(&self) -> Option<Shared> {
         let state = self.state();
-        let changes = state.store_changes();
-        if seen.swap(changes, Ordering::Relaxed) == changes {
-            return None;
-        }
-        let (ledger, _) = self.store.last_seen();
+        let (ledger, _) = self.store.last_seen(self.clock.now());
         self.status(&state, ledger.holder_count())
+    }
+
+    /// Logs that the store went away, or works again.
+    pub(super) fn log_store(&self, problem: Option<&StoreError>) {
+        let location = self.store.location();
+        match problem {
+            Some(problem) => tracing::warn!(
+                target: TARGET,
+                location,
+                %problem,
+                "the store of shared limits cannot be used; the client goes on with what it knows"
+            ),
+            None => {
+                tracing::info!(target: TARGET, location, "the store of shared limits works again");
+            }
+        }
     }
 
     /// Records that the last 429 was a ban.
@@ -63,16 +81,12 @@ impl Limiter {
         self.follow(now);
     }
 
-    /// Returns how many blocks of the key were logged.
-    pub(crate) fn logged_blocks(&self) -> u64 {
-        lock(&self.logged).count()
-    }
-
-    /// Returns whether to log a 429, because its block was not logged. `logged` is the number of logged
-    /// blocks when the request was sent.
-    pub(crate) fn log_block(&self, blocked: Blocked, logged: u64) -> bool {
-        let ends = self.clock.now().plus(micros(blocked.remaining));
-        lock(&self.logged).add(blocked.reason, ends, logged)
+    /// Returns whether to warn of a block: it lasts longer than the one that was last warned of. All requests that
+    /// are in flight when a block begins are refused.
+    pub(crate) fn must_warn(&self, blocked: Blocked) -> bool {
+        let now = self.clock.now();
+        let ends = now.plus(micros(blocked.remaining));
+        self.state().must_warn(ends, now)
     }
 
     /// Exchanges what is known with the store now. A holder that neither waits nor has requests in flight

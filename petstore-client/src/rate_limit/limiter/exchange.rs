@@ -48,10 +48,10 @@ impl Limiter {
                 }
                 Some(_) => {}
             }
-            if let Some(must_retry) = state.exchange_alone(now) {
-                let is_news = state.take_news();
+            if let Some(begins_block) = state.exchange_alone(now) {
+                let must_retry = state.must_retry(now);
                 drop(state);
-                if is_news {
+                if begins_block {
                     self.changed.notify_waiters();
                 }
                 if must_retry {
@@ -104,7 +104,7 @@ impl Limiter {
     async fn try_store(&self, report: &Report) -> Result<Answer, StoreError> {
         loop {
             let began = self.clock.now();
-            let exchange = self.store.exchange(report);
+            let exchange = self.store.exchange(report, began);
             if let Ok(result) = timeout(duration(STORE_TIMEOUT), exchange).await {
                 return result;
             }
@@ -182,21 +182,25 @@ impl Exchange {
         self.has_ended = true;
         let limiter = &self.limiter;
         let mut state = limiter.state();
-        let result = match result {
+        let was_alone = state.is_alone();
+        let (result, begins_block) = match result {
             Ok(answer) => {
-                state.succeed(self.number, &self.report, &answer, now);
-                Ok(())
+                let begins_block = state.succeed(self.number, &self.report, &answer, now);
+                (Ok(()), begins_block)
             }
             Err(error) => {
-                let last_seen = || limiter.store.last_seen();
+                let last_seen = || limiter.store.last_seen(now);
                 state.fail(self.number, &self.report, error.to_string(), now, last_seen);
-                Err(error)
+                (Err(error), false)
             }
         };
-        let is_news = state.take_news();
+        let has_changed = state.is_alone() != was_alone;
         drop(state);
-        if is_news {
+        if begins_block {
             limiter.changed.notify_waiters();
+        }
+        if has_changed {
+            limiter.log_store(result.as_ref().err());
         }
         result
     }

@@ -28,7 +28,6 @@ use self::alarm::Alarm;
 use self::state::{Mutex, MutexGuard, State, lock};
 pub(crate) use self::waits::Wait;
 use super::limiter_clock::LimiterClock;
-use super::logged::LoggedBlocks;
 use super::policy::Policy;
 use super::quota::Report;
 use super::store::KeyStore;
@@ -41,7 +40,6 @@ pub(crate) struct Limiter {
     alarm: Alarm,
     /// Wakes all waiting calls. Used when a block begins, because it may be too long for some of them.
     changed: Notify,
-    logged: Mutex<LoggedBlocks>,
 }
 
 impl Limiter {
@@ -52,7 +50,6 @@ impl Limiter {
             store,
             alarm: Alarm::default(),
             changed: Notify::new(),
-            logged: Mutex::default(),
         })
     }
 

@@ -33,6 +33,11 @@ impl Place {
     pub(super) fn number(self) -> u64 {
         self.number
     }
+
+    /// Returns whether the call is to be sent even if nothing is left.
+    pub(super) fn is_forced(self) -> bool {
+        self.rank == Rank::Forced
+    }
 }
 
 impl From<Priority> for Rank {
@@ -74,7 +79,7 @@ impl Queue {
     /// Returns whether the first call is to be sent even if nothing is left.
     pub(super) fn is_forced(&self) -> bool {
         let first = self.0.keys().next();
-        first.is_some_and(|place| place.rank == Rank::Forced)
+        first.is_some_and(|place| place.is_forced())
     }
 
     pub(super) fn len(&self) -> usize {

@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(shuttle))]
 pub(super) use std::sync::{Mutex, MutexGuard};
 
@@ -42,6 +43,8 @@ pub(super) struct State {
     /// What the store does not know yet.
     outcomes: Outcomes,
     was_banned: bool,
+    /// The end of the block that was last warned of.
+    warned_until: Option<LedgerTime>,
     /// Since when the store does not know everything.
     changed_at: Option<LedgerTime>,
     exchanged_at: Option<LedgerTime>,
@@ -55,8 +58,8 @@ pub(super) struct State {
     alone: Option<Alone>,
     /// Why the store is away.
     problem: Option<String>,
-    /// The number of times that the store went away or came back.
-    store_changes: u64,
+    /// The number of the last time that the store went away or came; 0 before its first answer.
+    store_change: u64,
 }
 
 impl State {
@@ -71,6 +74,7 @@ impl State {
             permits: Permits::default(),
             outcomes: Outcomes::default(),
             was_banned: false,
+            warned_until: None,
             changed_at: None,
             exchanged_at: None,
             is_asked: false,
@@ -79,7 +83,7 @@ impl State {
             waits: Waits::default(),
             alone: None,
             problem: None,
-            store_changes: 0,
+            store_change: 0,
         }
     }
 
@@ -106,8 +110,24 @@ impl State {
         self.change(now);
     }
 
+    /// Returns whether to warn of a block with this end. A `Retry-After` has whole seconds.
+    pub(super) fn must_warn(&mut self, ends: LedgerTime, now: LedgerTime) -> bool {
+        if let Some(known) = self.warned_until
+            && now < known
+            && ends.since(known) <= SECOND
+        {
+            return false;
+        }
+        self.warned_until = Some(ends);
+        true
+    }
+
     /// Puts a call into the queue. Its grant, the number of a permit, arrives in the returned channel.
     pub(super) fn join(&mut self, place: Place) -> oneshot::Receiver<u64> {
+        if place.is_forced() {
+            // What the other calls wait for does not hold it back.
+            self.waits.forget();
+        }
         self.queue.join(place)
     }
 
@@ -269,8 +289,8 @@ impl State {
         }
     }
 
-    /// Hands out what was granted.
-    pub(super) fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) {
+    /// Hands out what was granted. Returns whether a block begins.
+    fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) -> bool {
         for _ in 0..answer.granted {
             let permit = self.permits.grant(answer.is_probe, now);
             if !self.queue.grant(permit) {
@@ -282,33 +302,31 @@ impl State {
         // The answer says nothing to calls that came after the report.
         let asked = report.waiting.saturating_sub(answer.granted);
         let is_for_all = !self.queue.is_empty() && self.wanted() <= asked;
-        self.waits.answer(is_for_all.then_some(answer.pause), now);
+        self.waits.answer(is_for_all.then_some(answer.pause), now)
     }
 
-    /// Returns whether there is a new block, once.
-    pub(super) fn take_news(&mut self) -> bool {
-        self.waits.take_news()
-    }
-
-    /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used.
+    /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used. Returns
+    /// whether a block begins.
     pub(super) fn succeed(
         &mut self,
         number: u64,
         report: &Report,
         answer: &Answer,
         now: LedgerTime,
-    ) {
+    ) -> bool {
         let is_last = self.end_exchange(number);
         let known = report.first_outcome + report.outcomes.len() as u64;
         self.outcomes.forget_before(known);
         if !is_last {
-            return self.change(now);
+            self.change(now);
+            return false;
         }
-        if self.alone.take().is_some() {
+        let was_alone = self.alone.take().is_some();
+        if was_alone || self.store_change == 0 {
             self.problem = None;
-            self.store_changes += 1;
+            self.store_change = next_store_change();
         }
-        self.grant(report, answer, now);
+        self.grant(report, answer, now)
     }
 
     /// Goes on without the store. `last_seen` is the ledger when the store was last reached.
@@ -328,7 +346,7 @@ impl State {
             Some(alone) => alone.failed(now),
             None => {
                 self.alone = Some(Alone::new(last_seen(), now, self.outcomes.first()));
-                self.store_changes += 1;
+                self.store_change = next_store_change();
                 self.waits.forget();
                 self.change(now);
             }
@@ -336,8 +354,8 @@ impl State {
         self.problem = Some(problem);
     }
 
-    /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether to try the
-    /// store again, or `None` if the store is there.
+    /// Makes the exchange that is due with the ledger of a process that is alone. Returns whether a block begins, or
+    /// `None` if the store is there.
     pub(super) fn exchange_alone(&mut self, now: LedgerTime) -> Option<bool> {
         let mut alone = self.alone.take()?;
         let report = Report {
@@ -346,10 +364,14 @@ impl State {
         };
         self.note_report(now);
         let answer = alone.exchange(&report, now);
-        let must_retry = alone.must_retry(now);
         self.alone = Some(alone);
-        self.grant(&report, &answer, now);
-        Some(must_retry)
+        Some(self.grant(&report, &answer, now))
+    }
+
+    /// Returns whether to try the store again now.
+    pub(super) fn must_retry(&mut self, now: LedgerTime) -> bool {
+        let alone = self.alone.as_mut();
+        alone.is_some_and(|alone| alone.must_retry(now))
     }
 
     pub(super) fn is_alone(&self) -> bool {
@@ -392,15 +414,6 @@ impl State {
         self.permits.count()
     }
 
-    /// Returns the number of the answer that will be the first to a call that joins now.
-    pub(super) fn next_answer(&self, now: LedgerTime) -> u64 {
-        self.waits.answers() + 1 + u64::from(self.is_exchanging(now))
-    }
-
-    pub(super) fn answers(&self) -> u64 {
-        self.waits.answers()
-    }
-
     /// Returns the ledger of a process that is alone, and the store's time.
     pub(super) fn last_seen_alone(&self, now: LedgerTime) -> Option<(Ledger, LedgerTime)> {
         self.alone.as_ref().map(|alone| alone.last_seen(now))
@@ -414,13 +427,19 @@ impl State {
         self.problem.clone()
     }
 
-    pub(super) fn store_changes(&self) -> u64 {
-        self.store_changes
+    pub(super) fn store_change(&self) -> u64 {
+        self.store_change
     }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Numbers the changes of all limiters: a client has one limiter for each key, and notices which change was last.
+fn next_store_change() -> u64 {
+    static CHANGES: AtomicU64 = AtomicU64::new(0);
+    CHANGES.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// Returns a random id. It includes that of the process, because the child of a fork repeats its parent's random
@@ -433,6 +452,22 @@ fn new_holder(process: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_is_one_warning_and_a_longer_one_another() {
+        let mut state = State::new(Policy::default(), true);
+        for (now, ends, expected) in [
+            (0, 60, true),
+            (1, 61, false),
+            (2, 30, false),
+            (3, 90, true),
+            (89, 90, false),
+            (90, 91, true),
+        ] {
+            let [ends, now] = [ends, now].map(|seconds| LedgerTime(seconds * SECOND));
+            assert_eq!(state.must_warn(ends, now), expected, "{now:?}, {ends:?}");
+        }
+    }
 
     #[test]
     fn the_child_of_a_fork_is_another_holder() {

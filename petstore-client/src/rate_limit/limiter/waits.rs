@@ -17,12 +17,7 @@ pub(crate) struct Wait {
 /// What the calls in the queue wait for, by the last answer.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// The number of answers.
-    answers: u64,
     last: Option<LastPause>,
-    /// The end of the block that waiting calls were told of, and whether there is a new one.
-    announced: Option<LedgerTime>,
-    is_news: bool,
 }
 
 /// A pause, and when it ends on the limiter's clock.
@@ -34,9 +29,10 @@ struct LastPause {
 }
 
 impl Waits {
-    /// Takes over an answer. `pause` is what it says to all calls that wait now, if it does.
-    pub(super) fn answer(&mut self, pause: Option<Pause>, now: LedgerTime) {
-        self.answers += 1;
+    /// Takes over an answer. `pause` is what it says to all calls that wait now, if it does. Returns whether a block
+    /// begins, which may be too long for some of them.
+    pub(super) fn answer(&mut self, pause: Option<Pause>, now: LedgerTime) -> bool {
+        let was_block = self.is_block();
         self.last = pause.map(|pause| {
             let ends = now.plus(pause.length());
             LastPause {
@@ -45,34 +41,16 @@ impl Waits {
                 ask_again: ends.min(now.plus(HEARTBEAT)),
             }
         });
-        self.note_block();
+        self.is_block() && !was_block
     }
 
-    /// Notes whether there is a block that waiting calls were not told of: it may be too long for them.
-    fn note_block(&mut self) {
-        let ends = self.last.filter(|last| last.pause.is_block());
-        let ends = ends.map(|last| last.ends);
-        let is_known = match (self.announced, ends) {
-            (Some(known), Some(ends)) => known.0.abs_diff(ends.0) < SECOND.unsigned_abs(),
-            (_, None) => true,
-            (None, Some(_)) => false,
-        };
-        self.is_news |= !is_known;
-        self.announced = ends;
+    fn is_block(&self) -> bool {
+        self.last.is_some_and(|last| last.pause.is_block())
     }
 
-    /// Forgets the last answer: it was that of a store that is away now.
+    /// Forgets the last answer, so that the next one decides.
     pub(super) fn forget(&mut self) {
         self.last = None;
-    }
-
-    /// Returns whether there is a new block, once.
-    pub(super) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.is_news)
-    }
-
-    pub(super) fn answers(&self) -> u64 {
-        self.answers
     }
 
     /// Returns when to ask again, if the last answer said it.

@@ -159,20 +159,33 @@ impl Window {
         };
         match self.uses.iter_mut().find(|used| used.holder == sharer) {
             Some(used) => used.requests = used.requests.saturating_add(receipt.counted),
-            None => {
-                self.uses.truncate(MAX_SHARERS - 1);
-                self.uses.push(Use {
-                    holder: sharer,
-                    requests: receipt.counted,
-                });
-            }
+            None => self.add_use(Use {
+                holder: sharer,
+                requests: self.used_by(sharer).saturating_add(receipt.counted),
+            }),
         }
     }
 
-    /// Returns how many requests a holder has used.
+    /// Adds what a holder has used, in place of the least use if the list is full.
+    fn add_use(&mut self, new: Use) {
+        if self.uses.len() < MAX_SHARERS {
+            self.uses.push(new);
+        } else if let Some(least) = self.uses.iter_mut().min_by_key(|used| used.requests) {
+            *least = new;
+        }
+    }
+
+    /// Returns how many requests a holder has used at most. If the list is full, one that is not in it may have used
+    /// as many as the least in it.
     pub(crate) fn used_by(&self, sharer: u64) -> u64 {
-        let used = self.uses.iter().find(|used| used.holder == sharer);
-        used.map_or(0, |used| used.requests)
+        if let Some(used) = self.uses.iter().find(|used| used.holder == sharer) {
+            return used.requests;
+        }
+        if self.uses.len() < MAX_SHARERS {
+            return 0;
+        }
+        let least = self.uses.iter().map(|used| used.requests).min();
+        least.unwrap_or(0)
     }
 
     /// Returns how many requests of others the service has certainly counted in this window, if these many of
@@ -227,5 +240,32 @@ impl Window {
     #[cfg(any(feature = "file-store", feature = "redis"))]
     pub(crate) fn is_plausible(&self) -> bool {
         self.remaining <= self.limit && self.limit > 0 && self.uses.len() <= MAX_SHARERS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_many_sharers_have_used_is_never_underestimated() {
+        let reset = ServiceTime(60 * SECOND);
+        let at = LedgerTime(SECOND);
+        let mut window = Window::planned(Quota::Minute, 1_000, reset, at, 0);
+        for _ in 0..3 {
+            for sharer in 0..100 {
+                window.record_undescribed(&Receipt {
+                    sent: at,
+                    at,
+                    service_now: ServiceTime(SECOND),
+                    counted: 1,
+                    sharer: Some(sharer),
+                });
+            }
+        }
+        for sharer in 0..100 {
+            assert!(window.used_by(sharer) >= 3, "{sharer}");
+        }
+        assert_eq!(window.uses.len(), MAX_SHARERS);
     }
 }

@@ -15,7 +15,6 @@ use crate::rate_limit::limiter_clock::{LimiterClock, TimeSource};
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::quota::instant::{DAY, MINUTE, SECOND, micros};
 use crate::rate_limit::store::KeyStore;
-use crate::rate_limit::store::memory::MemoryStore;
 use crate::rate_limit::store::simulated::SharedLedger;
 use crate::rate_limit::view::Priority;
 
@@ -238,9 +237,7 @@ impl World {
                     .store(round_trip, Arc::clone(&process.is_stopped));
                 KeyStore::Simulated(store)
             }
-            Sharing::Store(_) | Sharing::Nothing => {
-                KeyStore::Memory(MemoryStore::new(Arc::clone(&self.clock)))
-            }
+            Sharing::Store(_) | Sharing::Nothing => KeyStore::Memory(Mutex::default()),
         };
         let clock = Arc::clone(&self.clock);
         Some(Limiter::new(clock, Arc::new(store), Policy::default()))

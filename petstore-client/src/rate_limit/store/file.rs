@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::sealed::IntoSharedStore;
-use super::{FORMAT, LimitsStore, SharedStore, StoreError};
+use super::{FORMAT, StoreError};
 use crate::clock;
 use crate::rate_limit::quota::instant::{LedgerTime, micros};
 use crate::rate_limit::quota::{Answer, Ledger, Report};
@@ -30,6 +29,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(600);
 const MAX_LOCK_PAUSE: Duration = Duration::from_millis(16);
 /// How often an exchange opens the file again because it was deleted or replaced meanwhile.
 const MAX_REOPENINGS: u32 = 8;
+/// `FILE_SHARE_READ` and `FILE_SHARE_WRITE`, without `FILE_SHARE_DELETE`: nobody can delete or move an open file.
+#[cfg(windows)]
+const SHARED_ON_WINDOWS: u32 = 1 | 2;
 /// The maximum number of keys whose files stay open.
 const MAX_OPEN: usize = 64;
 /// A longer exchange blocks the runtime for too long. The file may be on a network. After two of these in a
@@ -138,16 +140,9 @@ impl FileStore {
         }
     }
 
-    pub(super) fn location(&self) -> String {
-        self.folder.display().to_string()
-    }
-}
-
-impl LimitsStore for FileStore {}
-
-impl IntoSharedStore for FileStore {
-    fn into_shared_store(self) -> SharedStore {
-        SharedStore::File(self)
+    /// Returns what tells it from other stores.
+    pub(super) fn identity(&self) -> [&[u8]; 1] {
+        [self.folder.as_os_str().as_encoded_bytes()]
     }
 }
 
@@ -282,6 +277,8 @@ impl OpenFile {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        #[cfg(windows)]
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, SHARED_ON_WINDOWS);
         let file = options.open(path)?;
         let identity = Identity::of(&file.metadata()?);
         open.fetch_add(1, Ordering::Relaxed);
@@ -311,7 +308,7 @@ impl Identity {
         }
     }
 
-    /// No numbers are needed: Windows neither deletes an open file nor moves its folder.
+    /// No numbers are needed: [`SHARED_ON_WINDOWS`] keeps an open file and its folder in their place.
     #[cfg(not(unix))]
     fn of(_: &std::fs::Metadata) -> Self {
         Self {}

@@ -3,20 +3,18 @@
 
 #[cfg(feature = "file-store")]
 pub(crate) mod file;
-pub(crate) mod memory;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 #[cfg(test)]
 pub(crate) mod simulated;
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-#[cfg(any(feature = "file-store", feature = "redis"))]
 use http::HeaderValue;
 #[cfg(any(feature = "file-store", feature = "redis"))]
 use sha2::{Digest as _, Sha256};
 
-use self::memory::MemoryStore;
 use super::quota::instant::LedgerTime;
 use super::quota::{Answer, Ledger, Report};
 
@@ -26,21 +24,17 @@ use super::quota::{Answer, Ledger, Report};
 #[cfg(any(feature = "file-store", feature = "redis"))]
 const FORMAT: u32 = 1;
 
-/// A store that processes share: `FileStore` or `RedisStore`. Other types cannot implement it.
-#[cfg(any(feature = "file-store", feature = "redis"))]
-pub trait LimitsStore: sealed::IntoSharedStore {}
+/// A store that processes share, for [`Limits::store`](crate::limits::Limits::store): a `FileStore` or a `RedisStore`.
+#[derive(Debug, Clone)]
+#[cfg_attr(
+    not(any(feature = "file-store", feature = "redis")),
+    expect(dead_code, reason = "no store can be shared")
+)]
+pub struct SharedStore(Kind);
 
-#[cfg(any(feature = "file-store", feature = "redis"))]
-pub(crate) mod sealed {
-    pub trait IntoSharedStore {
-        fn into_shared_store(self) -> super::SharedStore;
-    }
-}
-
-/// A store that processes share.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "a client has one")]
-pub enum SharedStore {
+enum Kind {
     #[cfg(feature = "file-store")]
     File(file::FileStore),
     #[cfg(feature = "redis")]
@@ -50,7 +44,8 @@ pub enum SharedStore {
 /// The store of one key's ledger.
 #[allow(clippy::large_enum_variant, reason = "a key has one")]
 pub(crate) enum KeyStore {
-    Memory(MemoryStore),
+    /// The memory of this process.
+    Memory(Mutex<Ledger>),
     #[cfg(feature = "file-store")]
     File(file::LedgerFile),
     #[cfg(feature = "redis")]
@@ -77,30 +72,44 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
+#[cfg(feature = "file-store")]
+impl From<file::FileStore> for SharedStore {
+    fn from(store: file::FileStore) -> Self {
+        Self(Kind::File(store))
+    }
+}
+
+#[cfg(feature = "redis")]
+impl From<redis::RedisStore> for SharedStore {
+    fn from(store: redis::RedisStore) -> Self {
+        Self(Kind::Redis(store))
+    }
+}
+
 impl SharedStore {
     /// Opens the ledger of a key at an origin. This does not use the store yet.
     #[cfg_attr(
         not(any(feature = "file-store", feature = "redis")),
         expect(unused_variables, reason = "no store exists")
     )]
-    pub(crate) fn open(&self, origin: &str, authorization: &http::HeaderValue) -> KeyStore {
-        match *self {
+    pub(crate) fn open(&self, origin: &str, authorization: &HeaderValue) -> KeyStore {
+        match self.0 {
             #[cfg(feature = "file-store")]
-            Self::File(ref store) => KeyStore::File(store.ledger(&name_of(origin, authorization))),
+            Kind::File(ref store) => KeyStore::File(store.ledger(&name_of(origin, authorization))),
             #[cfg(feature = "redis")]
-            Self::Redis(ref store) => {
+            Kind::Redis(ref store) => {
                 KeyStore::Redis(store.ledger(&name_of(origin, authorization)))
             }
         }
     }
 
-    /// Returns where it is, without secrets.
-    pub(crate) fn location(&self) -> String {
-        match *self {
+    /// Returns all settings, which tell it from other stores. They may include a password.
+    pub(crate) fn identity(&self) -> Vec<&[u8]> {
+        match self.0 {
             #[cfg(feature = "file-store")]
-            Self::File(ref store) => store.location(),
+            Kind::File(ref store) => store.identity().to_vec(),
             #[cfg(feature = "redis")]
-            Self::Redis(ref store) => store.location().to_owned(),
+            Kind::Redis(ref store) => store.identity().to_vec(),
         }
     }
 }
@@ -113,7 +122,7 @@ impl KeyStore {
         now: LedgerTime,
     ) -> Option<Result<Answer, StoreError>> {
         match self {
-            Self::Memory(store) => Some(Ok(store.exchange(report, now))),
+            Self::Memory(ledger) => Some(Ok(exchange_in_memory(ledger, report, now))),
             #[cfg(feature = "file-store")]
             Self::File(store) => store.try_exchange(report),
             #[cfg(feature = "redis")]
@@ -130,9 +139,13 @@ impl KeyStore {
             reason = "only the memory of a process is a store"
         )
     )]
-    pub(crate) async fn exchange(&self, report: &Report) -> Result<Answer, StoreError> {
+    pub(crate) async fn exchange(
+        &self,
+        report: &Report,
+        now: LedgerTime,
+    ) -> Result<Answer, StoreError> {
         match self {
-            Self::Memory(store) => Ok(store.exchange(report, store.now())),
+            Self::Memory(ledger) => Ok(exchange_in_memory(ledger, report, now)),
             #[cfg(feature = "file-store")]
             Self::File(store) => store.exchange(report).await,
             #[cfg(feature = "redis")]
@@ -143,9 +156,9 @@ impl KeyStore {
     }
 
     /// Returns the ledger as this process saw it last, and the time on the store's clock.
-    pub(crate) fn last_seen(&self) -> (Ledger, LedgerTime) {
+    pub(crate) fn last_seen(&self, now: LedgerTime) -> (Ledger, LedgerTime) {
         match self {
-            Self::Memory(store) => store.last_seen(),
+            Self::Memory(ledger) => (lock(ledger).clone(), now),
             #[cfg(feature = "file-store")]
             Self::File(store) => store.last_seen(),
             #[cfg(feature = "redis")]
@@ -167,11 +180,22 @@ impl KeyStore {
             #[cfg(feature = "file-store")]
             Self::File(store) => Some(store.location()),
             #[cfg(feature = "redis")]
-            Self::Redis(store) => Some(store.location().to_owned()),
+            Self::Redis(store) => Some(store.location()),
             #[cfg(test)]
             Self::Simulated(_) => Some("simulated".to_owned()),
         }
     }
+}
+
+fn exchange_in_memory(ledger: &Mutex<Ledger>, report: &Report, now: LedgerTime) -> Answer {
+    let mut ledger = lock(ledger);
+    // Its holders are clients of this process, which do not die.
+    ledger.keep_alive(now);
+    ledger.exchange(report, now)
+}
+
+fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the name of a ledger: a hash of the key and the origin, in 32 hexadecimal digits. Checking a

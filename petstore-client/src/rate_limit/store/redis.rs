@@ -22,8 +22,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::sealed::IntoSharedStore;
-use super::{FORMAT, LimitsStore, SharedStore, StoreError};
+use super::{FORMAT, StoreError};
 use crate::clock;
 use crate::rate_limit::quota::instant::{LedgerTime, MINUTE, micros};
 use crate::rate_limit::quota::reading::MAX_BLOCK;
@@ -70,8 +69,10 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct RedisStore {
     client: Client,
-    location: String,
+    url: String,
     prefix: String,
+    /// The trusted root certificates (PEM); empty for those of the system.
+    roots: Vec<u8>,
     connection: Arc<Mutex<Option<OpenConnection>>>,
 }
 
@@ -137,8 +138,9 @@ impl RedisStore {
         }
         Ok(Self {
             client: Client::open(info).map_err(StoreError::new)?,
-            location: without_credentials(url),
+            url: url.to_owned(),
             prefix: "petstore:".to_owned(),
+            roots: Vec::new(),
             connection: Arc::default(),
         })
     }
@@ -166,6 +168,7 @@ impl RedisStore {
         };
         let info = self.client.get_connection_info().clone();
         self.client = Client::build_with_tls(info, certificates).map_err(StoreError::new)?;
+        pem.clone_into(&mut self.roots);
         // Clones trust other certificates, so they must not share this connection.
         self.connection = Arc::default();
         Ok(self)
@@ -179,8 +182,9 @@ impl RedisStore {
         }
     }
 
-    pub(super) fn location(&self) -> &str {
-        &self.location
+    /// Returns the settings, which tell it from other stores. They include the password.
+    pub(super) fn identity(&self) -> [&[u8]; 3] {
+        [self.url.as_bytes(), self.prefix.as_bytes(), &self.roots]
     }
 
     /// Returns the connection. Connects if there is none.
@@ -216,14 +220,6 @@ impl RedisStore {
                 Err(StoreError::new(error))
             }
         }
-    }
-}
-
-impl LimitsStore for RedisStore {}
-
-impl IntoSharedStore for RedisStore {
-    fn into_shared_store(self) -> SharedStore {
-        SharedStore::Redis(self)
     }
 }
 
@@ -293,8 +289,8 @@ impl LedgerStream {
         }
     }
 
-    pub(super) fn location(&self) -> &str {
-        self.store.location()
+    pub(super) fn location(&self) -> String {
+        without_credentials(&self.store.url)
     }
 
     fn replica(&self) -> MutexGuard<'_, Option<Replica>> {
@@ -361,7 +357,7 @@ fn report_of(entry: &StreamId) -> Option<(Report, LedgerTime)> {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("location", &self.location)
+            .field("location", &without_credentials(&self.url))
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo test --release -p petstore-client --lib cost_of -- --ignored --nocapture`
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
@@ -13,10 +13,8 @@ use super::waiting::acquire;
 use crate::rate_limit::limiter::Limiter;
 use crate::rate_limit::limiter_clock::{LimiterClock, TimeSource};
 use crate::rate_limit::policy::Policy;
-use crate::rate_limit::store::KeyStore;
 use crate::rate_limit::store::file::FileStore;
-use crate::rate_limit::store::memory::MemoryStore;
-use crate::rate_limit::store::sealed::IntoSharedStore as _;
+use crate::rate_limit::store::{KeyStore, SharedStore};
 
 const CALLS: u32 = 400_000;
 
@@ -61,8 +59,8 @@ async fn cost(limiter: Option<Arc<Limiter>>, tasks: u32) -> Duration {
 async fn cost_of_a_call() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(LimiterClock::start(TimeSource::default()));
-    let memory = KeyStore::Memory(MemoryStore::new(Arc::clone(&clock)));
-    let file = FileStore::new(folder.path()).into_shared_store();
+    let memory = KeyStore::Memory(Mutex::default());
+    let file = SharedStore::from(FileStore::new(folder.path()));
     let file = file.open("origin", &"key".parse().unwrap());
     for (name, store, bounds) in [
         ("memory", memory, [4_000, 4_000]),

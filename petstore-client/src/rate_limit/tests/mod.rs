@@ -7,6 +7,7 @@ mod in_flight;
 #[cfg(shuttle)]
 mod model;
 mod order;
+mod registry;
 mod rules;
 mod sharing;
 mod stored;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 
-use crate::rate_limit::view::{BlockReason, Blocked, Quota, QuotaWindow, RateLimits, WaitReason};
+use crate::rate_limit::view::{BlockReason, Blocked, Quota, QuotaWindow, WaitReason};
 
 #[test]
 fn a_response_without_a_date_is_read_by_the_wall_clock() {
@@ -85,35 +85,6 @@ fn garbage_counts_as_absent() {
         assert_eq!(quota("60", "1", odd), None, "{odd}");
     }
     assert_eq!(quota("60", "1", "18446744073709551615"), None);
-}
-
-#[test]
-fn limits_are_serialized_with_seconds_and_names_in_snake_case() {
-    let limits = RateLimits {
-        windows: vec![quota("60", "7", "60").unwrap()],
-        service_time: Some(at(NOW) + Duration::from_millis(500)),
-        blocked: Some(Blocked {
-            reason: BlockReason::Quota(Quota::Minute),
-            until: at(NOW + 60),
-            remaining: Duration::from_millis(59_500),
-        }),
-        wait_reason: Some(WaitReason::Blocked),
-        ..RateLimits::default()
-    };
-    let expected = serde_json::json!({
-        "windows": [{"quota": "minute", "limit": 60, "remaining": 7, "reset": 1_800_000_060.0}],
-        "ended": [],
-        "service_time": 1_800_000_000.5,
-        "blocked": {"reason": {"quota": "minute"}, "until": 1_800_000_060.0, "remaining": 59.5},
-        "wait_reason": "blocked",
-        "in_flight": 0,
-        "unresolved": 0,
-        "waiting": 0,
-        "throttled": 0,
-        "age": null,
-        "shared": null,
-    });
-    assert_eq!(serde_json::to_value(&limits).unwrap(), expected);
 }
 
 #[test]
