@@ -279,8 +279,8 @@ impl<'a> ExportJob<'a> {
             file.discard();
         } else if is_dead_end || self.pages == 0 && is_refused {
             // With the stored link to the next page, the same command would fail again.
-            let part = file.shown();
-            failure.hint = Some(format!("`rm {part}` lets the same command start over"));
+            let removal = file.removal();
+            failure.hint = Some(format!("`{removal}` lets the same command start over"));
         } else if is_saved {
             failure.list.push("the same command continues".to_owned());
         }
