@@ -123,8 +123,8 @@ async fn a_second_run_sends_nothing() {
 async fn rejected_rows_are_written_with_reasons_to_correct() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n\"b\nb\",2\nc,3\n");
-    let faults = scene.server.faults().on(Operation::CreatePet);
-    let refusing = faults.nth(2).status(400);
+    let faults = || scene.server.faults().on(Operation::CreatePet);
+    let refusing = faults().nth(2).status(400);
     let ran = scene
         .run("pets import DIR/pets.csv --rejects DIR/no.csv --concurrency 1")
         .await;
@@ -141,13 +141,18 @@ async fn rejected_rows_are_written_with_reasons_to_correct() {
     b",2,400 bad_request: injected by petstore-mock
     "#);
     drop(refusing);
-    let corrected = "pets import DIR/no.csv";
+    let refusing = faults().status(400);
+    let again = "pets import DIR/no.csv --rejects DIR/again.csv";
+    scene.expect(again, [1, 0, 1, 0, 0], 8).await;
+    assert_eq!(scene.read("again.csv"), scene.read("no.csv"));
+    drop(refusing);
+    let corrected = "pets import DIR/no.csv --retry-rejected";
     scene.expect(corrected, [1, 1, 0, 0, 0], 0).await;
     scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\n");
     let import = "pets import DIR/pets.csv";
     scene.expect(import, [3, 3, 0, 0, 0], 0).await;
     assert_eq!(scene.names(), ["B", "a", "b\nb", "c"]);
-    assert_eq!(scene.sent(), 5);
+    assert_eq!(scene.sent(), 6);
     scene.follow_hints().await;
 }
 

@@ -62,18 +62,27 @@ pub(super) fn with_column<'t>(
     let mut builder = WriterBuilder::new();
     builder.delimiter(delimiter).flexible(true);
     let mut writer = builder.from_writer(Vec::new());
-    writer.write_record(header.iter().chain([column]))?;
+    // The input may be such a file itself.
+    let others = |record: &StringRecord| -> Vec<String> {
+        let cells = record.iter().enumerate();
+        let others = cells.filter(|(cell, _)| header.get(*cell) != Some(column));
+        others.map(|(_, text)| text.to_owned()).collect()
+    };
+    let mut names = others(&header);
+    names.push(column.to_owned());
+    writer.write_record(&names)?;
     for (row, value) in rows {
         let mut record = StringRecord::new();
         reader(row, delimiter).read_record(&mut record)?;
         while record.len() < header.len() {
             record.push_field("");
         }
-        match value {
-            Value::String(text) => record.push_field(text),
-            value => record.push_field(&value.to_string()),
-        }
-        writer.write_record(&record)?;
+        let mut cells = others(&record);
+        cells.push(match value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        });
+        writer.write_record(&cells)?;
     }
     writer
         .into_inner()
