@@ -159,9 +159,17 @@ impl Import {
         self.check_options()?;
         let inputs = self.read(context, &mut signals).await?;
         if self.dry_run {
-            return self.plan(context, &inputs).await;
+            return tokio::select! {
+                biased;
+                Some(signal) = signals.next() => Err(signal.into()),
+                planned = self.plan(context, &inputs) => planned,
+            };
         }
-        let client = context.connector().connect(Purpose::CreatePet).await?;
+        let client = tokio::select! {
+            biased;
+            Some(signal) = signals.next() => return Err(signal.into()),
+            client = context.connector().connect(Purpose::CreatePet) => client?,
+        };
         let mut jobs = Vec::new();
         for input in inputs {
             jobs.push(self.open(context, &client, input)?);
