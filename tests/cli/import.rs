@@ -69,6 +69,12 @@ async fn valid_rows_are_sent_although_others_are_invalid_on_request() {
     ran.shows("HOME/pets.csv has nothing to send\n");
     ran.says("error: 2 rows are invalid in HOME/pets.csv\n");
     assert_eq!((ran.code, scene.sent()), (8, 2));
+    scene.write("more.csv", "name,categoryId\nE,y\n");
+    let both = "pets import DIR/pets.csv DIR/more.csv --skip-invalid --dry-run";
+    let ran = scene.run(both).await;
+    ran.says("error: 2 rows are invalid in HOME/pets.csv\n");
+    ran.says("error: 1 row is invalid in HOME/more.csv\n");
+    ran.ended(8);
     let rejects = format!("{import} --rejects DIR/no.csv -q");
     scene.run(&rejects).await.ended(8);
     assert_snapshot!(scene.read("no.csv"), @"

@@ -176,10 +176,7 @@ impl Import {
         }
         let mut ended = Ok(());
         for job in jobs {
-            if let Err(CliError::Failure(failure)) = &ended {
-                context.ui().error(failure);
-                ended = Err(CliError::Silent(failure.kind.code()));
-            }
+            ended = reported(context, ended);
             match self.import(context, &client, job, &mut signals).await {
                 Ok(()) => {}
                 // Rows that were rejected or are unknown do not keep the next input back.
@@ -262,6 +259,7 @@ impl Import {
                 None => State::default(),
             };
             let mended = compare(context, rows, &state, base_url.as_deref())?;
+            invalid = reported(context, invalid);
             state.resize(rows.all().len());
             state.apply(Record::Unsent(self.again(&state, mended)));
             let summary = Summary::of_state(rows, &state, &self.files);
@@ -454,6 +452,17 @@ fn is_partial(error: &CliError) -> bool {
 }
 
 /// Identifies the service in a journal.
+/// Prints the error of an input that others follow. Its exit code is left.
+fn reported(context: &Context, ended: Result<()>) -> Result<()> {
+    match ended {
+        Err(CliError::Failure(failure)) => {
+            context.ui().error(&failure);
+            Err(CliError::Silent(failure.kind.code()))
+        }
+        ended => ended,
+    }
+}
+
 fn address(context: &Context, client: &Client) -> String {
     match context.settings().is_mock() {
         true => "mock".to_owned(),
