@@ -156,7 +156,7 @@ impl Import {
     pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let mut signals = context.take_signals();
         check_output(context)?;
-        self.check_options()?;
+        self.check_options(context.settings().is_mock())?;
         let inputs = self.read(context, &mut signals).await?;
         if self.dry_run {
             return tokio::select! {
@@ -187,8 +187,13 @@ impl Import {
         ended
     }
 
-    /// Refuses options that name one file for several inputs.
-    fn check_options(&self) -> Result<()> {
+    /// Refuses options that name one file for several inputs, and a journal of what no later run
+    /// finds.
+    fn check_options(&self, is_mock: bool) -> Result<()> {
+        if is_mock && self.journal.is_some() {
+            let problem = "`--journal` does not apply to `--mock`, whose pets end with the command";
+            return Err(CliError::usage(problem));
+        }
         let mut options: Vec<_> = self.journal.iter().map(|_| "--journal").collect();
         options.extend(self.files.named().iter().map(|(option, _)| *option));
         match options.first() {
@@ -251,15 +256,15 @@ impl Import {
             Some(client) => client.limits().exchange().await,
             None => RateLimits::default(),
         };
-        let base_url = client.map(|client| address(context, &client));
+        let base_url = client.map(|client| client.base_url().to_string());
         let mut invalid = Ok(());
         for Input { rows, journal } in inputs {
+            invalid = reported(context, invalid);
             let mut state = match journal {
                 Some(path) => journal::read(path, context.system())?,
                 None => State::default(),
             };
             let mended = compare(context, rows, &state, base_url.as_deref())?;
-            invalid = reported(context, invalid);
             state.resize(rows.all().len());
             state.apply(Record::Unsent(self.again(&state, mended)));
             let summary = Summary::of_state(rows, &state, &self.files);
@@ -288,8 +293,9 @@ impl Import {
     /// Opens and locks the files of an input, and checks that they belong to it.
     fn open(&self, context: &Context, client: &Client, input: Input) -> Result<Job> {
         let rows = input.rows;
+        let base_url = client.base_url().to_string();
         let run = Run {
-            base_url: address(context, client),
+            base_url: base_url.clone(),
             timeout: context.settings().values().timeout(),
             started: instant(context.connector().clock().now()),
         };
@@ -297,7 +303,6 @@ impl Import {
             Some(path) => Journal::open(path, run, context.system())?,
             None => Journal::nowhere(run),
         };
-        let base_url = address(context, client);
         let mended = compare(context, &rows, journal.state(), Some(&base_url))?;
         Ok(Job {
             rows,
@@ -407,7 +412,11 @@ impl Import {
             return failure.into();
         }
         // It must not repeat `--unknown retry`, which could send rows twice.
-        let more = if is_check { "--unknown check" } else { "" };
+        let more: &[&str] = if is_check {
+            &["--unknown", "check"]
+        } else {
+            &[]
+        };
         failure.hint = summary.has_journal().then(|| {
             let command = typed(context.args(), more);
             match blocked.map(wait_option) {
@@ -443,15 +452,6 @@ fn used_twice(file: &Path) -> CliError {
     CliError::usage(format!("{} is used twice", file.display()))
 }
 
-fn is_partial(error: &CliError) -> bool {
-    match error {
-        CliError::Failure(failure) => failure.kind == Kind::Partial,
-        CliError::Silent(code) => *code == Kind::Partial.code(),
-        CliError::Client(_) => false,
-    }
-}
-
-/// Identifies the service in a journal.
 /// Prints the error of an input that others follow. Its exit code is left.
 fn reported(context: &Context, ended: Result<()>) -> Result<()> {
     match ended {
@@ -463,10 +463,11 @@ fn reported(context: &Context, ended: Result<()>) -> Result<()> {
     }
 }
 
-fn address(context: &Context, client: &Client) -> String {
-    match context.settings().is_mock() {
-        true => "mock".to_owned(),
-        false => client.base_url().to_string(),
+fn is_partial(error: &CliError) -> bool {
+    match error {
+        CliError::Failure(failure) => failure.kind == Kind::Partial,
+        CliError::Silent(code) => *code == Kind::Partial.code(),
+        CliError::Client(_) => false,
     }
 }
 
@@ -484,9 +485,10 @@ fn compare(
         && was_sent
     {
         let other = &run.base_url;
-        let command = typed(context.args(), &format!("--base-url {other}"));
-        let problem = format!("{} was imported to {other}", rows.name());
-        return Err(CliError::usage(problem).hint(format!("`{command}` continues there")));
+        let command = typed(context.args(), &["--base-url", other]);
+        let problem = format!("{} was imported to {other}, not to {base_url}", rows.name());
+        let hint = format!("`{command}` sends the rest, and your key, to that other service");
+        return Err(CliError::usage(problem).hint(hint));
     }
     journal::compare(rows, state)
 }

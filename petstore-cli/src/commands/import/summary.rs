@@ -39,13 +39,13 @@ const COLUMNS: [&str; 12] = [
 
 /// Returns the command as typed, with more words. Leaves out `--unknown` and `--retry-rejected`,
 /// which treat rows of earlier runs, and the option that the words replace.
-pub(super) fn typed(args: &[OsString], more: &str) -> String {
+pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
     let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let end = args.iter().position(|arg| arg == "--");
     let (options, files) = args.split_at(end.unwrap_or(args.len()));
     let mut words = vec!["petstore".to_owned()];
     let mut options = options.iter().skip(1);
-    let replaced = more.split(' ').next().unwrap_or_default();
+    let replaced = more.first().copied().unwrap_or_default();
     while let Some(option) = options.next() {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -59,9 +59,7 @@ pub(super) fn typed(args: &[OsString], more: &str) -> String {
             words.push(escape::shell(option));
         }
     }
-    if !more.is_empty() {
-        words.push(more.to_owned());
-    }
+    words.extend(more.iter().map(|word| escape::shell(word)));
     words.extend(files.iter().map(|file| escape::shell(file)));
     words.join(" ")
 }
@@ -256,11 +254,11 @@ impl<'a> Summary<'a> {
         self.journal?;
         let total = self.total();
         if total.unknown > 0 {
-            let command = typed(context.args(), "--unknown check");
+            let command = typed(context.args(), &["--unknown", "check"]);
             return Some(format!("`{command}` finds out which of them were created"));
         }
         if total.rejected > 0 && self.files.rejects().is_none() {
-            let command = typed(context.args(), "--rejects FILE");
+            let command = typed(context.args(), &["--rejects", "FILE"]);
             return Some(format!("`{command}` writes them to a file"));
         }
         None
