@@ -18,7 +18,7 @@ use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Result};
-use crate::session::report_wait;
+use crate::session::{cause, report_wait};
 use crate::status::Progress;
 use crate::time::{duration, instant, plural};
 
@@ -306,7 +306,7 @@ impl<'a> Sender<'a> {
         } else if let Next::Wait(until) = self.outage.next() {
             let rest = until.saturating_duration_since(Instant::now());
             let at = self.context.connector().clock().now() + rest;
-            let paused = format!("paused ({})", in_short(&error));
+            let paused = format!("paused ({})", cause(&error));
             ui.waits(&format!("{paused}; continues"), &paused, rest, at);
         }
     }
@@ -404,7 +404,7 @@ fn ends_run(error: &Error) -> bool {
 
 /// Returns why a row was rejected, or why it is unknown whether it was created.
 fn why(error: &Error) -> String {
-    let mut why = in_short(error);
+    let mut why = cause(error);
     if let Some(code) = error.code() {
         why += &format!(" {code}");
     }
@@ -412,18 +412,6 @@ fn why(error: &Error) -> String {
         why += &format!(": {message}");
     }
     why
-}
-
-/// Describes a failure in a few words.
-fn in_short(error: &Error) -> String {
-    let words = match error.status() {
-        Some(status) => return status.as_u16().to_string(),
-        None if error.is_rate_limited() => "other requests",
-        None if error.is_connect() => "no connection",
-        None if error.is_timeout() => "no response in time",
-        None => "connection lost",
-    };
-    words.to_owned()
 }
 
 #[cfg(test)]
