@@ -60,7 +60,7 @@ async fn valid_rows_are_sent_although_others_are_invalid_on_request() {
     --- stderr
     note: 2 of 4 rows created, 2 invalid
     error: the import is not complete: 2 invalid
-      line 3, categoryId: `x` is not a whole number
+      line 3: categoryId: `x` is not a whole number
       line 5: 1 value; the header has 2
     --- exit 8
     ");
@@ -176,7 +176,7 @@ async fn rejected_rows_are_sent_again_on_request() {
       line 3: 422 unprocessable_entity: injected by petstore-mock
       line 4: 422 unprocessable_entity: injected by petstore-mock
       line 5: 422 unprocessable_entity: injected by petstore-mock
-      1 more
+      line 6: 422 unprocessable_entity: injected by petstore-mock
     hint: `petstore pets import HOME/pets.csv --rejects FILE` writes them to a file
     --- exit 8
     ");

@@ -66,7 +66,7 @@ async fn several_files_are_imported_in_turn_each_with_its_journal() {
 }
 
 #[tokio::test]
-async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
+async fn programs_get_the_line_and_all_problems_of_each_invalid_row() {
     let scene = Scene::new().await;
     let text = "name,categoryId,status\n,7,sold\nTom,x,gone\nAda\n";
     scene.write("pets.csv", text);
@@ -74,9 +74,12 @@ async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
     let ran = scene.run(import).await;
     let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     let expected = json!([
-        { "line": 2, "field": "name", "problem": "missing" },
-        { "line": 3, "field": "categoryId", "problem": "`x` is not a whole number" },
-        { "line": 3, "field": "status", "problem": "`gone` is not available, pending or sold" },
+        { "line": 2, "problem": "name: missing" },
+        {
+            "line": 3,
+            "problem": "categoryId: `x` is not a whole number; \
+                        status: `gone` is not available, pending or sold",
+        },
         { "line": 4, "problem": "1 value; the header has 3" },
     ]);
     assert_eq!(error["rows"], expected);

@@ -94,14 +94,16 @@ async fn a_journal_that_cannot_be_used_ends_the_import() {
     scene.write("pets.ndjson", &rows(9));
     scene.expect(IMPORT, [9, 9, 0, 0, 0], 0).await;
     let whole = scene.read(JOURNAL);
-    let damaged = whole.replacen("{\"created\":3,", "{\"creat", 1);
-    let endless = whole.replacen("{\"created\":3,", "{\"created\":99999999999,", 1);
-    let newer = whole.replacen("\"petstoreJournal\":6", "\"petstoreJournal\":7", 1);
+    let damaged = whole.replacen("{\"created\":[2,", "{\"creat", 1);
+    let endless = whole.replacen("{\"created\":[2,", "{\"created\":[99999999999,", 1);
+    let newer = whole.replacen("\"version\":7", "\"version\":8", 1);
+    let older = "{\"petstoreJournal\":6,\"baseUrl\":\"http://x/v1\",\"timeout\":30,\"started\":\"\"}\n";
     let foreign = "exists, and is not a journal of an import\n";
     for (text, problem) in [
         ("", "is empty: what it recorded is lost"),
         ("Dear Ada,\nthe second line", foreign),
-        (&newer, "has version 7, not 6"),
+        (&newer, "has version 8, not 7"),
+        (older, "has version 6, not 7"),
         (&damaged, "is damaged: line 7 cannot be read"),
         (&endless, "is damaged: line 7 cannot be read"),
     ] {
@@ -182,13 +184,13 @@ async fn a_journal_in_use_or_without_a_folder_ends_the_import() {
 #[tokio::test]
 async fn what_a_crash_leaves_at_the_end_of_a_journal_is_cut() {
     let zeros = "\0".repeat(100);
-    for end in ["{\"created\":3,\"i", "{\"sent\":[[3,\"00", &zeros] {
+    for end in ["{\"created\":[2,", "{\"sent\":[[2,\"00", &zeros] {
         let scene = Scene::new().await;
         scene.write("pets.ndjson", &rows(3));
         scene.expect(IMPORT, [3, 3, 0, 0, 0], 0).await;
         // The outcome of the last row, and the end of the run, are lost.
         let text = scene.read(JOURNAL);
-        let at = text.find("{\"created\":3").unwrap();
+        let at = text.find("{\"created\":[2,").unwrap();
         std::fs::write(scene.path(JOURNAL), format!("{}{end}", &text[..at])).unwrap();
         scene.expect(IMPORT, [3, 2, 0, 1, 0], 8).await;
         let check = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");

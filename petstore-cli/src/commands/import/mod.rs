@@ -20,9 +20,10 @@ use std::str::FromStr;
 use futures_util::StreamExt as _;
 use petstore_client::Client;
 use petstore_client::limits::RateLimits;
+use petstore_client::url::Url;
 
 use self::check::check;
-use self::journal::{Journal, Record, RowState, Run, State};
+use self::journal::{Journal, Record, Run, State};
 use self::row_files::RowFiles;
 pub(super) use self::rows::Rows;
 use self::send::Sender;
@@ -256,7 +257,7 @@ impl Import {
             Some(client) => client.limits().exchange().await,
             None => RateLimits::default(),
         };
-        let base_url = client.map(|client| client.base_url().to_string());
+        let base_url = client.as_ref().map(Client::base_url);
         let mut invalid = Ok(());
         for Input { rows, journal } in inputs {
             invalid = reported(context, invalid);
@@ -264,15 +265,16 @@ impl Import {
                 Some(path) => journal::read(path, context.system())?,
                 None => State::default(),
             };
-            let mended = compare(context, rows, &state, base_url.as_deref())?;
-            state.resize(rows.all().len());
+            let mended = compare(context, rows, &state, base_url)?;
             state.apply(Record::Unsent(self.again(&state, mended)));
             let summary = Summary::of_state(rows, &state, &self.files);
             summary.print_plan(context, &limits)?;
-            if rows.invalid() > 0 {
-                let number = plural(rows.invalid(), "row is", "rows are");
+            let number = rows.invalid().count();
+            if number > 0 {
+                let number = plural(number, "row is", "rows are");
                 let problem = format!("{number} invalid in {}", rows.name());
-                invalid = Err(CliError::new(Kind::Partial, problem).list(rows.problems()));
+                let failure = rows.failure(Kind::Partial, problem, rows.invalid());
+                invalid = Err(failure.into());
             }
         }
         invalid
@@ -282,10 +284,10 @@ impl Import {
     fn again(&self, state: &State, mended: Vec<usize>) -> Vec<usize> {
         let mut rows = mended;
         if self.retry_rejected {
-            rows.extend(state.rows_where(|row| row.rejected().is_some()));
+            rows.extend(state.rejected().map(|(row, _)| row));
         }
         if self.unknown == UnknownAction::Retry {
-            rows.extend(state.rows_where(|row| row.unknown().is_some()));
+            rows.extend(state.unknown().map(|(row, _)| row));
         }
         rows
     }
@@ -293,17 +295,14 @@ impl Import {
     /// Opens and locks the files of an input, and checks that they belong to it.
     fn open(&self, context: &Context, client: &Client, input: Input) -> Result<Job> {
         let rows = input.rows;
-        let base_url = client.base_url().to_string();
-        let run = Run {
-            base_url: base_url.clone(),
-            timeout: context.settings().values().timeout(),
-            started: instant(context.connector().clock().now()),
-        };
+        let timeout = context.settings().values().timeout();
+        let started = instant(context.connector().clock().now());
+        let run = Run::new(client.base_url(), timeout, started);
         let journal = match &input.journal {
             Some(path) => Journal::open(path, run, context.system())?,
-            None => Journal::nowhere(run),
+            None => Journal::nowhere(),
         };
-        let mended = compare(context, &rows, journal.state(), Some(&base_url))?;
+        let mended = compare(context, &rows, journal.state(), Some(client.base_url()))?;
         Ok(Job {
             rows,
             journal,
@@ -353,7 +352,7 @@ impl Import {
         signals: &mut Signals,
     ) -> Result<Option<String>> {
         let (rows, journal) = (&job.rows, &mut job.journal);
-        journal.begin(rows.all().len())?;
+        journal.begin().await?;
         let again = self.again(journal.state(), std::mem::take(&mut job.mended));
         let unknown = journal.state().totals().unknown;
         if self.unknown == UnknownAction::Retry && unknown > 0 {
@@ -477,14 +476,11 @@ fn compare(
     context: &Context,
     rows: &Rows,
     state: &State,
-    base_url: Option<&str>,
+    base_url: Option<&Url>,
 ) -> Result<Vec<usize>> {
-    let was_sent = state.rows().iter().any(|row| *row != RowState::Unsent);
-    if let (Some(run), Some(base_url)) = (state.last_run(), base_url)
-        && run.base_url != base_url
-        && was_sent
+    if let (Some(other), Some(base_url)) = (state.base_url(), base_url)
+        && other != base_url.as_str()
     {
-        let other = &run.base_url;
         let command = typed(context.args(), &["--base-url", other]);
         let problem = format!("{} was imported to {other}, not to {base_url}", rows.name());
         let hint = format!("`{command}` sends the rest, and your key, to that other service");

@@ -8,18 +8,15 @@ use std::time::{Duration, SystemTime};
 use petstore_client::limits::{QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use super::journal::{Journal, RowState, State, Totals};
+use super::journal::{Journal, State, Totals};
 use super::row_files::RowFiles;
 use super::rows::Rows;
 use crate::context::Context;
-use crate::error::{CliError, Failure, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::output::ANY;
 use crate::session::words::quota_name;
 use crate::time::{count, duration, plural};
-
-/// The maximum number of listed rows of a kind.
-const MAX_LISTED: usize = 3;
 
 /// The columns of a summary in CSV and TSV.
 const COLUMNS: [&str; 12] = [
@@ -104,16 +101,16 @@ impl<'a> Summary<'a> {
         self.journal.is_some()
     }
 
-    /// Returns the numbers of rows. Invalid ones are not left to send.
-    fn total(&self) -> Totals {
-        let total = self.state.totals();
-        let left = total.left.saturating_sub(self.rows.invalid());
-        Totals { left, ..total }
+    /// Returns the number of rows that are to be sent.
+    fn left(&self) -> usize {
+        let rows = self.rows.all().iter().enumerate();
+        rows.filter(|(number, row)| row.pet().is_some() && self.state.is_unsent(*number))
+            .count()
     }
 
     /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not.
     pub(super) fn progress(&self) -> String {
-        let total = self.total();
+        let total = self.state.totals();
         let done = count(total.created + total.found + total.rejected);
         let all = plural(self.rows.all().len(), "row", "rows");
         format!("{done} of {all}")
@@ -121,7 +118,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary for programs.
     fn document(&self) -> Value {
-        let (run, total) = (self.run, self.total());
+        let (run, total) = (self.run, self.state.totals());
         let rows = self.rows.all().len();
         let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
         json!({
@@ -139,32 +136,26 @@ impl<'a> Summary<'a> {
                 "found": total.found,
                 "rejected": total.rejected,
                 "unknown": total.unknown,
-                "left": total.left,
-                "invalid": self.rows.invalid(),
+                "left": self.left(),
+                "invalid": self.rows.invalid().count(),
             },
-            "found": self.list("pet", |state| match state {
-                RowState::Found(id) => Some(json!(id)),
-                _ => None,
-            }),
-            "rejected": self.list("why", |state| state.rejected().map(Value::from)),
-            "unknown": self.list("why", |state| state.unknown().map(Value::from)),
+            "found": self.list("pet", self.state.found()),
+            "rejected": self.list("why", self.state.rejected()),
+            "unknown": self.list("why", self.state.unknown()),
             "journal": shown(self.journal),
             "rejects": shown(self.files.rejects()),
             "createdFile": shown(self.files.created()),
         })
     }
 
-    /// Returns the places of the rows that have a value, each with its value.
-    fn list(&self, name: &str, value: impl Fn(&RowState) -> Option<Value>) -> Vec<Value> {
-        let mut list = Vec::new();
-        for (row, state) in self.state.rows().iter().enumerate() {
-            if let Some(value) = value(state) {
-                let mut object = self.rows.place_json(row);
-                object[name] = value;
-                list.push(object);
-            }
-        }
-        list
+    /// Returns rows that have a value, for programs.
+    fn list<V: Into<Value>>(
+        &self,
+        name: &str,
+        rows: impl Iterator<Item = (usize, V)>,
+    ) -> Vec<Value> {
+        rows.map(|(row, value)| self.rows.object(row, name, value))
+            .collect()
     }
 
     /// Prints a sentence to standard error, and the summary in the chosen format to standard output. A
@@ -185,7 +176,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary in a sentence, for a log.
     fn sentence(&self) -> String {
-        let total = self.total();
+        let total = self.state.totals();
         let all = plural(self.rows.all().len(), "row", "rows");
         let mut text = format!("{} of {all} created", count(total.created));
         if self.run.created < total.created {
@@ -202,13 +193,13 @@ impl<'a> Summary<'a> {
 
     /// Returns the numbers of rows that are not done: `2 rejected`.
     fn undone(&self) -> Vec<String> {
-        let total = self.total();
+        let total = self.state.totals();
         let mut parts = Vec::new();
         for (rows, what) in [
             (total.rejected, "rejected"),
             (total.unknown, "unknown"),
-            (total.left, "left"),
-            (self.rows.invalid(), "invalid"),
+            (self.left(), "left"),
+            (self.rows.invalid().count(), "invalid"),
         ] {
             if rows > 0 {
                 parts.push(format!("{} {what}", count(rows)));
@@ -225,25 +216,20 @@ impl<'a> Summary<'a> {
             return Ok(());
         }
         let message = format!("the import is not complete: {}", undone.join(", "));
-        let mut failure = Failure::new(Kind::Partial, message);
+        let mut problems: Vec<_> = self.state.unknown().collect();
+        let mut refused: Vec<_> = self.state.rejected().chain(self.rows.invalid()).collect();
+        let mut written = None;
         match self.files.rejects() {
-            Some(path) if self.total().rejected + self.rows.invalid() > 0 => {
-                let text = format!("the rejected rows are in {}", path.display());
-                failure.list.push(text);
+            Some(path) if !refused.is_empty() => {
+                written = Some(format!("the rejected rows are in {}", path.display()));
             }
-            _ => {
-                failure.list.extend(self.lines(RowState::rejected));
-                failure.list.extend(self.rows.problems());
-            }
+            _ => problems.append(&mut refused),
         }
-        failure.list.extend(self.lines(RowState::unknown));
-        if let Some(doubt) = doubt {
-            let text = format!("the list of pets proves nothing: {doubt}");
-            failure.list.push(text);
-        }
-        if self.rows.invalid() > 0 {
-            failure.fields.insert("rows".to_owned(), self.rows.faults());
-        }
+        let problems = problems.into_iter();
+        let mut failure = self.rows.failure(Kind::Partial, message, problems);
+        failure.list.extend(written);
+        let doubt = doubt.map(|doubt| format!("the list of pets proves nothing: {doubt}"));
+        failure.list.extend(doubt);
         failure.hint = self.hint(context);
         Err(failure.into())
     }
@@ -252,7 +238,7 @@ impl<'a> Summary<'a> {
     /// create all pets again.
     fn hint(&self, context: &Context) -> Option<String> {
         self.journal?;
-        let total = self.total();
+        let total = self.state.totals();
         if total.unknown > 0 {
             let command = typed(context.args(), &["--unknown", "check"]);
             return Some(format!("`{command}` finds out which of them were created"));
@@ -262,22 +248,6 @@ impl<'a> Summary<'a> {
             return Some(format!("`{command}` writes them to a file"));
         }
         None
-    }
-
-    /// Returns a line for each row with a text, and the number of those that are not listed.
-    fn lines(&self, text: impl Fn(&RowState) -> Option<&str>) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (row, state) in self.state.rows().iter().enumerate() {
-            if let Some(text) = text(state) {
-                lines.push(format!("{}: {text}", self.rows.place(row)));
-            }
-        }
-        let more = lines.len().saturating_sub(MAX_LISTED);
-        if more > 0 {
-            lines.truncate(MAX_LISTED);
-            lines.push(format!("{} more", count(more)));
-        }
-        lines
     }
 
     /// Prints what a run would do, and how long the known quotas make it wait.
@@ -294,7 +264,7 @@ impl<'a> Summary<'a> {
 
     /// Describes the rows to send: `3 rows to send, within the known quotas`.
     fn forecast(&self, context: &Context, limits: &RateLimits) -> String {
-        let left = self.total().left;
+        let left = self.left();
         if left == 0 {
             return "nothing to send".to_owned();
         }
