@@ -17,7 +17,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use futures_util::StreamExt as _;
 use petstore_client::Client;
 use petstore_client::limits::RateLimits;
 use petstore_client::url::Url;
@@ -29,7 +28,7 @@ pub(super) use self::rows::Rows;
 use self::send::Sender;
 use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
-use crate::env::Signals;
+use crate::env::{Signals, until_signal};
 use crate::error::{CliError, Invalid, Kind, Result};
 use crate::input::input_name;
 use crate::session::Purpose;
@@ -160,17 +159,10 @@ impl Import {
         self.check_options(context.settings().is_mock())?;
         let inputs = self.read(context, &mut signals).await?;
         if self.dry_run {
-            return tokio::select! {
-                biased;
-                Some(signal) = signals.next() => Err(signal.into()),
-                planned = self.plan(context, &inputs) => planned,
-            };
+            return until_signal(&mut signals, self.plan(context, &inputs)).await;
         }
-        let client = tokio::select! {
-            biased;
-            Some(signal) = signals.next() => return Err(signal.into()),
-            client = context.connector().connect(Purpose::CreatePet) => client?,
-        };
+        let connecting = context.connector().connect(Purpose::CreatePet);
+        let client = until_signal(&mut signals, connecting).await?;
         let mut jobs = Vec::new();
         for input in inputs {
             jobs.push(self.open(context, &client, input)?);
@@ -211,11 +203,8 @@ impl Import {
         let mut inputs = Vec::new();
         let mut seen = HashSet::new();
         for path in &self.inputs {
-            let bytes = tokio::select! {
-                biased;
-                Some(signal) = signals.next() => return Err(signal.into()),
-                bytes = context.reader().read(path, "pets", MAX_INPUT) => bytes?,
-            };
+            let reading = context.reader().read(path, "pets", MAX_INPUT);
+            let bytes = until_signal(signals, reading).await?;
             let delimiter = self.delimiter.map(|delimiter| delimiter.0);
             let rows = Rows::read(&input_name(path), bytes, delimiter)?;
             if !self.skip_invalid {
@@ -366,11 +355,8 @@ impl Import {
         }
         let mut doubt = None;
         if self.unknown == UnknownAction::Check && unknown > 0 {
-            doubt = tokio::select! {
-                biased;
-                Some(signal) = signals.next() => return Err(signal.into()),
-                doubt = check(context, client, rows.all(), journal) => doubt?,
-            };
+            let checking = check(context, client, rows.all(), journal);
+            doubt = until_signal(signals, checking).await?;
         }
         if rows.all().is_empty() {
             context.ui().note(&format!("{} has no rows", rows.name()));
@@ -396,17 +382,10 @@ impl Import {
             CliError::Failure(_) | CliError::Silent(_) => None,
         };
         let mut failure = match context.connector().explain(stop) {
-            Ok(failure) => failure,
+            Ok(failure) => failure.stopped_after(&summary.progress()),
             Err(code) => return CliError::Silent(code),
         };
         let is_check = self.unknown == UnknownAction::Check;
-        let progress = summary.progress();
-        failure.message = match failure.kind {
-            Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
-                format!("{} after {progress}", failure.message)
-            }
-            _ => format!("stopped after {progress}: {}", failure.message),
-        };
         if failure.kind == Kind::Key && failure.hint.is_some() {
             return failure.into();
         }
