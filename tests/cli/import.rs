@@ -181,6 +181,11 @@ async fn rejected_rows_are_sent_again_on_request() {
     --- exit 8
     ");
     drop(refusing);
+    let ran = scene.run(&format!("{import} --error-format json")).await;
+    let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    let why = "422 unprocessable_entity: injected by petstore-mock";
+    let rows = json!([3, 4, 5, 6].map(|line| json!({ "line": line, "problem": why })));
+    assert_eq!(error["rows"], rows);
     scene.expect(import, [5, 1, 4, 0, 0], 8).await;
     assert_eq!(scene.sent(), 5);
     let retry = format!("{import} --retry-rejected");

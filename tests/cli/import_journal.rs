@@ -115,6 +115,10 @@ async fn a_journal_that_cannot_be_used_ends_the_import() {
         assert_eq!(scene.read(JOURNAL), text);
         scene.follow_hints().await;
     }
+    let beyond = format!("{whole}{{\"sent\":[[18446744073709551615,\"x\"]]}}\n");
+    std::fs::write(scene.path(JOURNAL), beyond).unwrap();
+    let ran = scene.run(IMPORT).await;
+    ran.says(" of HOME/pets.ndjson is missing since it was sent\n");
     let ran = scene.run(&format!("{IMPORT} --journal DIR")).await;
     ran.says(foreign);
     assert_eq!((ran.code, scene.sent()), (2, 9));

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use petstore_client::{Client, Error, ErrorKind, NewPet, Pet, PetStatus};
+use petstore_client::{Client, Error, ErrorKind, NewPet, Pet};
 use tokio::time::{Instant, sleep_until};
 
 use super::journal::{Journal, Record, State};
@@ -75,21 +75,18 @@ fn warn_of_found(context: &Context, found: &[(usize, i64)]) {
     if found.is_empty() {
         return;
     }
-    let mut ids = Vec::new();
-    for (_, id) in found.iter().take(MAX_NAMED) {
-        ids.push(id.to_string());
-    }
+    let ids = found.iter().take(MAX_NAMED).map(|(_, id)| id.to_string());
+    let mut ids: Vec<_> = ids.collect();
     if found.len() > MAX_NAMED {
         ids.push(format!("{} more", count(found.len() - MAX_NAMED)));
     }
-    let ids = ids.join(", ");
-    let text = match found.len() {
-        1 => format!("1 unknown row was found as pet {ids}; another program may have created it"),
-        rows => format!(
-            "{} unknown rows were found as pets {ids}; another program may have created them",
-            count(rows)
-        ),
+    let rows = plural(found.len(), "unknown row was", "unknown rows were");
+    let (pets, them) = match found.len() {
+        1 => ("pet", "it"),
+        _ => ("pets", "them"),
     };
+    let ids = ids.join(", ");
+    let text = format!("{rows} found as {pets} {ids}; another program may have created {them}");
     context.ui().warning(&text, None);
 }
 
@@ -144,7 +141,7 @@ pub(super) struct PetList<'a> {
     /// The unknown rows. Those without a status come last.
     unknown: Vec<(usize, &'a NewPet)>,
     /// The unaccounted pets with the name and category of an unknown row.
-    candidates: HashMap<(String, i64), Vec<(i64, Option<PetStatus>)>>,
+    candidates: HashMap<(String, i64), Vec<Pet>>,
     /// The pets that this import has accounted for.
     accounted: HashSet<i64>,
     seen: HashSet<i64>,
@@ -200,7 +197,7 @@ impl<'a> PetList<'a> {
             }
             let content = (pet.name.clone(), pet.category_id);
             if let Some(pets) = self.candidates.get_mut(&content) {
-                pets.push((pet.id, pet.status.clone()));
+                pets.push(pet.clone());
             }
         }
     }
@@ -217,10 +214,9 @@ impl<'a> PetList<'a> {
         for (row, pet) in self.unknown {
             let content = (pet.name.clone(), pet.category_id);
             let pets = self.candidates.entry(content).or_default();
-            let is_like =
-                |status: &Option<PetStatus>| pet.status.is_none() || *status == pet.status;
-            match pets.iter().position(|(_, status)| is_like(status)) {
-                Some(at) => found.push((row, pets.swap_remove(at).0)),
+            let is_like = |other: &Pet| pet.status.is_none() || other.status == pet.status;
+            match pets.iter().position(is_like) {
+                Some(at) => found.push((row, pets.swap_remove(at).id)),
                 None => missing.push(row),
             }
         }
@@ -236,6 +232,7 @@ impl<'a> PetList<'a> {
 
 #[cfg(test)]
 mod tests {
+    use petstore_client::PetStatus;
     use serde_json::Value;
 
     use super::*;

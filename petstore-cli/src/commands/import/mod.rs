@@ -148,8 +148,8 @@ struct Input {
 struct Job {
     rows: Rows,
     journal: Journal,
-    /// The rejected rows that were corrected in the input.
-    mended: Vec<usize>,
+    /// The recorded rows that are sent again.
+    again: Vec<usize>,
 }
 
 impl Import {
@@ -187,9 +187,9 @@ impl Import {
             let problem = "`--journal` does not apply to `--mock`, whose pets end with the command";
             return Err(CliError::usage(problem));
         }
-        let mut options: Vec<_> = self.journal.iter().map(|_| "--journal").collect();
-        options.extend(self.files.named().iter().map(|(option, _)| *option));
-        match options.first() {
+        let journal = self.journal.is_some().then_some("--journal");
+        let named = self.files.named();
+        match journal.or(named.first().map(|(option, _)| *option)) {
             Some(option) if self.inputs.len() > 1 => {
                 let problem = format!("`{option}` names one file, but there are several inputs");
                 Err(CliError::usage(problem).hint("import them one after the other"))
@@ -250,13 +250,13 @@ impl Import {
         let mut invalid = Ok(());
         for Input { rows, journal } in inputs {
             invalid = reported(context, invalid);
-            let mut state = match journal {
-                Some(path) => journal::read(path, context.system())?,
-                None => State::default(),
+            let mut journal = match journal {
+                Some(path) => Journal::read(path, context.system())?,
+                None => Journal::nowhere(),
             };
-            let mended = compare(context, rows, &state, base_url)?;
-            state.apply(Record::Unsent(self.again(&state, mended)));
-            let summary = Summary::of_state(rows, &state, &self.files);
+            let again = self.compare(context, rows, journal.state(), base_url)?;
+            journal.record(vec![Record::Unsent(again)])?;
+            let summary = Summary::new(rows, &journal, &self.files);
             summary.print_plan(context, &limits)?;
             let number = rows.invalid().count();
             if number > 0 {
@@ -269,16 +269,31 @@ impl Import {
         invalid
     }
 
-    /// Returns the recorded rows that are sent again.
-    fn again(&self, state: &State, mended: Vec<usize>) -> Vec<usize> {
-        let mut rows = mended;
+    /// Checks that recorded rows are those of the input, and were sent to this service, if it is
+    /// known. Returns the recorded rows that are sent again.
+    fn compare(
+        &self,
+        context: &Context,
+        rows: &Rows,
+        state: &State,
+        base_url: Option<&Url>,
+    ) -> Result<Vec<usize>> {
+        if let (Some(other), Some(base_url)) = (state.base_url(), base_url)
+            && other != base_url.as_str()
+        {
+            let command = typed(context.args(), &["--base-url", other]);
+            let problem = format!("{} was imported to {other}, not to {base_url}", rows.name());
+            let hint = format!("`{command}` sends the rest, and your key, to that other service");
+            return Err(CliError::usage(problem).hint(hint));
+        }
+        let mut again = journal::compare(rows, state)?;
         if self.retry_rejected {
-            rows.extend(state.rejected().map(|(row, _)| row));
+            again.extend(state.rejected().map(|(row, _)| row));
         }
         if self.unknown == UnknownAction::Retry {
-            rows.extend(state.unknown().map(|(row, _)| row));
+            again.extend(state.unknown().map(|(row, _)| row));
         }
-        rows
+        Ok(again)
     }
 
     /// Opens and locks the files of an input, and checks that they belong to it.
@@ -291,11 +306,11 @@ impl Import {
             Some(path) => Journal::open(path, run, context.system())?,
             None => Journal::nowhere(),
         };
-        let mended = compare(context, &rows, journal.state(), Some(client.base_url()))?;
+        let again = self.compare(context, &rows, journal.state(), Some(client.base_url()))?;
         Ok(Job {
             rows,
             journal,
-            mended,
+            again,
         })
     }
 
@@ -342,7 +357,6 @@ impl Import {
     ) -> Result<Option<String>> {
         let (rows, journal) = (&job.rows, &mut job.journal);
         journal.begin().await?;
-        let again = self.again(journal.state(), std::mem::take(&mut job.mended));
         let unknown = journal.state().totals().unknown;
         if self.unknown == UnknownAction::Retry && unknown > 0 {
             let rows = plural(unknown, "unknown row", "unknown rows");
@@ -350,8 +364,8 @@ impl Import {
             let text = format!("sending {rows} again; up to {pets} may exist twice");
             context.ui().warning(&text, None);
         }
-        if !again.is_empty() {
-            journal.record(vec![Record::Unsent(again)])?;
+        if !job.again.is_empty() {
+            journal.record(vec![Record::Unsent(std::mem::take(&mut job.again))])?;
         }
         let mut doubt = None;
         if self.unknown == UnknownAction::Check && unknown > 0 {
@@ -385,15 +399,13 @@ impl Import {
             Ok(failure) => failure.stopped_after(&summary.progress()),
             Err(code) => return CliError::Silent(code),
         };
-        let is_check = self.unknown == UnknownAction::Check;
         if failure.kind == Kind::Key && failure.hint.is_some() {
             return failure.into();
         }
         // It must not repeat `--unknown retry`, which could send rows twice.
-        let more: &[&str] = if is_check {
-            &["--unknown", "check"]
-        } else {
-            &[]
+        let more: &[&str] = match self.unknown {
+            UnknownAction::Check => &["--unknown", "check"],
+            UnknownAction::Skip | UnknownAction::Retry => &[],
         };
         failure.hint = summary.has_journal().then(|| {
             let command = typed(context.args(), more);
@@ -447,23 +459,4 @@ fn is_partial(error: &CliError) -> bool {
         CliError::Silent(code) => *code == Kind::Partial.code(),
         CliError::Client(_) => false,
     }
-}
-
-/// Checks that recorded rows are those of the input, and were sent to this service, if it is known.
-/// Returns the rejected rows that were mended.
-fn compare(
-    context: &Context,
-    rows: &Rows,
-    state: &State,
-    base_url: Option<&Url>,
-) -> Result<Vec<usize>> {
-    if let (Some(other), Some(base_url)) = (state.base_url(), base_url)
-        && other != base_url.as_str()
-    {
-        let command = typed(context.args(), &["--base-url", other]);
-        let problem = format!("{} was imported to {other}, not to {base_url}", rows.name());
-        let hint = format!("`{command}` sends the rest, and your key, to that other service");
-        return Err(CliError::usage(problem).hint(hint));
-    }
-    journal::compare(rows, state)
 }

@@ -174,10 +174,8 @@ impl<'a> Sender<'a> {
     fn announce(&mut self, room: usize) {
         let rows: Vec<_> = self.todo.drain(..room.min(self.todo.len())).collect();
         let digest = |row: &usize| Some((*row, self.rows[*row].digest()?));
-        match self
-            .journal
-            .announce(rows.iter().filter_map(digest).collect())
-        {
+        let digests = rows.iter().filter_map(digest).collect();
+        match self.journal.announce(digests) {
             Ok(synced) => {
                 self.announced = rows;
                 self.tasks.push(Box::pin(synced.map(Event::Synced)));
@@ -198,37 +196,32 @@ impl<'a> Sender<'a> {
             .push(Box::pin(async { Event::Answer(answer.await.map(drop)) }));
     }
 
-    /// Takes an event and all others that have happened, and writes the outcomes to the journal.
-    fn take(&mut self, first: Event) {
-        let mut records = Vec::new();
-        let mut next = Some(first);
-        while let Some(event) = next {
-            match event {
-                Event::Synced(synced) => self.send(synced, &mut records),
-                Event::Row(row, outcome) => {
-                    self.in_flight -= 1;
-                    records.push(self.outcome(row, outcome));
-                }
-                Event::Answer(answer) => self.answered(answer),
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Synced(synced) => self.send(synced),
+            Event::Row(row, outcome) => {
+                self.in_flight -= 1;
+                let record = self.outcome(row, outcome);
+                self.record(record);
             }
-            next = self.tasks.next().now_or_never().flatten();
+            Event::Answer(answer) => self.answered(answer),
         }
-        if !records.is_empty()
-            && let Err(error) = self.journal.record(records)
-        {
+    }
+
+    fn record(&mut self, record: Record) {
+        if let Err(error) = self.journal.record(vec![record]) {
             self.stop_with(error);
         }
     }
 
     /// Sends the announced rows, unless the run has ended in the meantime.
-    fn send(&mut self, synced: Result<()>, records: &mut Vec<Record>) {
+    fn send(&mut self, synced: Result<()>) {
         if let Err(error) = synced {
             self.stop_with(error);
         }
         let rows = std::mem::take(&mut self.announced);
         if self.stop.is_some() {
-            records.push(Record::Unsent(rows));
-            return;
+            return self.record(Record::Unsent(rows));
         }
         // The import itself waits and tries again. Other commands with the same key go first.
         let once = RequestOptions::new()

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use petstore_client::limits::{QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use super::journal::{Journal, State, Totals};
+use super::journal::{Journal, State};
 use super::row_files::RowFiles;
 use super::rows::Rows;
 use crate::context::Context;
@@ -63,42 +63,31 @@ pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
 
 /// Checks the options of the output, before anything is sent.
 pub(super) fn check_output(context: &Context) -> Result<()> {
-    let (rows, state, files) = Default::default();
-    let sample = Summary::of_state(&rows, &state, &files).document();
+    let (rows, files) = Default::default();
+    let sample = Summary::new(&rows, &Journal::nowhere(), &files).document();
     context.printer().start_flat(&COLUMNS, ANY)?.check(&sample)
 }
 
-/// What an import did.
+/// What an import did, or would do.
 pub(super) struct Summary<'a> {
     rows: &'a Rows,
+    journal: &'a Journal,
     state: &'a State,
-    run: Totals,
-    journal: Option<&'a Path>,
     files: &'a RowFiles,
 }
 
 impl<'a> Summary<'a> {
     pub(super) fn new(rows: &'a Rows, journal: &'a Journal, files: &'a RowFiles) -> Self {
         Self {
-            run: journal.run(),
-            journal: journal.path(),
-            ..Self::of_state(rows, journal.state(), files)
-        }
-    }
-
-    /// Returns the summary of an import that does not run.
-    pub(super) fn of_state(rows: &'a Rows, state: &'a State, files: &'a RowFiles) -> Self {
-        Self {
             rows,
-            state,
-            run: Totals::default(),
-            journal: None,
+            journal,
+            state: journal.state(),
             files,
         }
     }
 
     pub(super) fn has_journal(&self) -> bool {
-        self.journal.is_some()
+        self.journal.path().is_some()
     }
 
     /// Returns the number of rows that are to be sent.
@@ -118,7 +107,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary for programs.
     fn document(&self) -> Value {
-        let (run, total) = (self.run, self.state.totals());
+        let (run, total) = (self.journal.run(), self.state.totals());
         let rows = self.rows.all().len();
         let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
         json!({
@@ -142,7 +131,7 @@ impl<'a> Summary<'a> {
             "found": self.list("pet", self.state.found()),
             "rejected": self.list("why", self.state.rejected()),
             "unknown": self.list("why", self.state.unknown()),
-            "journal": shown(self.journal),
+            "journal": shown(self.journal.path()),
             "rejects": shown(self.files.rejects()),
             "createdFile": shown(self.files.created()),
         })
@@ -179,8 +168,9 @@ impl<'a> Summary<'a> {
         let total = self.state.totals();
         let all = plural(self.rows.all().len(), "row", "rows");
         let mut text = format!("{} of {all} created", count(total.created));
-        if self.run.created < total.created {
-            text += &format!(" ({} in this run)", count(self.run.created));
+        let created = self.journal.run().created;
+        if created < total.created {
+            text += &format!(" ({} in this run)", count(created));
         }
         if total.found > 0 {
             text += &format!(", {} found", count(total.found));
@@ -237,7 +227,7 @@ impl<'a> Summary<'a> {
     /// Returns what to do about rows that are not created. Without a journal, the command would
     /// create all pets again.
     fn hint(&self, context: &Context) -> Option<String> {
-        self.journal?;
+        self.journal.path()?;
         let total = self.state.totals();
         if total.unknown > 0 {
             let command = typed(context.args(), &["--unknown", "check"]);

@@ -94,7 +94,7 @@ impl Log {
 }
 
 /// Reads a journal without opening it for writing. One that does not exist is empty.
-pub(in super::super) fn read(path: &Path, system: &System) -> Result<State> {
+pub(super) fn read(path: &Path, system: &System) -> Result<State> {
     let name = name(path, system);
     match File::open(path) {
         Ok(file) => Ok(load(&file, &name)?.0),

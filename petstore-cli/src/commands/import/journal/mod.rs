@@ -13,7 +13,6 @@ use std::path::Path;
 use tokio::time::Instant;
 
 use self::log::Log;
-pub(super) use self::log::read;
 use self::state::RowState;
 pub(super) use self::state::{Record, Run, State, Totals};
 use super::rows::{Digest, Row, Rows};
@@ -59,6 +58,13 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Reads a journal without opening it for writing.
+    pub(super) fn read(path: &Path, system: &System) -> Result<Self> {
+        let mut journal = Self::nowhere();
+        journal.state = log::read(path, system)?;
+        Ok(journal)
+    }
+
     pub(super) fn state(&self) -> &State {
         &self.state
     }
@@ -80,11 +86,11 @@ impl Journal {
 
     /// Starts a run. Its rows must have been compared with the journal.
     pub(super) async fn begin(&mut self) -> Result<()> {
-        match self.start.take() {
-            Some(start) => self.record(vec![start])?,
-            None => return Ok(()),
+        if let Some(start) = self.start.take() {
+            self.record(vec![start])?;
+            self.sync().await?;
         }
-        self.sync().await
+        Ok(())
     }
 
     /// Records rows that are to be sent. They may be sent when the returned future has ended.
