@@ -54,6 +54,11 @@ async fn several_files_are_imported_in_turn_each_with_its_journal() {
     scene.write("d.csv", "name,categoryId\nE,x\n");
     let ran = scene.run("pets import DIR/c.csv DIR/d.csv").await;
     assert_eq!((ran.code, scene.sent()), (2, 3), "{}", ran.stderr);
+    scene.write("g.csv", "name,categoryId\n,7\n");
+    let ran = scene.run("pets import DIR/d.csv DIR/g.csv").await;
+    ran.says("error: 1 row of HOME/d.csv is invalid; nothing was sent\n");
+    ran.says("error: 1 row of HOME/g.csv is invalid; nothing was sent\n");
+    assert_eq!((ran.code, scene.sent()), (2, 3));
     // With one file for two inputs, the rows of the last input would replace the others.
     for option in ["--created", "--rejects", "--journal"] {
         let ran = scene.run(&format!("{line} {option} DIR/out.csv")).await;

@@ -202,13 +202,18 @@ impl Import {
     async fn read(&self, context: &mut Context, signals: &mut Signals) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         let mut seen = HashSet::new();
+        let mut checked = Ok(());
         for path in &self.inputs {
+            checked = reported(context, checked);
             let reading = context.reader().read(path, "pets", MAX_INPUT);
             let bytes = until_signal(signals, reading).await?;
             let delimiter = self.delimiter.map(|delimiter| delimiter.0);
             let rows = Rows::read(&input_name(path), bytes, delimiter)?;
-            if !self.skip_invalid {
-                rows.check()?;
+            if !self.skip_invalid
+                && let Err(invalid) = rows.check()
+            {
+                checked = Err(invalid);
+                continue;
             }
             for name in rows.ignored() {
                 let text = format!("ignoring `{name}`, which is not a field of a pet");
@@ -236,7 +241,7 @@ impl Import {
                 return Err(used_twice(file));
             }
         }
-        Ok(inputs)
+        checked.map(|()| inputs)
     }
 
     /// Shows what an import of each input would do.
