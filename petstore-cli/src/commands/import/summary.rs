@@ -152,7 +152,7 @@ impl<'a> Summary<'a> {
     pub(super) fn print(&self, context: &Context) -> Result<()> {
         context.ui().note(&self.sentence());
         let printer = context.printer();
-        if !printer.is_set() && !printer.is_filtered() {
+        if !printer.is_set() {
             return Ok(());
         }
         let output = printer.start_flat(&COLUMNS, ANY)?;
@@ -206,18 +206,20 @@ impl<'a> Summary<'a> {
             return Ok(());
         }
         let message = format!("the import is not complete: {}", undone.join(", "));
-        let mut problems: Vec<_> = self.state.unknown().collect();
-        let mut refused: Vec<_> = self.state.rejected().chain(self.rows.invalid()).collect();
-        let mut written = None;
-        match self.files.rejects() {
+        let unknown = self.state.unknown();
+        let refused: Vec<_> = self.state.rejected().chain(self.rows.invalid()).collect();
+        let mut failure = match self.files.rejects() {
             Some(path) if !refused.is_empty() => {
-                written = Some(format!("the rejected rows are in {}", path.display()));
+                let mut failure = self.rows.failure(Kind::Partial, message, unknown);
+                let text = format!("the rejected rows are in {}", path.display());
+                failure.list.push(text);
+                failure
             }
-            _ => problems.append(&mut refused),
-        }
-        let problems = problems.into_iter();
-        let mut failure = self.rows.failure(Kind::Partial, message, problems);
-        failure.list.extend(written);
+            _ => {
+                let problems = unknown.chain(refused);
+                self.rows.failure(Kind::Partial, message, problems)
+            }
+        };
         let doubt = doubt.map(|doubt| format!("the list of pets proves nothing: {doubt}"));
         failure.list.extend(doubt);
         failure.hint = self.hint(context);
@@ -243,7 +245,7 @@ impl<'a> Summary<'a> {
     /// Prints what a run would do, and how long the known quotas make it wait.
     pub(super) fn print_plan(&self, context: &Context, limits: &RateLimits) -> Result<()> {
         let printer = context.printer();
-        if printer.is_set() || printer.is_filtered() {
+        if printer.is_set() {
             let output = printer.start_flat(&COLUMNS, ANY)?;
             return output.document(&self.document());
         }

@@ -27,12 +27,9 @@ impl Digest {
         let mut content = json!(pet);
         content.sort_all_objects();
         let hash = Sha256::digest(content.to_string());
-        Self(
-            hash[..16]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash[..16]);
+        Self(format!("{:032x}", u128::from_be_bytes(half)))
     }
 }
 
