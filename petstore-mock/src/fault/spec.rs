@@ -321,6 +321,7 @@ mod tests {
         let tested: BTreeSet<_> = effects.iter().map(kind).collect();
         let document: Value = from_str(OpenApi::Administration.json()).unwrap();
         let described = document["components"]["schemas"]["SingleEffect"]["properties"].as_object();
+        let inspector = include_str!("../http/admin/inspector/faults.js");
         for name in parse_name::<Effect>("?").unwrap_err().names() {
             assert!(tested.contains(*name), "{name} is not tested");
             let is_described = described.is_some_and(|all| all.contains_key(*name));
@@ -328,6 +329,8 @@ mod tests {
                 is_described || *name == "all",
                 "{name} is not in admin.yaml"
             );
+            let is_offered = inspector.contains(&format!("({{ {name}:"));
+            assert!(is_offered || *name == "all", "{name} is not in faults.js");
         }
         for effect in effects {
             let fault = json!({"when": "always", "seed": 0, "effect": &effect});
