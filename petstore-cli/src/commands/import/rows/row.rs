@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use petstore_client::{NewPet, PetStatus};
-use serde::Serialize;
+use petstore_client::NewPet;
 use sha2::{Digest as _, Sha256};
 
 /// The maximum length of a value in a message, in characters.
@@ -17,13 +16,9 @@ pub(in super::super) struct Digest(u128);
 impl Digest {
     /// The first half of the SHA-256 of the JSON with sorted keys.
     fn of(pet: &NewPet) -> Self {
-        let content = Content {
-            category_id: pet.category_id,
-            name: &pet.name,
-            status: pet.status.as_ref(),
-        };
-        let json = serde_json::to_vec(&content).unwrap_or_default();
-        let hash = Sha256::digest(json);
+        let mut fields = serde_json::to_value(pet).unwrap_or_default();
+        fields.sort_all_objects();
+        let hash = Sha256::digest(fields.to_string());
         let half = hash[..16].iter();
         Self(half.fold(0, |number, byte| number << 8 | u128::from(*byte)))
     }
@@ -37,16 +32,6 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
-}
-
-/// The fields of a pet, sorted.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Content<'p> {
-    category_id: i64,
-    name: &'p str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'p PetStatus>,
 }
 
 /// Something that is wrong with a row.
