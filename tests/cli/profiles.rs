@@ -57,7 +57,7 @@ async fn mistakes_in_settings_and_profiles() {
         "config get base_ulr",
         "config get ca_file",
         "config use prodution",
-        "config set output jsn",
+        "config set color alwys",
         "config set base_url petstore",
         "config unset timeout",
         "pets list --profile prodution",
@@ -79,10 +79,9 @@ async fn mistakes_in_settings_and_profiles() {
 async fn says_where_the_file_is_wrong() {
     let mut text = String::new();
     for config in [
-        "[profiles.a]\n  base_ulr = \"x\"\n",
         "profil = \"a\"\n",
         "profiles = 1\n",
-        "[profiles.a]\noutput = \"jsn\"\n",
+        "[profiles.a]\n  color = \"alwys\"\n",
         "[profiles.a]\nmax_wait = [1]\n",
         "[profiles.\"../a\"]\n",
         "profile = \n",
@@ -93,6 +92,9 @@ async fn says_where_the_file_is_wrong() {
         text += &format!("# {config}{}", session(petstore, &["pets list"]).await);
     }
     assert_snapshot!(text);
+    let home = home_with("[profiles.a]\n  base_ulr = \"x\"\n");
+    let unknown = "config.toml line 2: unknown field `base_ulr`, expected one of `base_url`, ";
+    run(&home, "pets list").await.says(unknown);
 }
 
 #[tokio::test]

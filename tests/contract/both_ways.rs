@@ -163,6 +163,13 @@ async fn every_operation_and_parameter() {
         assert_eq!(ran.code, 0, "{}: {}", offered.command, ran.stderr);
         let sent = server.requests(..).pop().unwrap();
         assert_is(operation, &sent.method, &sent.target, offered.command);
+        if !operation.method.is_safe() {
+            let sent = server.requests(..).len();
+            let line = format!("{} --dry-run", offered.command);
+            let dry = Petstore::at(&server, "key").run(&line).await;
+            assert_eq!(dry.code, 0, "{line}: {}", dry.stderr);
+            assert_eq!(server.requests(..).len(), sent, "{line}");
+        }
 
         // The mock reads each parameter: a bad one is refused, by its name in a query.
         for name in &operation.query {

@@ -182,7 +182,9 @@ impl Output {
                 format::json(&self.projected(&value), Some(0), screen, &mut self.out)?;
                 Ok(self.out.write_all(b"\n")?)
             }
-            _ => self.write(&value),
+            OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv => {
+                self.write(&value)
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use clap::{Args, value_parser};
 
 use super::{
     assume,
-    gate::{GateArgs, rule},
+    gate::{GateArgs, help_of_rule, rule},
     outcome::CliError,
 };
 use crate::{
@@ -67,11 +67,8 @@ pub(super) struct ServeArgs {
     service: ServiceArgs,
 
     /// Severity of a rule: off, notice, warning or violation (repeatable).
-    ///
-    /// Rules: told-to-wait, back-off, repeated-post, key (violations), retry-after (warnings),
-    /// deprecated (notices). A notice never fails a run.
     #[arg(long = "rule", value_name = "NAME=SEVERITY", help_heading = "Report")]
-    #[arg(value_delimiter = ' ', value_parser = rule)]
+    #[arg(value_delimiter = ' ', value_parser = rule, long_help = help_of_rule())]
     rules: Vec<(Rule, Option<Severity>)>,
 
     #[command(flatten)]

@@ -319,6 +319,7 @@ mod tests {
         let document = OpenApi::Administration.yaml();
         let (_, described) = document.split_once("\n    SingleEffect:\n").unwrap();
         let (described, _) = described.split_once("\n    Nothing:").unwrap();
+        let inspector = include_str!("../http/admin/inspector/faults.js");
         for name in parse_name::<Effect>("?").unwrap_err().names() {
             assert!(tested.contains(*name), "{name} is not tested");
             let is_described = described.contains(&format!("\n        {name}:"));
@@ -326,6 +327,8 @@ mod tests {
                 is_described || *name == "all",
                 "{name} is not in admin.yaml"
             );
+            let is_offered = inspector.contains(&format!("({{ {name}:"));
+            assert!(is_offered || *name == "all", "{name} is not in faults.js");
         }
         for effect in effects {
             let fault = json!({"when": "always", "seed": 0, "effect": &effect});

@@ -22,7 +22,7 @@ use crate::{
 const MAX_KEYS: usize = 1_024;
 /// The maximum number of early requests that a ban names.
 const MAX_STRIKES: usize = 12;
-/// The maximum number of query parameters that are reported.
+/// The maximum number of texts about single requests. Each query parameter with a key has one.
 const MAX_SINGLE: usize = 64;
 
 /// What the report knows of the exchanges so far.
@@ -63,8 +63,8 @@ struct KeyAudit {
     history: History,
     /// The last requests that came before the end of a `Retry-After`.
     strikes: VecDeque<Arc<Facts>>,
-    /// The findings of requests that break a rule by themselves.
-    single: Vec<(What, u64)>,
+    /// The findings of requests that break a rule by themselves, by what they say.
+    single: Vec<(Box<str>, u64)>,
 }
 
 impl Audit {
@@ -180,31 +180,38 @@ impl KeyAudit {
         }
     }
 
-    /// Judges how the key was sent, and whether the operation is deprecated.
+    /// Judges what a request does wrong by itself.
     fn judge_single(&mut self, record: &Record, facts: &Arc<Facts>, findings: &mut Findings) {
         match &record.arrival.flaw {
+            Some(KeyFlaw::InUrl(parameter)) if parameter.is_empty() => {
+                let text = "a segment of the path is a key of this server";
+                self.add_single(Rule::Key, text, facts, findings);
+            }
             Some(KeyFlaw::InUrl(parameter)) => {
-                let what = What::KeyInUrl(parameter.clone());
-                self.add_single(Rule::Key, what, facts, findings);
+                let text = format!("the query parameter `{parameter}` is a key of this server");
+                self.add_single(Rule::Key, &text, facts, findings);
             }
             Some(KeyFlaw::OtherScheme) => {
-                self.add_single(Rule::Key, What::OtherScheme, facts, findings);
+                let text = "a key of this server was not sent after `Bearer `";
+                self.add_single(Rule::Key, text, facts, findings);
             }
             None => {}
         }
         if facts.operation() == Some(Operation::GetPet) {
-            self.add_single(Rule::Deprecated, What::Deprecated, facts, findings);
+            let text = "GET /pets/{petId} will be removed on 5 December 2030";
+            self.add_single(Rule::Deprecated, text, facts, findings);
         }
     }
 
-    fn add_single(&mut self, rule: Rule, what: What, facts: &Arc<Facts>, findings: &mut Findings) {
-        let known = self.single.iter().find(|(one, _)| *one == what);
+    fn add_single(&mut self, rule: Rule, text: &str, facts: &Arc<Facts>, findings: &mut Findings) {
+        let known = self.single.iter().find(|(known, _)| **known == *text);
         let number = match known {
             Some((_, number)) => *number,
             None if self.single.len() == MAX_SINGLE => return,
             None => {
-                let number = findings.open(Found::new(rule, what.clone(), &self.name, 1));
-                self.single.push((what, number));
+                let what = What::Single(text.into());
+                let number = findings.open(Found::new(rule, what, &self.name, 1));
+                self.single.push((text.into(), number));
                 number
             }
         };

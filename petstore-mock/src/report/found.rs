@@ -85,12 +85,8 @@ pub(super) enum What {
     Repeats(Repeats),
     /// A `POST` came again.
     Post,
-    /// A key was in this query parameter, or in the path if the name is empty.
-    KeyInUrl(Box<str>),
-    /// A key was sent under another scheme.
-    OtherScheme,
-    /// The deprecated operation was used.
-    Deprecated,
+    /// Requests each broke the rule by themselves. The text says how.
+    Single(Box<str>),
 }
 
 /// The repeats of a failed request.
@@ -283,18 +279,7 @@ impl Found {
                 )
             }
             What::Post => self.sentence_of_post(&name),
-            What::KeyInUrl(parameter) if parameter.is_empty() => {
-                format!("a segment of the path is a key of this server ({numbers})")
-            }
-            What::KeyInUrl(parameter) => {
-                format!("the query parameter `{parameter}` is a key of this server ({numbers})")
-            }
-            What::OtherScheme => {
-                format!("a key of this server was not sent after `Bearer ` ({numbers})")
-            }
-            What::Deprecated => {
-                format!("GET /pets/{{petId}} will be removed on 5 December 2030 ({numbers})")
-            }
+            What::Single(text) => format!("{text} ({numbers})"),
         }
     }
 

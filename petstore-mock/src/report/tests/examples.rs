@@ -27,6 +27,34 @@ fn texts(recording: &str) -> Vec<String> {
 
 const NOTHING: [&str; 0] = [];
 
+/// Returns a recording that breaks this rule and no other.
+fn breach(rule: Rule) -> String {
+    match rule {
+        Rule::ToldToWait => {
+            "1+0.001 1 GET /v1/pets 429 wait=50\n2+0.001 1 GET /v1/pets 200".to_owned()
+        }
+        Rule::BackOff => failures(&[1.0, 1.0, 1.0]),
+        Rule::RepeatedPost => {
+            "1+0.001 1 POST /v1/pets 500 body=1\n2+0.001 1 POST /v1/pets 201 body=1".to_owned()
+        }
+        Rule::Key => "1+0.001 1 GET /v1/pets 200 key-in=token".to_owned(),
+        Rule::RetryAfter => {
+            "1+0.001 1 GET /v1/pets 503 wait=10\n2+0.001 1 GET /v1/pets 200".to_owned()
+        }
+        Rule::Deprecated => "1+0.001 1 GET /v1/pets/7 200".to_owned(),
+    }
+}
+
+#[test]
+fn each_rule_can_be_broken_alone() {
+    for &rule in Rule::ALL {
+        let report = report(1, &breach(rule));
+        let findings = report.findings().map(|one| (one.rule, one.severity));
+        let expected = (rule, rule.about().severity);
+        assert_eq!(findings.collect::<Vec<_>>(), [expected]);
+    }
+}
+
 #[test]
 fn a_request_in_a_wait_is_found_whatever_its_connection() {
     let told = "1+0.001 1 GET /v1/pets 429 wait=50\n";

@@ -3,7 +3,7 @@
 import { get, post, remove } from "./api.js";
 import { attempt, find, make, swap } from "./dom.js";
 
-/** What can be set from here: most of all there are, each made out of one number or text. */
+/** What can be set from here: each kind of effect, made out of one number or text. */
 const KINDS = {
   "status": { hint: "503", effect: (value) => ({ status: Number(value || 503) }) },
   "delay, seconds": { hint: "2", effect: (value) => ({ delay: { seconds: Number(value || 2) } }) },
@@ -11,6 +11,7 @@ const KINDS = {
   "empty reply": { effect: () => ({ emptyReply: {} }) },
   "cut after bytes": { hint: "10", effect: (value) => ({ cut: { afterBodyBytes: Number(value || 10) } }) },
   "hang": { effect: () => ({ hang: {} }) },
+  "trickle, bytes a second": { hint: "10", effect: (value) => ({ trickle: { bytes: Number(value || 10), everySeconds: 1 } }) },
   "malformed JSON": { effect: () => ({ body: { text: "{" } }) },
   "content type": { hint: "text/html", effect: (value) => ({ setHeader: { name: "content-type", value: value || "text/html" } }) },
   "no rate headers": { effect: () => ({ rateHeaders: "missing" }) },

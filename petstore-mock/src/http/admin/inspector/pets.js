@@ -34,8 +34,11 @@ function alignment(value) {
 
 export function start() {
   find("#new-pet").addEventListener("submit", attempt(async (event) => {
-    const { name, categoryId, status } = Object.fromEntries(new FormData(event.target));
-    await post("/pets", { name, categoryId: Number(categoryId), ...(status === "" ? {} : { status }) });
+    const pet = {};
+    for (const { name, type, value } of event.target.elements) {
+      if (name !== "" && value !== "") pet[name] = type === "number" ? Number(value) : value;
+    }
+    await post("/pets", pet);
     event.target.reset();
     await refresh();
   }));
