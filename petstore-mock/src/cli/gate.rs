@@ -69,7 +69,7 @@ fn report_file(text: &str) -> Result<ReportFile, String> {
 pub(super) fn help_of_rule() -> String {
     let rules = Rule::ALL
         .iter()
-        .map(|rule| format!("{rule} ({})", rule.about().severity));
+        .map(|rule| format!("{rule} ({})", rule.default_severity()));
     let rules: Vec<_> = rules.collect();
     format!(
         "Severity of a rule: off, notice, warning or violation (repeatable).\n\n\

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_mock::{ChangeError, Fault, KeyError, PetStatus, Plan, SeedPet, Snapshot};
+use petstore_mock::{ChangeError, Fault, KeyError, MockServer, PetStatus, Plan, SeedPet, Snapshot};
 use serde_json::json;
 
 use super::support::{MINUTE_ENDS, start, start_with};

@@ -50,7 +50,7 @@ fn each_rule_can_be_broken_alone() {
     for &rule in Rule::ALL {
         let report = report(1, &breach(rule));
         let findings = report.findings().map(|one| (one.rule, one.severity));
-        let expected = (rule, rule.about().severity);
+        let expected = (rule, rule.default_severity());
         assert_eq!(findings.collect::<Vec<_>>(), [expected]);
     }
 }
