@@ -122,14 +122,13 @@ fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
             let printer = context.printer();
             printer.print(&text(printer.screen()))
         }
-        DisplayHelpOnMissingArgumentOrSubcommand if !ui.is_json() => {
+        DisplayHelpOnMissingArgumentOrSubcommand if ui.is_json() => {
+            Err(CliError::usage("a command is missing").hint("`--help` lists the commands"))
+        }
+        DisplayHelpOnMissingArgumentOrSubcommand => {
             ui.text(&text(ui.screen()));
             Err(CliError::Silent(Kind::Usage.code()))
         }
-        _ => {
-            let args = context.args().iter();
-            let args: Vec<_> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
-            Err(mistakes::usage_error(mistake, &args))
-        }
+        _ => Err(mistakes::usage_error(mistake, context.args())),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::env::System;
@@ -20,7 +20,7 @@ pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise

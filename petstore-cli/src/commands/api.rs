@@ -8,7 +8,7 @@ use petstore_client::{Client, Error};
 use serde_json::Value;
 
 use super::dry_run;
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::input::{MAX_BODY, Reader};
 use crate::output::{ANY, Output, OutputFormat, Printer};
@@ -61,18 +61,13 @@ pub(crate) struct Api {
 }
 
 /// Splits `NAME=VALUE`.
-fn pair(text: &str) -> Result<(String, String), Invalid> {
-    match split(text, '=') {
-        Some(pair) => Ok(pair),
-        None => Err(Invalid::new("is not NAME=VALUE")),
-    }
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    split(text, '=').ok_or("give NAME=VALUE")
 }
 
 /// Splits `NAME: VALUE`.
-fn header(text: &str) -> Result<(String, String), Invalid> {
-    let Some((name, value)) = split(text, ':') else {
-        return Err(Invalid::new("is not `NAME: VALUE`"));
-    };
+fn header(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = split(text, ':').ok_or("give `NAME: VALUE`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

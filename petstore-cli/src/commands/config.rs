@@ -10,7 +10,7 @@ use crate::files;
 use crate::output::{ANY, Printer, Shape};
 use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
 use crate::settings::secrets::without_password;
-use crate::settings::{Settings, Source, Values, checked_url, credentials, parse, variable};
+use crate::settings::{Settings, Source, Values, checked_url, credentials, variable};
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
@@ -68,7 +68,6 @@ pub(crate) struct Setting {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Named {
     /// The profile
-    #[arg(value_parser = parse::<Profile>)]
     name: Profile,
 }
 
@@ -158,7 +157,7 @@ async fn set(
 ) -> Result<()> {
     settings.refuse_mock("config set")?;
     if let Err(problem) = Values::default().set(setting, text) {
-        return Err(CliError::usage(format!("{setting} {problem}")));
+        return Err(CliError::usage(format!("{setting}: {problem}")));
     }
     if setting == "base_url" {
         checked_url(text, setting, "", true)?;

@@ -9,9 +9,8 @@ use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::Values;
-use super::secrets::without_password;
 use crate::env::{Dirs, System};
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::files;
 
 /// The name of a profile, which is also part of a file name.
@@ -26,13 +25,12 @@ impl Profile {
 }
 
 impl FromStr for Profile {
-    type Err = Invalid;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let may_be_in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if !(1..=64).contains(&text.len()) || !text.chars().all(may_be_in_name) {
-            let hint = "a profile has up to 64 letters, digits, `-` and `_`";
-            return Err(Invalid::new("is not the name of a profile").hint(hint));
+            return Err("a profile has up to 64 letters, digits, `-` and `_`".to_owned());
         }
         Ok(Self(text.to_owned()))
     }
@@ -43,7 +41,7 @@ impl TryFrom<String> for Profile {
 
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
-            .map_err(|invalid: Invalid| invalid.sentence(&without_password(&text)))
+            .map_err(|problem| format!("invalid value `{text}`: {problem}"))
     }
 }
 

@@ -29,10 +29,10 @@ use self::send::Sender;
 use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
 use crate::env::Signals;
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::input::input_name;
 use crate::session::Purpose;
-use crate::settings::{Seconds, parse};
+use crate::settings::Seconds;
 use crate::time::{instant, plural, wait_option};
 
 /// The maximum size of an input.
@@ -64,7 +64,7 @@ pub(crate) struct Import {
     inputs: Vec<PathBuf>,
 
     /// Separator of CSV [default: found in the header]
-    #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
+    #[arg(long, value_name = "C")]
     delimiter: Option<Delimiter>,
 
     /// Check the rows and say how long the quotas need; send nothing
@@ -101,8 +101,7 @@ pub(crate) struct Import {
         long,
         value_name = "TIME",
         default_value = "2m",
-        hide_default_value = true,
-        value_parser = parse::<Seconds<0>>
+        hide_default_value = true
     )]
     retry_for: Seconds<0>,
 
@@ -127,13 +126,13 @@ enum UnknownAction {
 struct Delimiter(u8);
 
 impl FromStr for Delimiter {
-    type Err = Invalid;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         match text.as_bytes() {
             b"tab" | b"\\t" => Ok(Self(b'\t')),
             [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => Ok(Self(*byte)),
-            _ => Err(Invalid::new("is not one ASCII character, or `tab`")),
+            _ => Err("give one ASCII character, or `tab`"),
         }
     }
 }

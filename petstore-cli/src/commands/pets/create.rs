@@ -11,7 +11,6 @@ use crate::error::{CliError, Result};
 use crate::input::{MAX_BODY, Reader, input_name};
 use crate::output::{ANY, Printer};
 use crate::session::{Connector, Purpose};
-use crate::settings::parse;
 use crate::ui::Ui;
 
 /// Create a pet.
@@ -28,7 +27,7 @@ pub(crate) struct Create {
     name: Option<String>,
 
     /// The identifier of its category
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::<i64>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     category_id: Option<i64>,
 
     /// Its status [default: chosen by the service]

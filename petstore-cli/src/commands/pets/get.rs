@@ -4,7 +4,6 @@ use super::PETS;
 use crate::error::Result;
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
-use crate::settings::parse;
 
 /// Show a pet. The service removes this on 5 December 2030.
 #[derive(Debug, clap::Args)]
@@ -14,7 +13,7 @@ use crate::settings::parse;
 ))]
 pub(crate) struct Get {
     /// The pet's identifier
-    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
+    #[arg(allow_negative_numbers = true)]
     id: i64,
 }
 

@@ -1,11 +1,12 @@
 //! `petstore pets list`.
 
+use clap::value_parser;
+
 use super::search;
 use super::{MAX_PAGE, PETS, StatusFilter, select};
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
-use crate::settings::parse;
 use crate::ui::Ui;
 
 /// List pets: the first page, unless --max or --all is given.
@@ -27,19 +28,21 @@ pub(crate) struct List {
 
     /// Only these pets, searched in all pages; may be repeated
     #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["max", "limit"])]
-    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
+    #[arg(allow_negative_numbers = true)]
     ids: Vec<i64>,
 
     /// At most N pets, over several pages
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = max)]
-    max: Option<usize>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    max: Option<u32>,
 
     /// All pages
     #[arg(long, conflicts_with = "max")]
     all: bool,
 
     /// Pets per page, 1 to 100 [default: 20; with --max or --all 100]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = page_size)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(1..=MAX_PAGE.into()))]
     limit: Option<u32>,
 
     /// Exit with 8 if there may be more pets
@@ -57,7 +60,7 @@ impl List {
         let mut output = printer.start(PETS)?;
         let client = connector.connect(Purpose::Read).await?;
         let mut pages = select(&client, page_size, status).pages();
-        let max = self.max.unwrap_or(usize::MAX);
+        let max = self.max.map_or(usize::MAX, |max| max as usize);
         let is_one_page = !self.all && self.max.is_none();
         let mut has_more = Some(false);
         let mut count = 0;
@@ -95,40 +98,9 @@ impl List {
             return self.limit;
         }
         match self.max {
-            Some(max) => Some(u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE)),
+            Some(max) => Some(max.min(MAX_PAGE)),
             None if self.all => Some(MAX_PAGE),
             None => None,
         }
-    }
-}
-
-/// Parses a number of pets.
-fn amount(text: &str) -> Result<i64, Invalid> {
-    text.parse().map_err(|error| {
-        let invalid = Invalid::from(error);
-        match text {
-            "all" => invalid.hint("`--all` lists all pets"),
-            _ => invalid,
-        }
-    })
-}
-
-fn page_size(text: &str) -> Result<u32, Invalid> {
-    let size = amount(text)?;
-    let invalid = Invalid::new(": a page has 1 to 100 pets");
-    match u32::try_from(size) {
-        Ok(size @ 1..=MAX_PAGE) => Ok(size),
-        Ok(size @ 1..) => {
-            let hint = format!("`--max {size}` lists {size} pets over several pages");
-            Err(invalid.hint(hint))
-        }
-        _ => Err(invalid),
-    }
-}
-
-fn max(text: &str) -> Result<usize, Invalid> {
-    match usize::try_from(amount(text)?) {
-        Ok(max @ 1..) => Ok(max),
-        _ => Err(Invalid::new(": give a number from 1")),
     }
 }
