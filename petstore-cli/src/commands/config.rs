@@ -197,16 +197,17 @@ async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> 
     settings.refuse_mock("config unset")?;
     settings.require_profile()?;
     let profile = settings.profile();
-    let mut removed = None;
-    ConfigFile::edit(system, |document| {
-        let table = profile_table(document, profile);
-        removed = table.and_then(|table| table.remove(setting));
-    })
-    .await?;
-    if removed.is_none() {
+    let values = settings.profile_values();
+    if values.and_then(|values| values.text(setting)).is_none() {
         ui.note(&format!("profile {profile} has no {setting}"));
+        return Ok(());
     }
-    Ok(())
+    ConfigFile::edit(system, |document| {
+        if let Some(table) = profile_table(document, profile) {
+            table.remove(setting);
+        }
+    })
+    .await
 }
 
 async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> {
