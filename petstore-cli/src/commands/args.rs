@@ -156,11 +156,7 @@ impl Cmd {
             Self::Api(api) => api.run(&connector, &printer, &ui, context.reader()).await,
             Self::Limits(limits) => limits.run(&connector, &system, &printer, &ui).await,
             Self::Auth(auth) => auth.run(context).await,
-            Self::Config(config) => {
-                config
-                    .run(connector.settings(), &system, &printer, &ui)
-                    .await
-            }
+            Self::Config(config) => config.run(connector.settings(), &system, &printer, &ui),
             Self::Doctor(doctor) => {
                 doctor
                     .run(context.take_problem(), &connector, &system, &printer)

@@ -97,7 +97,7 @@ impl Login {
             return Err(not_stored(connector, &error));
         }
         credentials::store(&path, &base_url, &key, system)?;
-        let replaced = store_base_url(settings, &base_url, system).await?;
+        let replaced = store_base_url(settings, &base_url, system)?;
         let place = system.shown(&path);
         let text = match self.no_check {
             true => format!("stored in {place}; not checked"),
@@ -187,11 +187,7 @@ fn not_stored(connector: &Connector, error: &Error) -> CliError {
 
 /// Stores the base URL in the profile, because the key is useless with another one. Returns the one
 /// that it replaces.
-async fn store_base_url(
-    settings: &Settings,
-    base_url: &Url,
-    system: &System,
-) -> Result<Option<String>> {
+fn store_base_url(settings: &Settings, base_url: &Url, system: &System) -> Result<Option<String>> {
     let profile = settings.profile();
     let stored = settings.config().values(profile).and_then(Values::base_url);
     let is_same = |stored: &str| Url::parse(stored).is_ok_and(|stored| stored == *base_url);
@@ -202,8 +198,7 @@ async fn store_base_url(
         if let Some(table) = config_file::profile_table(document, profile) {
             config_file::put(table, "base_url", base_url.as_str());
         }
-    })
-    .await?;
+    })?;
     Ok(stored.map(|stored| without_password(stored).into_owned()))
 }
 

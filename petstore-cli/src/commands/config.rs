@@ -85,7 +85,7 @@ const PROFILES: Shape = Shape {
 };
 
 impl Config {
-    pub(crate) async fn run(
+    pub(crate) fn run(
         self,
         settings: &Settings,
         system: &System,
@@ -95,12 +95,10 @@ impl Config {
         match self {
             Self::List => list(settings, system, printer, ui),
             Self::Get(Setting { setting }) => get(&setting, settings, printer),
-            Self::Set { setting, value } => {
-                set(&setting.setting, &value, settings, system, ui).await
-            }
-            Self::Unset(Setting { setting }) => unset(&setting, settings, system, ui).await,
-            Self::Use(Named { name }) => choose(name.as_str(), settings, system).await,
-            Self::Delete(Named { name }) => delete(name.as_str(), settings, system, ui).await,
+            Self::Set { setting, value } => set(&setting.setting, &value, settings, system, ui),
+            Self::Unset(Setting { setting }) => unset(&setting, settings, system, ui),
+            Self::Use(Named { name }) => choose(name.as_str(), settings, system),
+            Self::Delete(Named { name }) => delete(name.as_str(), settings, system, ui),
             Self::Profiles => profiles(settings, system, printer, ui),
             Self::Path => {
                 let path = ConfigFile::path(system.dirs()).ok_or_else(config_file::no_folder)?;
@@ -148,13 +146,7 @@ fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<()> {
     }
 }
 
-async fn set(
-    setting: &str,
-    text: &str,
-    settings: &Settings,
-    system: &System,
-    ui: &Ui,
-) -> Result<()> {
+fn set(setting: &str, text: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
     settings.refuse_mock("config set")?;
     if let Err(problem) = Values::default().set(setting, text) {
         return Err(CliError::usage(format!("{setting}: {problem}")));
@@ -168,8 +160,7 @@ async fn set(
         if let Some(table) = profile_table(document, profile) {
             config_file::put(table, setting, &stored);
         }
-    })
-    .await?;
+    })?;
     let variable = variable(setting);
     if system.var(&variable).is_some() {
         let text = format!("{variable} is set and overrides the profile");
@@ -193,7 +184,7 @@ fn stored_text(setting: &str, text: &str) -> Result<String> {
     }
 }
 
-async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
     settings.refuse_mock("config unset")?;
     settings.require_profile()?;
     let profile = settings.profile();
@@ -207,10 +198,9 @@ async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> 
             table.remove(setting);
         }
     })
-    .await
 }
 
-async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> {
+fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> {
     settings.refuse_mock("config use")?;
     if name != "default" && !settings.config().has(name) {
         return Err(settings.no_profile(name));
@@ -218,11 +208,10 @@ async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> 
     ConfigFile::edit(system, |document| {
         config_file::put(document.as_table_mut(), "profile", name);
     })
-    .await
 }
 
 /// Removes a profile, its key, and its choice as the default profile.
-async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
     settings.refuse_mock("config delete")?;
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);
@@ -240,8 +229,7 @@ async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Re
             if was_chosen {
                 document.remove("profile");
             }
-        })
-        .await?;
+        })?;
     }
     let removed = files::remove(&key).map_err(|problem| {
         let action = format!("cannot remove {}", system.shown(&key));

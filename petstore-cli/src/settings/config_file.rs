@@ -119,14 +119,11 @@ impl ConfigFile {
     }
 
     /// Changes the file. Keeps comments, order and layout.
-    pub(crate) async fn edit<F>(system: &System, change: F) -> Result<()>
-    where
-        F: FnOnce(&mut DocumentMut),
-    {
+    pub(crate) fn edit(system: &System, change: impl FnOnce(&mut DocumentMut)) -> Result<()> {
         let Some(path) = Self::path(system.dirs()) else {
             return Err(no_folder());
         };
-        let _lock = files::lock(&path, system).await?;
+        let _lock = files::lock(&path, system)?;
         let text = files::read(&path, Kind::Config, system)?.unwrap_or_default();
         Self::parse(&system.shown(&path), &text)?;
         let document = text.parse::<DocumentMut>();
