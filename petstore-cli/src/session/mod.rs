@@ -159,7 +159,7 @@ impl Connector {
             if let Some(authorities) = self.authorities()? {
                 connection = connection.roots(authorities);
             }
-            builder = builder.limits(shared_limits(&self.settings, &self.system)?);
+            builder = builder.limits(shared_limits(&self.settings, &self.system, &self.ui)?);
         }
         let client = builder.connection(connection).build()?;
         *self.last() = Last {
