@@ -26,24 +26,6 @@ async fn pets_and_orders() {
 }
 
 #[tokio::test]
-async fn a_pet_from_standard_input() {
-    let mut text = String::new();
-    let pets = [
-        r#"{"name":"Rex","categoryId":7,"nickname":"R"}"#,
-        "{\"name\":\n 7}",
-        r#"["Rex",7]"#,
-        "{\"name\"",
-        "{}{}",
-    ];
-    for pet in pets {
-        let petstore = || Petstore::bare().stdin(pet);
-        let line = "--mock pets create --file - --fields id,name";
-        text += &session(petstore, &[line]).await;
-    }
-    assert_snapshot!(text);
-}
-
-#[tokio::test]
 async fn formats_and_fields() {
     let lines = [
         "--mock pets list --limit 2 -q -o table",

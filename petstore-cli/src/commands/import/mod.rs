@@ -24,7 +24,7 @@ use petstore_client::limits::RateLimits;
 use self::check::check;
 use self::journal::{Journal, Record, RowState, Run, State};
 use self::row_files::RowFiles;
-pub(super) use self::rows::Rows;
+use self::rows::Rows;
 use self::send::Sender;
 use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
