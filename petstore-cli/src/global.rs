@@ -26,7 +26,7 @@ pub(crate) struct GlobalArgs {
     #[command(flatten)]
     values: Values,
 
-    /// Show only these fields, in this order: id,name,owner.name
+    /// Show only these fields, in this order: id,name
     #[arg(long, help_heading = OUTPUT)]
     #[arg(value_name = "LIST", value_delimiter = ',')]
     fields: Option<Vec<String>>,

@@ -30,14 +30,6 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns whether a record becomes a row of cells, so that all records have the same columns.
-    pub(super) fn is_flat(self) -> bool {
-        match self {
-            Self::Csv | Self::Tsv => true,
-            Self::Table | Self::Json | Self::Ndjson => false,
-        }
-    }
-
     /// Returns the format that the extension of a file names, if any.
     pub(crate) fn of_file(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {

@@ -237,14 +237,10 @@ impl Output {
             Some(_) if self.has_columns => return Ok(()),
             None => self.columns = found,
             Some(names) => {
-                let exists = |name: &str| {
-                    let first = name.split('.').next().unwrap_or(name);
-                    self.shape.fields.contains(&first)
-                        || rows
-                            .iter()
-                            .any(|row| !row.is_object() || column::field(row, name).is_some())
-                };
-                if let Some(name) = names.iter().find(|name| !exists(name)) {
+                let missing = names.iter().find(|name| !found.contains(name));
+                if let Some(name) = missing
+                    && rows.iter().all(Value::is_object)
+                {
                     let problem = format!("{} have no field `{name}`", self.shape.noun);
                     let hint = did_you_mean(name, found.iter().map(String::as_str))
                         .unwrap_or_else(|| format!("the fields are {}", found.join(", ")));

@@ -96,17 +96,6 @@ impl Printer {
         Output::new(Stdout::new(Box::new(file)), &options, shape)
     }
 
-    /// Like `start`, but a flat format gets these columns unless the user chose others. A column can
-    /// name a nested field, such as `total.created`.
-    pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output> {
-        let mut options = self.options.clone();
-        let is_flat = options.format_or_default().is_flat() && options.jq.is_none();
-        if is_flat && options.fields.is_none() {
-            options.fields = Some(columns.iter().map(|&name| name.to_owned()).collect());
-        }
-        Output::new(self.stdout.clone(), &options, shape)
-    }
-
     /// Writes formatted text.
     pub(crate) fn print(&self, text: &str) -> Result<()> {
         Ok(self.stdout.clone().write_all(text.as_bytes())?)

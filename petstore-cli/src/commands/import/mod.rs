@@ -48,8 +48,8 @@ const MAX_INPUT: u64 = 200 << 20;
     "petstore pets import pets.csv --rejects rejects.csv --created created.csv",
     "petstore pets import pets.csv --unknown check",
     "petstore pets import pets.csv --max-wait 24h";
-    "Fields: rows, total.created, total.found, total.rejected, total.unknown, total.left, \
-     total.invalid, run.created, run.found, run.rejected, run.unknown, complete"
+    "Fields: file, rows, complete, run, total, found, rejected, unknown, journal, rejects, \
+     createdFile"
 ))]
 pub(crate) struct Import {
     /// CSV with a header, or JSON objects, one per line or in an array, with name, categoryId and

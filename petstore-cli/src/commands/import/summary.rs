@@ -21,22 +21,6 @@ use crate::time::{count, duration, plural};
 /// The maximum number of listed rows of a kind.
 const MAX_LISTED: usize = 3;
 
-/// The columns of a summary in CSV and TSV.
-const COLUMNS: [&str; 12] = [
-    "rows",
-    "total.created",
-    "total.found",
-    "total.rejected",
-    "total.unknown",
-    "total.left",
-    "total.invalid",
-    "run.created",
-    "run.found",
-    "run.rejected",
-    "run.unknown",
-    "complete",
-];
-
 /// Returns the command as typed, with more words. Leaves out `--unknown` and `--retry-rejected`,
 /// which treat rows of earlier runs, and the option that the words replace.
 pub(super) fn typed(args: &[OsString], more: &str) -> String {
@@ -70,7 +54,7 @@ pub(super) fn typed(args: &[OsString], more: &str) -> String {
 pub(super) fn check_output(context: &Context) -> Result<()> {
     let (rows, state, files) = Default::default();
     let sample = Summary::of_state(&rows, &state, &files).document();
-    context.printer().start_flat(&COLUMNS, ANY)?.check(&sample)
+    context.printer().start(ANY)?.check(&sample)
 }
 
 /// What an import did.
@@ -177,7 +161,7 @@ impl<'a> Summary<'a> {
         if !printer.is_set() && !printer.is_filtered() {
             return Ok(());
         }
-        let output = printer.start_flat(&COLUMNS, ANY)?;
+        let output = printer.start(ANY)?;
         let written = output.document(&self.document());
         match written.and_then(|()| printer.flush()) {
             Err(CliError::Silent(_)) => Ok(()),
@@ -286,7 +270,7 @@ impl<'a> Summary<'a> {
     pub(super) fn print_plan(&self, context: &Context, limits: &RateLimits) -> Result<()> {
         let printer = context.printer();
         if printer.is_set() || printer.is_filtered() {
-            let output = printer.start_flat(&COLUMNS, ANY)?;
+            let output = printer.start(ANY)?;
             return output.document(&self.document());
         }
         let name = escape::line(self.rows.name());
