@@ -11,7 +11,7 @@ use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
 
 use super::part_file::{PartFile, Selection};
-use super::{MAX_PAGE, PETS, StatusFilter, select};
+use super::{MAX_PAGE, PETS, PetPages, StatusFilter, select};
 use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::output::{Output, OutputFormat, Printer};
@@ -156,15 +156,9 @@ impl<'a> ExportJob<'a> {
     /// Writes all pages that are left.
     async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<()> {
         let list = select(client, Some(MAX_PAGE), status);
-        let is_resumed = self.next.is_some();
         let first = list.clone().limit(1);
-        let mut pages = match self.next.clone() {
-            Some(next) => list.from_page(next).pages(),
-            None => list.pages(),
-        };
-        let mut has_more = Some(false);
-        while let Some(page) = pages.try_next().await? {
-            has_more = page.has_more();
+        let mut pages = PetPages::new(list, self.next.clone());
+        while let Some(page) = pages.next().await? {
             let new: Vec<&Pet> = page.iter().filter(|pet| self.is_new(pet)).collect();
             self.output.rows(&new)?;
             self.pets += new.len();
@@ -184,12 +178,11 @@ impl<'a> ExportJob<'a> {
                 format!("pet {id} came twice: the pages overlap, and pets may be missing");
             return Err(CliError::new(Kind::Partial, problem));
         }
-        // The last page is full, and has no link to a next page. It is the end of the list only if
-        // the service sends such links at all. It did if there were earlier pages. Otherwise a page
-        // of one pet shows it.
-        if has_more == Some(false) || is_resumed || self.pages > 1 {
+        if pages.has_more() == Some(false) {
             return Ok(());
         }
+        // The only page is full, and has no link to a next page. It is the end of the list if the
+        // service sends such links at all, which a page of one pet shows.
         if first.send().await?.has_more() == Some(true) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use clap::value_parser;
 
 use super::search;
-use super::{MAX_PAGE, PETS, StatusFilter, select};
+use super::{MAX_PAGE, PETS, PetPages, StatusFilter, select};
 use crate::error::{CliError, Kind, Result};
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
@@ -59,15 +59,13 @@ impl List {
         }
         let mut output = printer.start(PETS)?;
         let client = connector.connect(Purpose::Read).await?;
-        let mut pages = select(&client, page_size, status).pages();
+        let mut pages = PetPages::new(select(&client, page_size, status), None);
         let max = self.max.map_or(usize::MAX, |max| max as usize);
         let is_one_page = !self.all && self.max.is_none();
         let mut has_more = Some(false);
         let mut count = 0;
-        let mut has_offered_pages = false;
-        while let Some(page) = pages.try_next().await? {
-            has_offered_pages |= has_more == Some(true);
-            has_more = page.has_more();
+        while let Some(page) = pages.next().await? {
+            has_more = pages.has_more();
             let wanted = page.len().min(max - count);
             if wanted < page.len() {
                 has_more = Some(true);
@@ -81,9 +79,8 @@ impl List {
         ui.late_field(output.finish()?);
         let missing = match has_more {
             Some(true) => "there are more pets; `--max N` or `--all` lists them",
-            // If earlier pages had links, a full page without a link is the last one.
-            None if !has_offered_pages => "there may be more pets",
-            _ => return Ok(()),
+            None => "there may be more pets",
+            Some(false) => return Ok(()),
         };
         if self.fail_if_truncated {
             return Err(CliError::new(Kind::Partial, missing));

@@ -9,8 +9,9 @@ mod search;
 
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use petstore_client::operations::ListPets;
-use petstore_client::{Client, Pet, PetStatus};
+use petstore_client::operations::{ListPets, Pages};
+use petstore_client::url::Url;
+use petstore_client::{Client, Page, Pet, PetStatus};
 
 use super::import::Import;
 use crate::context::Context;
@@ -91,6 +92,44 @@ fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> Lis
         list = list.status(status);
     }
     list
+}
+
+/// The pages of a list, and whether they are all.
+struct PetPages {
+    pages: Pages,
+    has_more: Option<bool>,
+}
+
+impl PetPages {
+    /// Starts at the first page, or continues at a later one.
+    fn new(list: ListPets, next: Option<Url>) -> Self {
+        let has_more = next.is_some().then_some(true);
+        let list = match next {
+            Some(next) => list.from_page(next),
+            None => list,
+        };
+        Self {
+            pages: list.pages(),
+            has_more,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Page<Pet>>> {
+        let Some(page) = self.pages.try_next().await? else {
+            return Ok(None);
+        };
+        self.has_more = match (page.has_more(), self.has_more) {
+            // Earlier pages had links, so a full page without a link is the last one.
+            (None, Some(_)) => Some(false),
+            (has_more, _) => has_more,
+        };
+        Ok(Some(page))
+    }
+
+    /// Returns whether more pets follow the last page; `None` if the service does not say.
+    fn has_more(&self) -> Option<bool> {
+        self.has_more
+    }
 }
 
 #[cfg(test)]
