@@ -11,7 +11,7 @@ use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
 
 use super::part_file::{PartFile, Selection};
-use super::{MAX_PAGE, PETS, PetPages, StatusFilter, select};
+use super::{MAX_PAGE, PETS, PetPages, select, status};
 use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::output::{Output, OutputFormat, Printer};
@@ -38,8 +38,9 @@ pub(crate) struct Export {
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    #[command(flatten)]
-    status: StatusFilter,
+    /// Only pets with this status
+    #[arg(long, value_parser = status())]
+    status: Option<PetStatus>,
 }
 
 /// An export in progress.
@@ -64,7 +65,6 @@ struct ExportJob<'a> {
 impl Export {
     pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
         let mut signals = context.take_signals();
-        let status = self.status.one()?;
         let format = match &self.file {
             Some(file) => file_format(file, context.printer())?,
             None => OutputFormat::Ndjson,
@@ -78,12 +78,12 @@ impl Export {
         };
         let mut job = ExportJob::new(context, output);
         if let Some(file) = &self.file {
-            job.open(file, format, &client, status.clone())?;
+            job.open(file, format, &client, self.status.clone())?;
         }
         let result = tokio::select! {
             biased;
             Some(signal) = signals.next() => Err(signal.into()),
-            result = job.write(&client, status) => result,
+            result = job.write(&client, self.status) => result,
         };
         job.finish(result)
     }

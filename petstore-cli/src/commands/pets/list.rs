@@ -1,9 +1,10 @@
 //! `petstore pets list`.
 
 use clap::value_parser;
+use petstore_client::PetStatus;
 
 use super::search;
-use super::{MAX_PAGE, PETS, PetPages, StatusFilter, select};
+use super::{MAX_PAGE, PETS, PetPages, select, status};
 use crate::error::{CliError, Kind, Result};
 use crate::output::Printer;
 use crate::session::{Connector, Purpose};
@@ -23,8 +24,9 @@ use crate::ui::Ui;
     "Each page uses one request of the quotas."
 ))]
 pub(crate) struct List {
-    #[command(flatten)]
-    status: StatusFilter,
+    /// Only pets with this status
+    #[arg(long, value_parser = status())]
+    status: Option<PetStatus>,
 
     /// Only these pets, searched in all pages; may be repeated
     #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["max", "limit"])]
@@ -53,13 +55,12 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
         let page_size = self.page_size();
-        let status = self.status.one()?;
         if !self.ids.is_empty() {
-            return search::run(self.ids, status, connector, printer, ui).await;
+            return search::run(self.ids, self.status, connector, printer, ui).await;
         }
         let mut output = printer.start(PETS)?;
         let client = connector.connect(Purpose::Read).await?;
-        let mut pages = PetPages::new(select(&client, page_size, status), None);
+        let mut pages = PetPages::new(select(&client, page_size, self.status.clone()), None);
         let max = self.max.map_or(usize::MAX, |max| max as usize);
         let is_one_page = !self.all && self.max.is_none();
         let mut has_more = Some(false);

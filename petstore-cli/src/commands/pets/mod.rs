@@ -15,7 +15,7 @@ use petstore_client::{Client, Page, Pet, PetStatus};
 
 use super::import::Import;
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::Shape;
 
 /// All fields after the name can be hidden, and all after the category can be missing.
@@ -53,27 +53,6 @@ impl Pets {
             Self::Import(import) => import.run(context).await,
             Self::Export(export) => export.run(context).await,
         }
-    }
-}
-
-/// Filters by status. The service takes one.
-#[derive(Debug, clap::Args)]
-pub(crate) struct StatusFilter {
-    /// Only pets with this status
-    #[arg(long = "status", value_name = "STATUS", value_parser = status(), value_delimiter = ',')]
-    statuses: Vec<PetStatus>,
-}
-
-impl StatusFilter {
-    /// Returns the status, if one is set.
-    fn one(self) -> Result<Option<PetStatus>> {
-        let mut statuses = self.statuses;
-        statuses.dedup();
-        if statuses.len() < 2 {
-            return Ok(statuses.pop());
-        }
-        let hint = "`--all --jq 'map(select(.status != \"sold\"))'` lists those of two";
-        Err(CliError::usage("`--status` takes one status").hint(hint))
     }
 }
 
