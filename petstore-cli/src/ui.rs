@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::{ErrorFormat, Failure};
 use crate::escape::{self, to_text};
-use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
+use crate::screen::{CYAN, RED, Screen, YELLOW};
 use crate::status::{Activity, Progress, Status, Stderr};
 use crate::time::Clock;
 
@@ -176,15 +176,6 @@ impl Ui {
     pub(crate) fn hint(&self, hint: &str) {
         if self.options.format == ErrorFormat::Text {
             self.text(&self.rendered("hint", CYAN, hint, None));
-        }
-    }
-
-    /// Confirms an action, only on a terminal.
-    pub(crate) fn done(&self, text: &str) {
-        if self.is_live() {
-            let screen = &self.options.screen;
-            let mark = screen.paint(GREEN, screen.symbol("✓"));
-            self.text(&format!("{mark} {}\n", escape::lines(text)));
         }
     }
 

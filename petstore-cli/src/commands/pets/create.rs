@@ -51,7 +51,6 @@ impl Create {
         printer.start(PETS)?.check(&pet.clone().into_pet(0))?;
         let client = connector.connect(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
-        ui.done("created");
         let written = output.document(&created);
         let written = written.and_then(|()| printer.flush());
         written.map_err(|error| error.after(format!("pet {} was created", created.id)))
