@@ -223,7 +223,7 @@ async fn a_window_that_has_ended_is_shown_full() {
     ran.said("", 0);
     let pets = super::scene::rows(70);
     let ran = petstore().stdin(&pets).run("pets import --dry-run").await;
-    ran.shows("70 rows to send; the minute quota lets the last go in 1 min, 10:01\n");
+    ran.shows("70 rows to send; the minute quota lets the last go in 1 min (10:01:00)\n");
 }
 
 #[tokio::test]

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::secrets;
-use crate::time;
 
 /// A duration of at least `MIN` seconds: `90`, `90s`, `10m`, `24h` or `1h 30m`.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +35,9 @@ impl<const MIN: u64> FromStr for Seconds<MIN> {
 
 impl<const MIN: u64> fmt::Display for Seconds<MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&time::typed(self.0))
+        // Without spaces, it is one word of a command line.
+        let text = humantime::format_duration(self.0).to_string();
+        f.write_str(&text.replace(' ', ""))
     }
 }
 
@@ -126,13 +127,13 @@ mod tests {
     #[test]
     fn reads_and_writes_times_and_sizes_with_and_without_a_unit() {
         for (text, shown) in [
-            ("90", Some("90s")),
-            ("90s", Some("90s")),
+            ("90", Some("1m30s")),
+            ("90s", Some("1m30s")),
             ("10m", Some("10m")),
-            ("1h 30m", Some("90m")),
-            ("1500ms", Some("1s 500ms")),
-            ("24h", Some("24h")),
-            ("7d", Some("7d")),
+            ("1h 30m", Some("1h30m")),
+            ("1500ms", Some("1s500ms")),
+            ("24h", Some("1day")),
+            ("7d", Some("7days")),
             ("0", Some("0s")),
             ("soon", None),
             ("99999d", None),

@@ -16,7 +16,7 @@ use crate::error::{CliError, Failure, Kind, Result};
 use crate::escape;
 use crate::output::ANY;
 use crate::session::words::quota_name;
-use crate::time::{count, duration, plural};
+use crate::time::{count, plural};
 
 /// The maximum number of listed rows of a kind.
 const MAX_LISTED: usize = 3;
@@ -300,9 +300,8 @@ impl<'a> Summary<'a> {
             return format!("{rows} to send, within the known quotas");
         };
         let local = clock.clone().local(context.system().time_zone());
-        let at = local.minute(clock.now() + wait);
-        let wait = duration(wait);
-        format!("{rows} to send; the {quota} lets the last go in {wait}, {at}")
+        let until = local.until(clock.now() + wait, wait);
+        format!("{rows} to send; the {quota} lets the last go {until}")
     }
 }
 
