@@ -240,7 +240,6 @@ impl Connector {
         let last = self.last();
         let explainer = Explainer {
             settings: &self.settings,
-            system: &self.system,
             clock: &self.clock,
             purpose: last.purpose,
             key: &last.key,
