@@ -76,16 +76,16 @@ pub async fn run(env: Env) -> u8 {
         Ok(Args { global, command }) => (global, Ok(command)),
         Err(mistake) => (GlobalArgs::of_mistyped(&env.args), Err(mistake)),
     };
-    let mut context = Context::new(&global, env);
+    let context = Context::new(&global, env);
     context.ui().start_status_line();
     let result = match command {
-        Ok(command) => run_command(command, &mut context).await,
+        Ok(command) => run_command(command, &context).await,
         Err(mistake) => explain_usage(&mistake, &context),
     };
     context.end(result).await
 }
 
-async fn run_command(command: Cmd, context: &mut Context) -> Result<()> {
+async fn run_command(command: Cmd, context: &Context) -> Result<()> {
     if command.needs_settings() {
         context.require_settings()?;
     }

@@ -8,11 +8,12 @@ use petstore_client::{Client, Error};
 use serde_json::Value;
 
 use super::dry_run;
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::input::{MAX_BODY, Reader};
 use crate::output::{ANY, Output, OutputFormat, Printer};
-use crate::session::{Connector, Purpose};
+use crate::session::Purpose;
 use crate::ui::Ui;
 
 /// The usual methods. `-X` also accepts others.
@@ -80,30 +81,25 @@ fn split(text: &str, at: char) -> Option<(String, String)> {
 }
 
 impl Api {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        printer: &Printer,
-        ui: &Ui,
-        reader: &mut Reader,
-    ) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let printer = context.printer();
         let output = printer.start_or(OutputFormat::Json, ANY)?;
         self.refuse_authorization()?;
-        let body = self.body(reader).await?;
+        let body = self.body(context.reader()).await?;
         let method = self.method(body.is_some());
         if self.dry_run {
-            let client = dry_run::client(connector.settings())?;
+            let client = dry_run::client(context.settings())?;
             let request = self.request(&client, method, body).build()?;
-            return dry_run::show(&request, output, connector, printer, ui);
+            return dry_run::show(&request, output, context);
         }
         let purpose = purpose(&method);
-        let client = connector.connect(purpose).await?;
+        let client = context.connector().connect(purpose).await?;
         let request = self.request(&client, method, body);
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
                 if self.include {
-                    show_refusal(ui, &error);
+                    show_refusal(context.ui(), &error);
                 }
                 return Err(error.into());
             }
@@ -153,7 +149,7 @@ impl Api {
     }
 
     /// Reads the data or the input.
-    async fn body(&self, reader: &mut Reader) -> Result<Option<Vec<u8>>> {
+    async fn body(&self, reader: &Reader) -> Result<Option<Vec<u8>>> {
         let file = match (&self.input, &self.data) {
             (Some(file), _) => file,
             (None, Some(data)) => match data.strip_prefix('@') {

@@ -145,26 +145,22 @@ pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
 }
 
 impl Cmd {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
-        let ui = context.ui().clone();
-        let printer = context.printer().clone();
-        let system = context.system().clone();
-        let connector = context.connector().clone();
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Pets(pets) => pets.run(context).await,
-            Self::Store(store) => store.run(&connector, &printer, &ui).await,
-            Self::Api(api) => api.run(&connector, &printer, &ui, context.reader()).await,
-            Self::Limits(limits) => limits.run(&connector, &system, &printer, &ui).await,
+            Self::Store(store) => store.run(context).await,
+            Self::Api(api) => api.run(context).await,
+            Self::Limits(limits) => limits.run(context).await,
             Self::Auth(auth) => auth.run(context).await,
-            Self::Config(config) => config.run(connector.settings(), &system, &printer, &ui),
-            Self::Doctor(doctor) => {
-                doctor
-                    .run(context.take_problem(), &connector, &system, &printer)
-                    .await
+            Self::Config(config) => config.run(context),
+            Self::Doctor(doctor) => doctor.run(context).await,
+            Self::Completions(completions) => completions.run(context),
+            Self::Man(man) => man.run(context.printer(), tree(None)),
+            Self::Version => {
+                context
+                    .printer()
+                    .print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n"))
             }
-            Self::Completions(completions) => completions.run(&printer, &ui),
-            Self::Man(man) => man.run(&printer, tree(None)),
-            Self::Version => printer.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
         }
     }
 

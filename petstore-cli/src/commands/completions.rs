@@ -13,11 +13,10 @@ use clap_complete::env::Shells;
 
 use super::api::METHODS;
 use super::pets::PETS;
+use crate::context::Context;
 use crate::env::{Env, System};
 use crate::error::{CliError, Result};
-use crate::output::Printer;
 use crate::settings::config_file::{ConfigFile, Profile};
-use crate::ui::Ui;
 
 /// The stores that need no address.
 const STORES: [&str; 2] = ["file", "off"];
@@ -61,19 +60,21 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, printer: &Printer, ui: &Ui) -> Result<()> {
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
         const NAME: &str = "petstore";
 
         let shells = Shells::builtins();
         let completer = shells.completer(&self.shell.to_string());
         let completer = completer.ok_or_else(|| CliError::usage("no such shell"))?;
+        let printer = context.printer();
         completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut printer.stdout())?;
         match self.shell {
             Shell::Bash => printer.print(BASH_QUOTES)?,
             Shell::Zsh => printer.print(ZSH_FIRST_TAB)?,
             _ => {}
         }
-        ui.note(&format!("put it into {}", place(self.shell)));
+        let place = place(self.shell);
+        context.ui().note(&format!("put it into {place}"));
         Ok(())
     }
 }

@@ -7,12 +7,12 @@ use petstore_client::bytes::Bytes;
 use petstore_client::transport::Connection;
 use serde_json::{Map, Value, json};
 
+use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::escape;
-use crate::output::{Output, Printer};
-use crate::session::{Connector, USER_AGENT};
+use crate::output::Output;
+use crate::session::USER_AGENT;
 use crate::settings::Settings;
-use crate::ui::Ui;
 
 /// A placeholder for a missing base URL.
 const NOWHERE: &str = "https://base.invalid";
@@ -32,13 +32,7 @@ pub(crate) fn client(settings: &Settings) -> Result<Client> {
 }
 
 /// Writes a request as readable text, or as a document if `-o` is set.
-pub(crate) fn show(
-    request: &Request<Bytes>,
-    output: Output,
-    connector: &Connector,
-    printer: &Printer,
-    ui: &Ui,
-) -> Result<()> {
+pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) -> Result<()> {
     let not_text = |what| CliError::input(format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
     let (url, quoted) = match address.strip_prefix(NOWHERE) {
@@ -51,7 +45,7 @@ pub(crate) fn show(
     let body = Some(request.body()).filter(|body| !body.is_empty());
     let body = body.map(|body| std::str::from_utf8(body)).transpose();
     let body = body.map_err(|_| not_text("the body"))?;
-    let key = connector.key_expression();
+    let key = context.connector().key_expression();
     let mut headers = vec![("authorization".to_owned(), format!("Bearer {key}"))];
     for (name, value) in request.headers() {
         let value = value.to_str().map_err(|_| not_text("a header"))?;
@@ -81,8 +75,8 @@ pub(crate) fn show(
     if let Some(body) = body {
         curl += &format!(" \\\n  --data-raw {}", escape::shell(body));
     }
-    ui.note("not sent");
-    if !printer.is_format_set() {
+    context.ui().note("not sent");
+    if !context.printer().is_format_set() {
         let lines = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\n"));
@@ -91,7 +85,7 @@ pub(crate) fn show(
             "{method} {url}\n{}{body}\n{curl}\n",
             lines.collect::<String>()
         );
-        return printer.print(&escape::lines(&text));
+        return context.printer().print(&escape::lines(&text));
     }
     let headers: Map<_, Value> = headers
         .into_iter()

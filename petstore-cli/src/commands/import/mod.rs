@@ -152,7 +152,7 @@ struct Job {
 }
 
 impl Import {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
         check_output(context)?;
         self.check_options()?;
@@ -195,7 +195,7 @@ impl Import {
     }
 
     /// Reads and checks all inputs.
-    async fn read(&self, context: &mut Context, signals: &mut Signals) -> Result<Vec<Input>> {
+    async fn read(&self, context: &Context, signals: &mut Signals) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         let mut seen = HashSet::new();
         for path in &self.inputs {

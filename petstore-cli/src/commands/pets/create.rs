@@ -4,10 +4,10 @@ use petstore_client::{NewPet, PetStatus};
 
 use super::{PETS, status};
 use crate::commands::dry_run;
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::{ANY, Printer};
-use crate::session::{Connector, Purpose};
-use crate::ui::Ui;
+use crate::output::ANY;
+use crate::session::Purpose;
 
 /// Create a pet.
 #[derive(Debug, clap::Args)]
@@ -35,21 +35,22 @@ pub(crate) struct Create {
 }
 
 impl Create {
-    pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let printer = context.printer();
         let output = printer.start(if self.dry_run { ANY } else { PETS })?;
         let mut pet = NewPet::new(self.name, self.category_id);
         if let Some(status) = self.status {
             pet = pet.with_status(status);
         }
         if self.dry_run {
-            let request = dry_run::client(connector.settings())?
+            let request = dry_run::client(context.settings())?
                 .pets()
                 .create(&pet)
                 .build()?;
-            return dry_run::show(&request, output, connector, printer, ui);
+            return dry_run::show(&request, output, context);
         }
         printer.start(PETS)?.check(&pet.clone().into_pet(0))?;
-        let client = connector.connect(Purpose::CreatePet).await?;
+        let client = context.connector().connect(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
         let written = output.document(&created);
         let written = written.and_then(|()| printer.flush());

@@ -63,7 +63,7 @@ struct ExportJob<'a> {
 }
 
 impl Export {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
         let format = match &self.file {
             Some(file) => file_format(file, context.printer())?,

@@ -5,10 +5,9 @@ use petstore_client::PetStatus;
 
 use super::search;
 use super::{MAX_PAGE, PETS, PetPages, select, status};
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
-use crate::output::Printer;
-use crate::session::{Connector, Purpose};
-use crate::ui::Ui;
+use crate::session::Purpose;
 
 /// List pets: the first page, unless --max or --all is given.
 #[derive(Debug, clap::Args)]
@@ -53,13 +52,13 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let page_size = self.page_size();
         if !self.ids.is_empty() {
-            return search::run(self.ids, self.status, connector, printer, ui).await;
+            return search::run(context, self.ids, self.status).await;
         }
-        let mut output = printer.start(PETS)?;
-        let client = connector.connect(Purpose::Read).await?;
+        let mut output = context.printer().start(PETS)?;
+        let client = context.connector().connect(Purpose::Read).await?;
         let mut pages = PetPages::new(select(&client, page_size, self.status.clone()), None);
         let max = self.max.map_or(usize::MAX, |max| max as usize);
         let is_one_page = !self.all && self.max.is_none();
@@ -77,7 +76,7 @@ impl List {
                 break;
             }
         }
-        ui.late_field(output.finish()?);
+        context.ui().late_field(output.finish()?);
         let missing = match has_more {
             Some(true) => "there are more pets; `--max N` or `--all` lists them",
             None => "there may be more pets",
@@ -86,7 +85,7 @@ impl List {
         if self.fail_if_truncated {
             return Err(CliError::new(Kind::Partial, missing));
         }
-        ui.note(missing);
+        context.ui().note(missing);
         Ok(())
     }
 

@@ -42,14 +42,11 @@ pub(crate) enum Pets {
 }
 
 impl Pets {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
-        let connector = context.connector().clone();
-        let printer = context.printer().clone();
-        let ui = context.ui().clone();
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
-            Self::List(list) => list.run(&connector, &printer, &ui).await,
-            Self::Create(create) => create.run(&connector, &printer, &ui).await,
-            Self::Get(get) => get.run(&connector, &printer).await,
+            Self::List(list) => list.run(context).await,
+            Self::Create(create) => create.run(context).await,
+            Self::Get(get) => get.run(context).await,
             Self::Import(import) => import.run(context).await,
             Self::Export(export) => export.run(context).await,
         }

@@ -6,24 +6,18 @@ use std::collections::BTreeSet;
 use petstore_client::{Pet, PetStatus};
 
 use super::{MAX_PAGE, PETS, PetPages, select};
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
-use crate::output::Printer;
-use crate::session::{Connector, Purpose};
+use crate::session::Purpose;
 use crate::status::Progress;
 use crate::time::count;
-use crate::ui::Ui;
 
 /// Lists pages until all ids are found.
-pub(super) async fn run(
-    ids: Vec<i64>,
-    status: Option<PetStatus>,
-    connector: &Connector,
-    printer: &Printer,
-    ui: &Ui,
-) -> Result<()> {
-    let mut output = printer.start(PETS)?;
+pub(super) async fn run(context: &Context, ids: Vec<i64>, status: Option<PetStatus>) -> Result<()> {
+    let ui = context.ui();
+    let mut output = context.printer().start(PETS)?;
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
-    let client = connector.connect(Purpose::Read).await?;
+    let client = context.connector().connect(Purpose::Read).await?;
     // The pets of all statuses are listed, to tell a missing pet from one with another status.
     let mut pages = PetPages::new(select(&client, Some(MAX_PAGE), None), None);
     let mut others = Vec::new();
