@@ -295,10 +295,10 @@ mod tests {
             Head::new("").dropped(1),
             Head::new("RESETS"),
         ];
-        let row = ["57", "████████████████████", "https://petstore.example/v1"].map(Cell::new);
+        let row = ["57", "████████████████████", "in 17 h 16 min (Mon 01:00)"].map(Cell::new);
         let table = Table::new(head, vec![row.to_vec()]);
         let screen = Screen::plain(Some(26));
-        let narrow = "LEFT  RESETS\n57    https://\n      petstore.example/v1\n";
+        let narrow = "LEFT  RESETS\n57    in 17 h 16 min (Mon\n      01:00)\n";
         assert_eq!(table.render(&screen), narrow);
     }
 }
