@@ -1,7 +1,7 @@
 //! Reads the input of a command: a file, standard input, or an answer at the terminal.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, empty};
+use std::io::{ErrorKind, Read, empty};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +24,6 @@ pub(crate) struct Reader {
     /// `None` once it was read.
     stdin: Mutex<Option<Box<dyn Read + Send>>>,
     is_terminal: bool,
-    can_ask: bool,
     prompt: Mutex<Option<Prompt>>,
     ui: Ui,
 }
@@ -57,23 +56,9 @@ impl Reader {
         Self {
             stdin: Mutex::new(Some(stdin)),
             is_terminal,
-            can_ask: prompt.is_some(),
             prompt: Mutex::new(prompt),
             ui,
         }
-    }
-
-    /// Returns whether somebody can answer a question.
-    pub(crate) fn can_ask(&self) -> bool {
-        self.can_ask
-    }
-
-    /// Asks a question at the terminal, and returns the typed line.
-    pub(crate) fn ask(&self, question: &str) -> io::Result<String> {
-        self.ui.text(question);
-        let mut line = String::new();
-        BufReader::new(self.take_stdin()).read_line(&mut line)?;
-        Ok(line.trim().to_owned())
     }
 
     /// Asks for a secret at the terminal, without showing it; `None` if there is no terminal.
@@ -103,7 +88,10 @@ impl Reader {
             self.ui.set_activity(Some(Activity::reading(&name)));
         }
         let path = file.to_owned();
-        let stdin = is_stdin(file).then(|| self.take_stdin());
+        let stdin = match is_stdin(file) {
+            true => Some(take(&self.stdin).unwrap_or_else(|| Box::new(empty()))),
+            false => None,
+        };
         // The input is read on another thread, so that the status line can show that it is slow.
         let read = tokio::task::spawn_blocking(move || {
             let input = match stdin {
@@ -127,10 +115,5 @@ impl Reader {
             return Err(CliError::input(format!("{name} is larger than {size}")));
         }
         Ok(bytes)
-    }
-
-    /// Returns standard input; nothing if it was read before.
-    fn take_stdin(&self) -> Box<dyn Read + Send> {
-        take(&self.stdin).unwrap_or_else(|| Box::new(empty()))
     }
 }

@@ -17,7 +17,7 @@ use crate::session::{Connector, Purpose};
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials::{self, KeySource};
 use crate::settings::secrets::without_password;
-use crate::settings::{Settings, Values, checked_url};
+use crate::settings::{Settings, Values};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
@@ -75,7 +75,7 @@ impl Login {
         let system = context.system();
         let ui = context.ui();
         settings.refuse_mock("auth login")?;
-        let base_url = base_url(settings, context.reader())?;
+        let base_url = settings.base_url()?;
         keep_profile(settings, &base_url)?;
         let path = credentials::path(system.dirs(), settings.profile())?;
         let key = ask_key(context.reader()).await?;
@@ -138,25 +138,6 @@ fn overriding(settings: &Settings, system: &System) -> Vec<&'static str> {
         found.push("key_command");
     }
     found
-}
-
-/// Returns the base URL. Asks the user if none is set.
-fn base_url(settings: &Settings, reader: &Reader) -> Result<Url> {
-    if settings.has_base_url() || !reader.can_ask() {
-        return settings.base_url();
-    }
-    let typed = match reader.ask("Base URL: ") {
-        Ok(typed) => typed,
-        Err(problem) => {
-            let text = format!("cannot read a base URL: {problem}");
-            return Err(CliError::usage(text));
-        }
-    };
-    if typed.is_empty() {
-        return settings.base_url();
-    }
-    let allows_http = settings.values().allow_insecure_http();
-    checked_url(&typed, "--base-url", "", allows_http)
 }
 
 /// Checks whether the service accepts the key.
