@@ -14,7 +14,7 @@ async fn names_of_other_programs_lead_to_ours() {
         ("pets delete 7", "the service cannot delete pets"),
         ("update 7", "the service cannot change pets"),
         ("pets export --all", "`pets export` writes all pets"),
-        ("api GET /pets", "the method is an option: `-X GET /pets`"),
+        ("api GET /pets", "the method is an option: `-X GET`"),
         ("limits --watch", "`watch petstore limits` shows them"),
         (key, "set PETSTORE_API_KEY"),
         ("config get tiemout", "did you mean `timeout`?"),
@@ -36,20 +36,12 @@ async fn a_refused_value_is_named_with_its_option_and_what_is_accepted() {
             "'99' for '--concurrency <N>': 99 is not in 1..=64",
         ),
         (
-            "pets list --limit 101",
-            "'101' for '--limit <N>': 101 is not in 1..=100",
-        ),
-        (
             "api /pets -X G@T",
             "'G@T' for '--method <METHOD>': invalid HTTP method",
         ),
         (
             "pets list -o xml",
             "'xml' for '--output <FORMAT>' [possible values: table, json, ",
-        ),
-        (
-            "pets create",
-            "arguments were not provided: --category-id <N> <NAME>",
         ),
     ] {
         let ran = Petstore::bare().run(line).await;

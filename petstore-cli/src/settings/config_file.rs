@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::Values;
+use super::secrets::without_password;
 use crate::env::{Dirs, System};
 use crate::error::{CliError, Kind, Result};
 use crate::files;
@@ -40,8 +41,10 @@ impl TryFrom<String> for Profile {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-            .map_err(|problem| format!("invalid value `{text}`: {problem}"))
+        text.parse().map_err(|problem| {
+            let text = without_password(&text);
+            format!("invalid value `{text}`: {problem}")
+        })
     }
 }
 
@@ -114,7 +117,7 @@ impl ConfigFile {
             let before = text.get(..start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let said = problem.message().trim_end().replace('\n', ", ");
-            CliError::config(format!("{name} line {line}: {said}"))
+            CliError::config(format!("{name} line {line}: {}", without_password(&said)))
         })
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::scalar;
+use super::secrets::without_password;
 use super::types::{Seconds, Size, StoreAddress};
 use crate::error::ErrorFormat;
 use crate::output::OutputFormat;
@@ -118,10 +119,16 @@ impl Values {
         }
     }
 
-    /// Parses a value. The error contains the value.
-    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), serde_json::Error> {
+    /// Parses a value. The error contains the value, without a password.
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let object = Map::from_iter([(name.to_owned(), text.into())]);
-        *self = Self::deserialize(Value::Object(object))?.or(self);
+        match Self::deserialize(Value::Object(object)) {
+            Ok(values) => *self = values.or(self),
+            Err(problem) => {
+                let problem = problem.to_string();
+                return Err(problem.replace(text, &without_password(text)));
+            }
+        }
         Ok(())
     }
 
