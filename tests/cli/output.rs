@@ -248,4 +248,11 @@ async fn a_field_that_is_late_for_the_columns_is_named() {
         ran.said(&format!("{word}: {text}\n"), 0);
         assert_eq!(ran.stdout.lines().count(), 3);
     }
+    // A table is written at the end, and JSON has no columns.
+    for (format, shown) in [("table", "  COLOUR\n"), ("ndjson", "\"colour\":\"red\"}\n")] {
+        let line = format!("pets list --all -o {format}");
+        let ran = Petstore::with(&server.base(), "k").run(&line).await;
+        ran.said("", 0);
+        ran.shows(shown);
+    }
 }
