@@ -1,5 +1,5 @@
-//! `--dry-run`: shows the request and the equivalent `curl` command. The key stays a variable, and
-//! so does a missing base URL.
+//! `--dry-run`: shows the request as a `curl` command. The key stays a variable, and so does a missing
+//! base URL.
 
 use http::Request;
 use petstore_client::Client;
@@ -31,7 +31,7 @@ pub(crate) fn client(settings: &Settings) -> Result<Client> {
     Ok(builder.build()?)
 }
 
-/// Writes a request as readable text, or as a document if `-o` is set.
+/// Writes the command, or the request with the command as a document if `-o` is set.
 pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) -> Result<()> {
     let not_text = |what| CliError::input(format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
@@ -42,16 +42,8 @@ pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) 
         ),
         None => (address.clone(), escape::shell(&address)),
     };
-    let body = Some(request.body()).filter(|body| !body.is_empty());
-    let body = body.map(|body| std::str::from_utf8(body)).transpose();
-    let body = body.map_err(|_| not_text("the body"))?;
+    let body = std::str::from_utf8(request.body()).map_err(|_| not_text("the body"))?;
     let key = context.connector().key_expression();
-    let mut headers = vec![("authorization".to_owned(), format!("Bearer {key}"))];
-    for (name, value) in request.headers() {
-        let value = value.to_str().map_err(|_| not_text("a header"))?;
-        headers.push((name.to_string(), value.to_owned()));
-    }
-    headers.sort();
     let method = request.method().as_str();
     let option = match method {
         "GET" => String::new(),
@@ -68,31 +60,23 @@ pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) 
     let mut curl = format!(
         "printf 'Authorization: Bearer %s' \"{key}\" |\n  curl {globs}{option}{quoted} -H @-"
     );
-    for (name, value) in headers.iter().filter(|(name, _)| name != "authorization") {
+    let authorization: Value = format!("Bearer {key}").into();
+    let mut headers = Map::from_iter([("authorization".to_owned(), authorization)]);
+    for (name, value) in request.headers() {
+        let value = value.to_str().map_err(|_| not_text("a header"))?;
         let header = escape::shell(&format!("{name}: {value}"));
         curl += &format!(" \\\n  -H {header}");
+        headers.insert(name.to_string(), value.into());
     }
-    if let Some(body) = body {
+    if !body.is_empty() {
         curl += &format!(" \\\n  --data-raw {}", escape::shell(body));
     }
     context.ui().note("not sent");
-    if !context.printer().is_format_set() {
-        let lines = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\n"));
-        let body = body.map(|body| format!("\n{body}\n")).unwrap_or_default();
-        let text = format!(
-            "{method} {url}\n{}{body}\n{curl}\n",
-            lines.collect::<String>()
-        );
-        return context.printer().print(&escape::lines(&text));
+    if !context.printer().is_set() {
+        return context.printer().print(&(escape::lines(&curl) + "\n"));
     }
-    let headers: Map<_, Value> = headers
-        .into_iter()
-        .map(|(name, value)| (name, value.into()))
-        .collect();
     let mut shown = json!({ "method": method, "url": url, "headers": headers });
-    if let Some(body) = body {
+    if !body.is_empty() {
         shown["body"] = body.into();
     }
     shown["curl"] = curl.into();
