@@ -74,7 +74,7 @@ impl Doctor {
         };
         examination.run().await;
         let checks = examination.checks;
-        if printer.is_format_set() && !printer.is_table() {
+        if printer.is_set() && !printer.is_table() {
             output.rows(&checks)?;
             output.finish()?;
         } else {

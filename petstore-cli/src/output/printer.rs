@@ -136,12 +136,7 @@ impl Printer {
 
     /// Returns whether the user set how the result is written.
     pub(crate) fn is_set(&self) -> bool {
-        self.is_format_set() || self.options.fields.is_some()
-    }
-
-    /// Returns whether the user set the format, or filters the result.
-    pub(crate) fn is_format_set(&self) -> bool {
-        self.options.format.is_some() || self.options.jq.is_some()
+        self.options.format.is_some() || self.options.fields.is_some() || self.is_filtered()
     }
 
     /// Returns whether a command may format its result for people.
