@@ -30,8 +30,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(global: &GlobalArgs, env: Env) -> Self {
-        let system = System::new(env.vars, env.dirs, env.now, env.width);
+    pub(crate) fn new(global: &GlobalArgs, env: Env, system: System) -> Self {
         let (settings, problem) = global.resolve(&system);
         let color = settings.values().color();
         let err_screen = Screen::new(&system, color, env.stderr.is_terminal);

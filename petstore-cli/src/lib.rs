@@ -54,6 +54,7 @@ pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 use crate::commands::args::{self, Args, Cmd};
 use crate::commands::{completions, mistakes};
 use crate::context::Context;
+use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::global::GlobalArgs;
 use crate::screen::Screen;
@@ -66,17 +67,18 @@ fn install_crypto_provider() {
 
 /// Runs the program, and returns its exit code.
 pub async fn run(env: Env) -> u8 {
-    if completions::are_requested(&env) {
+    let system = System::new(env.vars.clone(), env.dirs.clone(), env.now, env.width);
+    if completions::are_requested(&system) {
         // An error message would disturb the line being typed.
-        let _ = completions::complete(env, args::tree(None));
+        let _ = completions::complete(env, &system, args::tree(None));
         return 0;
     }
     install_crypto_provider();
-    let (global, command) = match args::parse(&env) {
+    let (global, command) = match args::parse(&env.args, system.columns()) {
         Ok(Args { global, command }) => (global, Ok(command)),
         Err(mistake) => (GlobalArgs::of_mistyped(&env.args), Err(mistake)),
     };
-    let context = Context::new(&global, env);
+    let context = Context::new(&global, env, system);
     context.ui().start_status_line();
     let result = match command {
         Ok(command) => run_command(command, &context).await,

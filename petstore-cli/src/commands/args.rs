@@ -1,5 +1,7 @@
 //! The command line: the tree of commands, from which help, manual pages and completions are made.
 
+use std::ffi::OsString;
+
 use clap::builder::Styles;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -7,7 +9,6 @@ use super::pets::Pets;
 use super::store::Store;
 use super::{api, auth, completions, config, doctor, limits, man};
 use crate::context::Context;
-use crate::env::{Env, System};
 use crate::error::Result;
 use crate::global::{self, GlobalArgs};
 use crate::screen::{BOLD, CYAN};
@@ -138,9 +139,8 @@ pub(crate) fn tree(width: Option<usize>) -> clap::Command {
 }
 
 /// Reads the arguments.
-pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let width = System::columns_of(&env.vars, env.width);
-    let matches = tree(width).try_get_matches_from(&env.args)?;
+pub(crate) fn parse(args: &[OsString], width: Option<usize>) -> Result<Args, clap::Error> {
+    let matches = tree(width).try_get_matches_from(args)?;
     Args::from_arg_matches(&matches)
 }
 
