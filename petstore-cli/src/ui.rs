@@ -274,7 +274,7 @@ impl Ui {
         *format == ErrorFormat::Text && !quiet && screen.is_terminal()
     }
 
-    /// Draws the status line while the returned handle exists.
+    /// Draws the status line until the program ends.
     pub(crate) fn start_status_line(&self) {
         if !self.is_live() {
             return;
