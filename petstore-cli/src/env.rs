@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::SystemTime;
 
-use futures_util::Stream as Events;
+use futures_util::{Stream as Events, StreamExt as _};
 use jiff::tz::TimeZone;
 
 use crate::error::{CliError, Kind, Result};
@@ -85,6 +85,18 @@ impl From<Signal> for CliError {
 
 /// A stream of signals.
 pub type Signals = Pin<Box<dyn Events<Item = Signal> + Send>>;
+
+/// Does something until a signal arrives.
+pub(crate) async fn until_signal<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    tokio::select! {
+        biased;
+        Some(signal) = signals.next() => Err(signal.into()),
+        done = work => done,
+    }
+}
 
 /// Shows a prompt and reads a line without echo.
 pub type Prompt = Box<dyn FnOnce(&str) -> io::Result<String> + Send>;

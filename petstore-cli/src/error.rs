@@ -107,6 +107,17 @@ impl Failure {
             ..self
         }
     }
+
+    /// Says how much was done before the failure.
+    pub(crate) fn stopped_after(mut self, done: &str) -> Self {
+        self.message = match self.kind {
+            Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
+                format!("{} after {done}", self.message)
+            }
+            _ => format!("stopped after {done}: {}", self.message),
+        };
+        self
+    }
 }
 
 impl CliError {

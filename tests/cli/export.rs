@@ -115,6 +115,31 @@ async fn an_export_of_pages_without_end_advises_no_continuation() {
 }
 
 #[tokio::test]
+#[cfg(unix)]
+async fn the_hint_to_remove_an_unfinished_export_names_that_file() {
+    let (shop, folder) = (Shop::start(), tempfile::tempdir().unwrap());
+    shop.add(&["Rex"; 230]);
+    shop.state().paging = Paging::Repeated;
+    let spaced = folder.path().join("my dir");
+    std::fs::create_dir(&spaced).unwrap();
+    std::fs::write(spaced.join("pets.ndjson"), "").unwrap();
+    let link = folder.path().join("link.ndjson");
+    std::os::unix::fs::symlink("my dir/pets.ndjson", &link).unwrap();
+    let part = "rm 'HOME/my dir/pets.ndjson.petstore-part'";
+    let expected = [
+        format!("hint: `{part}` lets the same command start over\n"),
+        format!("hint: `{part}` lets this one start\n"),
+    ];
+    for (hint, status) in expected.iter().zip(["sold", "pending"]) {
+        for file in [spaced.join("pets.ndjson"), link.clone()] {
+            let petstore = Petstore::with(&shop.url(), "k").home(folder.path());
+            let words = ["pets", "export", file.to_str().unwrap(), "--status", status];
+            petstore.run_words(&words).await.says(hint);
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_export_notices_pages_that_overlap() {
     let shop = Shop::start();
     shop.add(&["Rex"; 230]);

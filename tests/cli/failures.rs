@@ -87,7 +87,7 @@ async fn a_terminal_shows_the_pause_of_a_failing_service() {
     };
     run(Petstore::at(&server, "k")).await.said("", 0);
     let shown = run(Petstore::at(&server, "k").stderr_terminal()).await;
-    shown.says(" 503 from the service; attempt 2 of 4 in 30 s");
+    shown.says(" 503; attempt 2 of 4 in 30 s");
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn valid_rows_are_sent_although_others_are_invalid_on_request() {
     --- stderr
     note: 2 of 4 rows created, 2 invalid
     error: the import is not complete: 2 invalid
-      line 3, categoryId: `x` is not a whole number
+      line 3: categoryId: `x` is not a whole number
       line 5: 1 value; the header has 2
     --- exit 8
     ");
@@ -69,6 +69,12 @@ async fn valid_rows_are_sent_although_others_are_invalid_on_request() {
     ran.shows("HOME/pets.csv has nothing to send\n");
     ran.says("error: 2 rows are invalid in HOME/pets.csv\n");
     assert_eq!((ran.code, scene.sent()), (8, 2));
+    scene.write("more.csv", "name,categoryId\nE,y\n");
+    let both = "pets import DIR/pets.csv DIR/more.csv --skip-invalid --dry-run";
+    let ran = scene.run(both).await;
+    ran.says("error: 2 rows are invalid in HOME/pets.csv\n");
+    ran.says("error: 1 row is invalid in HOME/more.csv\n");
+    ran.ended(8);
     let rejects = format!("{import} --rejects DIR/no.csv -q");
     scene.run(&rejects).await.ended(8);
     assert_snapshot!(scene.read("no.csv"), @"
@@ -123,8 +129,8 @@ async fn a_second_run_sends_nothing() {
 async fn rejected_rows_are_written_with_reasons_to_correct() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n\"b\nb\",2\nc,3\n");
-    let faults = scene.server.faults().on(Operation::CreatePet);
-    let refusing = faults.nth(2).status(400);
+    let faults = || scene.server.faults().on(Operation::CreatePet);
+    let refusing = faults().nth(2).status(400);
     let ran = scene
         .run("pets import DIR/pets.csv --rejects DIR/no.csv --concurrency 1")
         .await;
@@ -141,13 +147,18 @@ async fn rejected_rows_are_written_with_reasons_to_correct() {
     b",2,400 bad_request: injected by petstore-mock
     "#);
     drop(refusing);
-    let corrected = "pets import DIR/no.csv";
+    let refusing = faults().status(400);
+    let again = "pets import DIR/no.csv --rejects DIR/again.csv";
+    scene.expect(again, [1, 0, 1, 0, 0], 8).await;
+    assert_eq!(scene.read("again.csv"), scene.read("no.csv"));
+    drop(refusing);
+    let corrected = "pets import DIR/no.csv --retry-rejected";
     scene.expect(corrected, [1, 1, 0, 0, 0], 0).await;
     scene.write("pets.csv", "name,categoryId\na,1\nB,2\nc,3\n");
     let import = "pets import DIR/pets.csv";
     scene.expect(import, [3, 3, 0, 0, 0], 0).await;
     assert_eq!(scene.names(), ["B", "a", "b\nb", "c"]);
-    assert_eq!(scene.sent(), 5);
+    assert_eq!(scene.sent(), 6);
     scene.follow_hints().await;
 }
 
@@ -165,11 +176,16 @@ async fn rejected_rows_are_sent_again_on_request() {
       line 3: 422 unprocessable_entity: injected by petstore-mock
       line 4: 422 unprocessable_entity: injected by petstore-mock
       line 5: 422 unprocessable_entity: injected by petstore-mock
-      1 more
+      line 6: 422 unprocessable_entity: injected by petstore-mock
     hint: `petstore pets import HOME/pets.csv --rejects FILE` writes them to a file
     --- exit 8
     ");
     drop(refusing);
+    let ran = scene.run(&format!("{import} --error-format json")).await;
+    let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    let why = "422 unprocessable_entity: injected by petstore-mock";
+    let rows = json!([3, 4, 5, 6].map(|line| json!({ "line": line, "problem": why })));
+    assert_eq!(error["rows"], rows);
     scene.expect(import, [5, 1, 4, 0, 0], 8).await;
     assert_eq!(scene.sent(), 5);
     let retry = format!("{import} --retry-rejected");

@@ -54,6 +54,11 @@ async fn several_files_are_imported_in_turn_each_with_its_journal() {
     scene.write("d.csv", "name,categoryId\nE,x\n");
     let ran = scene.run("pets import DIR/c.csv DIR/d.csv").await;
     assert_eq!((ran.code, scene.sent()), (2, 3), "{}", ran.stderr);
+    scene.write("g.csv", "name,categoryId\n,7\n");
+    let ran = scene.run("pets import DIR/d.csv DIR/g.csv").await;
+    ran.says("error: 1 row of HOME/d.csv is invalid; nothing was sent\n");
+    ran.says("error: 1 row of HOME/g.csv is invalid; nothing was sent\n");
+    assert_eq!((ran.code, scene.sent()), (2, 3));
     // With one file for two inputs, the rows of the last input would replace the others.
     for option in ["--created", "--rejects", "--journal"] {
         let ran = scene.run(&format!("{line} {option} DIR/out.csv")).await;
@@ -66,7 +71,7 @@ async fn several_files_are_imported_in_turn_each_with_its_journal() {
 }
 
 #[tokio::test]
-async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
+async fn programs_get_the_line_and_all_problems_of_each_invalid_row() {
     let scene = Scene::new().await;
     let text = "name,categoryId,status\n,7,sold\nTom,x,gone\nAda\n";
     scene.write("pets.csv", text);
@@ -74,9 +79,12 @@ async fn programs_get_the_line_field_and_problem_of_each_invalid_row() {
     let ran = scene.run(import).await;
     let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     let expected = json!([
-        { "line": 2, "field": "name", "problem": "missing" },
-        { "line": 3, "field": "categoryId", "problem": "`x` is not a whole number" },
-        { "line": 3, "field": "status", "problem": "`gone` is not available, pending or sold" },
+        { "line": 2, "problem": "name: missing" },
+        {
+            "line": 3,
+            "problem": "categoryId: `x` is not a whole number; \
+                        status: `gone` is not available, pending or sold",
+        },
         { "line": 4, "problem": "1 value; the header has 3" },
     ]);
     assert_eq!(error["rows"], expected);

@@ -94,14 +94,19 @@ async fn a_journal_that_cannot_be_used_ends_the_import() {
     scene.write("pets.ndjson", &rows(9));
     scene.expect(IMPORT, [9, 9, 0, 0, 0], 0).await;
     let whole = scene.read(JOURNAL);
-    let damaged = whole.replacen("{\"created\":3,", "{\"creat", 1);
-    let newer = whole.replacen("\"petstoreJournal\":6", "\"petstoreJournal\":7", 1);
+    let damaged = whole.replacen("{\"created\":[2,", "{\"creat", 1);
+    let endless = whole.replacen("{\"created\":[2,", "{\"created\":[99999999999,", 1);
+    let newer = whole.replacen("\"version\":7", "\"version\":8", 1);
+    let older =
+        "{\"petstoreJournal\":6,\"baseUrl\":\"http://x/v1\",\"timeout\":30,\"started\":\"\"}\n";
     let foreign = "exists, and is not a journal of an import\n";
     for (text, problem) in [
         ("", "is empty: what it recorded is lost"),
         ("Dear Ada,\nthe second line", foreign),
-        (&newer, "has version 7, not 6"),
+        (&newer, "has version 8, not 7"),
+        (older, "has version 6, not 7"),
         (&damaged, "is damaged: line 7 cannot be read"),
+        (&endless, "is damaged: line 7 cannot be read"),
     ] {
         std::fs::write(scene.path(JOURNAL), text).unwrap();
         let ran = scene.run(IMPORT).await;
@@ -111,9 +116,54 @@ async fn a_journal_that_cannot_be_used_ends_the_import() {
         assert_eq!(scene.read(JOURNAL), text);
         scene.follow_hints().await;
     }
+    let beyond = format!("{whole}{{\"sent\":[[18446744073709551615,\"x\"]]}}\n");
+    std::fs::write(scene.path(JOURNAL), beyond).unwrap();
+    let ran = scene.run(IMPORT).await;
+    ran.says(" of HOME/pets.ndjson is missing since it was sent\n");
     let ran = scene.run(&format!("{IMPORT} --journal DIR")).await;
     ran.says(foreign);
     assert_eq!((ran.code, scene.sent()), (2, 9));
+}
+
+#[tokio::test]
+async fn a_url_that_only_a_journal_names_is_quoted_and_known_as_another_service() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(2));
+    scene.expect(IMPORT, [2, 2, 0, 0, 0], 0).await;
+    let other = "http://127.0.0.1:1/v1;echo pwned";
+    let text = scene.read(JOURNAL).replace(scene.server.url(), other);
+    std::fs::write(scene.path(JOURNAL), text).unwrap();
+    let ran = scene.run(IMPORT).await;
+    let url = scene.server.url();
+    ran.says(&format!("was imported to {other}, not to {url}\n"));
+    ran.says(&format!(
+        " --base-url '{other}'` sends the rest, and your key, to that other service\n"
+    ));
+    assert_eq!((ran.code, scene.sent()), (2, 2));
+    scene.follow_hints().await;
+}
+
+#[tokio::test]
+async fn an_import_to_the_built_in_server_has_no_journal() {
+    let scene = Scene::new().await;
+    scene.write("pets.ndjson", &rows(2));
+    scene.expect(IMPORT, [2, 2, 0, 0, 0], 0).await;
+    let whole = scene.read(JOURNAL);
+    let mock = "--mock pets import DIR/pets.ndjson";
+    for (journal, options) in [("j", ""), (JOURNAL, "--dry-run")] {
+        let line = format!("{mock} --journal DIR/{journal} {options}");
+        let petstore = Petstore::bare();
+        let ran = petstore.run(&line.replace("DIR", &scene.path(""))).await;
+        ran.said(
+            "error: `--journal` does not apply to `--mock`, whose pets end with the command\n",
+            2,
+        );
+    }
+    let line = mock.replace("DIR", &scene.path(""));
+    let ran = Petstore::bare().run(&line).await;
+    ran.said("note: 2 of 2 rows created\n", 0);
+    assert_eq!(scene.read(JOURNAL), whole);
+    assert!(!std::fs::exists(scene.path("j")).unwrap());
 }
 
 #[tokio::test]
@@ -139,13 +189,13 @@ async fn a_journal_in_use_or_without_a_folder_ends_the_import() {
 #[tokio::test]
 async fn what_a_crash_leaves_at_the_end_of_a_journal_is_cut() {
     let zeros = "\0".repeat(100);
-    for end in ["{\"created\":3,\"i", "{\"sent\":[[3,\"00", &zeros] {
+    for end in ["{\"created\":[2,", "{\"sent\":[[2,\"00", &zeros] {
         let scene = Scene::new().await;
         scene.write("pets.ndjson", &rows(3));
         scene.expect(IMPORT, [3, 3, 0, 0, 0], 0).await;
         // The outcome of the last row, and the end of the run, are lost.
         let text = scene.read(JOURNAL);
-        let at = text.find("{\"created\":3").unwrap();
+        let at = text.find("{\"created\":[2,").unwrap();
         std::fs::write(scene.path(JOURNAL), format!("{}{end}", &text[..at])).unwrap();
         scene.expect(IMPORT, [3, 2, 0, 1, 0], 8).await;
         let check = |petstore: Petstore| petstore.var("PETSTORE_TIMEOUT", "1");

@@ -4,6 +4,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use petstore_mock::{MockServer, Plan};
 use tempfile::TempDir;
@@ -148,6 +149,19 @@ async fn a_command_has_ten_seconds_and_a_minute_at_a_terminal() {
     ran.says("error: key_command of profile default took longer than 10 s\n");
     let ran = profile.petstore().stderr_terminal().run("pets list").await;
     ran.says(" took longer than 1 min");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_ends_a_command_that_waits_for_it() {
+    let profile = Profile::shell("exec sleep 600").await;
+    let rows = profile.home.path().join("pets.csv");
+    std::fs::write(&rows, "name,categoryId\nRex,7\n").unwrap();
+    let import = format!("pets import {}", rows.display());
+    for line in [&*import, &format!("{import} --dry-run"), "pets export"] {
+        let interrupted = profile.petstore().interrupted_after(Duration::from_secs(1));
+        let ran = interrupted.run(line).await;
+        ran.said("error: interrupted\n", 130);
+    }
 }
 
 #[tokio::test]

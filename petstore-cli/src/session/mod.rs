@@ -24,7 +24,7 @@ use self::key_command::KeyCommand;
 pub(crate) use self::purpose::Purpose;
 use self::stores::shared_limits;
 use self::trace::Tracer;
-pub(crate) use self::trace::report_wait;
+pub(crate) use self::trace::{cause, report_wait};
 use crate::env::System;
 use crate::error::{CliError, Failure, Kind, Result};
 use crate::settings::Settings;

@@ -229,13 +229,16 @@ pub(super) fn not_shared(ui: &Ui, why: &str, hint: &str) {
     ui.warning(&text, Some(hint));
 }
 
-fn cause(error: &Error) -> String {
-    match error.status() {
-        Some(status) => format!("{} from the service", status.as_u16()),
-        None if error.is_connect() => "no connection".to_owned(),
-        None if error.is_timeout() => "no response".to_owned(),
-        None => "connection lost".to_owned(),
-    }
+/// Describes a failure in a few words.
+pub(crate) fn cause(error: &Error) -> String {
+    let words = match error.status() {
+        Some(status) => return status.as_u16().to_string(),
+        None if error.is_rate_limited() => "other requests",
+        None if error.is_connect() => "no connection",
+        None if error.is_timeout() => "no response",
+        None => "connection lost",
+    };
+    words.to_owned()
 }
 
 /// Returns what the response says of a quota: `; 56 of 60 left this minute`.

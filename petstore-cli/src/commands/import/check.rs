@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use petstore_client::{Client, Error, ErrorKind, NewPet, Pet, PetStatus};
-use tokio::time::sleep;
+use petstore_client::{Client, Error, ErrorKind, NewPet, Pet};
+use tokio::time::{Instant, sleep_until};
 
-use super::journal::{Journal, Record, RowState, State};
+use super::journal::{Journal, Record, State};
 use super::rows::Row;
 use crate::context::Context;
 use crate::error::Result;
@@ -27,14 +27,15 @@ pub(super) async fn check(
     journal: &mut Journal,
 ) -> Result<Option<String>> {
     let ui = context.ui();
-    let rest = journal.until_all_arrived();
+    let quiet_at = journal.quiet_at();
+    let rest = quiet_at.saturating_duration_since(Instant::now());
     if !rest.is_zero() {
-        let length = duration(rest);
+        let rest = duration(rest);
         ui.note_now(&format!(
-            "waiting {length} before the check, until nothing can still arrive"
+            "waiting {rest} before the check, until nothing can still arrive"
         ));
-        ui.set_activity(Some(Activity::arrivals(tokio::time::Instant::now() + rest)));
-        sleep(rest).await;
+        ui.set_activity(Some(Activity::arrivals(quiet_at)));
+        sleep_until(quiet_at).await;
         ui.set_activity(None);
     }
     let unknown = journal.state().totals().unknown;
@@ -74,21 +75,18 @@ fn warn_of_found(context: &Context, found: &[(usize, i64)]) {
     if found.is_empty() {
         return;
     }
-    let mut ids = Vec::new();
-    for (_, id) in found.iter().take(MAX_NAMED) {
-        ids.push(id.to_string());
-    }
+    let ids = found.iter().take(MAX_NAMED).map(|(_, id)| id.to_string());
+    let mut ids: Vec<_> = ids.collect();
     if found.len() > MAX_NAMED {
         ids.push(format!("{} more", count(found.len() - MAX_NAMED)));
     }
-    let ids = ids.join(", ");
-    let text = match found.len() {
-        1 => format!("1 unknown row was found as pet {ids}; another program may have created it"),
-        rows => format!(
-            "{} unknown rows were found as pets {ids}; another program may have created them",
-            count(rows)
-        ),
+    let rows = plural(found.len(), "unknown row was", "unknown rows were");
+    let (pets, them) = match found.len() {
+        1 => ("pet", "it"),
+        _ => ("pets", "them"),
     };
+    let ids = ids.join(", ");
+    let text = format!("{rows} found as {pets} {ids}; another program may have created {them}");
     context.ui().warning(&text, None);
 }
 
@@ -138,15 +136,12 @@ pub(super) struct Verdict {
     pub(super) doubt: Option<String>,
 }
 
-/// The ids of pets with one name and category, by status.
-type IdsByStatus = HashMap<Option<PetStatus>, Vec<i64>>;
-
 /// The listed pets that may be those of unknown rows.
 pub(super) struct PetList<'a> {
     /// The unknown rows. Those without a status come last.
     unknown: Vec<(usize, &'a NewPet)>,
     /// The unaccounted pets with the name and category of an unknown row.
-    candidates: HashMap<(String, i64), IdsByStatus>,
+    candidates: HashMap<(String, i64), Vec<Pet>>,
     /// The pets that this import has accounted for.
     accounted: HashSet<i64>,
     seen: HashSet<i64>,
@@ -160,17 +155,17 @@ impl<'a> PetList<'a> {
     pub(super) fn new(rows: &'a [Row], state: &State) -> Self {
         let mut unknown = Vec::new();
         let mut candidates = HashMap::new();
-        for (number, (row, state)) in rows.iter().zip(state.rows()).enumerate() {
-            if let (Some(pet), Some(_)) = (row.pet(), state.unknown()) {
-                unknown.push((number, pet));
-                candidates.insert((pet.name.clone(), pet.category_id), HashMap::new());
+        for (row, _) in state.unknown() {
+            if let Some(pet) = rows.get(row).and_then(Row::pet) {
+                unknown.push((row, pet));
+                candidates.insert((pet.name.clone(), pet.category_id), Vec::new());
             }
         }
         unknown.sort_by_key(|(_, pet)| pet.status.is_none());
         Self {
             unknown,
             candidates,
-            accounted: state.rows().iter().filter_map(RowState::pet).collect(),
+            accounted: state.pets().map(|(_, id)| id).collect(),
             seen: HashSet::new(),
             pages: 0,
             page_size: None,
@@ -201,8 +196,8 @@ impl<'a> PetList<'a> {
                 continue;
             }
             let content = (pet.name.clone(), pet.category_id);
-            if let Some(ids) = self.candidates.get_mut(&content) {
-                ids.entry(pet.status.clone()).or_default().push(pet.id);
+            if let Some(pets) = self.candidates.get_mut(&content) {
+                pets.push(pet.clone());
             }
         }
     }
@@ -218,13 +213,10 @@ impl<'a> PetList<'a> {
         let mut missing = Vec::new();
         for (row, pet) in self.unknown {
             let content = (pet.name.clone(), pet.category_id);
-            let ids = self.candidates.entry(content).or_default();
-            let id = match &pet.status {
-                Some(_) => ids.get_mut(&pet.status).and_then(Vec::pop),
-                None => ids.values_mut().find_map(Vec::pop),
-            };
-            match id {
-                Some(id) => found.push((row, id)),
+            let pets = self.candidates.entry(content).or_default();
+            let is_like = |other: &Pet| pet.status.is_none() || other.status == pet.status;
+            match pets.iter().position(is_like) {
+                Some(at) => found.push((row, pets.swap_remove(at).id)),
                 None => missing.push(row),
             }
         }
@@ -240,6 +232,7 @@ impl<'a> PetList<'a> {
 
 #[cfg(test)]
 mod tests {
+    use petstore_client::PetStatus;
     use serde_json::Value;
 
     use super::*;
@@ -249,8 +242,8 @@ mod tests {
     fn verdict(rows: &str, pet: Pet) -> Verdict {
         let rows = Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap();
         let mut state = State::default();
-        for row in 0..rows.all().len() {
-            state.apply(Record::Unknown(row, "500".to_owned()));
+        for (number, row) in rows.all().iter().enumerate() {
+            state.apply(Record::Sent(vec![(number, row.digest().unwrap())]));
         }
         let mut list = PetList::new(rows.all(), &state);
         list.add_page(&[pet], false);

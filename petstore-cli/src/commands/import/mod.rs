@@ -17,18 +17,18 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use futures_util::StreamExt as _;
 use petstore_client::Client;
 use petstore_client::limits::RateLimits;
+use petstore_client::url::Url;
 
 use self::check::check;
-use self::journal::{Journal, Record, RowState, Run, State};
+use self::journal::{Journal, Record, Run, State};
 use self::row_files::RowFiles;
 use self::rows::Rows;
 use self::send::Sender;
 use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
-use crate::env::Signals;
+use crate::env::{Signals, until_signal};
 use crate::error::{CliError, Kind, Result};
 use crate::input::input_name;
 use crate::session::Purpose;
@@ -147,30 +147,28 @@ struct Input {
 struct Job {
     rows: Rows,
     journal: Journal,
-    /// The rejected rows that were corrected in the input.
-    mended: Vec<usize>,
+    /// The recorded rows that are sent again.
+    again: Vec<usize>,
 }
 
 impl Import {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
         check_output(context)?;
-        self.check_options()?;
+        self.check_options(context.settings().is_mock())?;
         let inputs = self.read(context, &mut signals).await?;
         if self.dry_run {
-            return self.plan(context, &inputs).await;
+            return until_signal(&mut signals, self.plan(context, &inputs)).await;
         }
-        let client = context.connector().connect(Purpose::CreatePet).await?;
+        let connecting = context.connector().connect(Purpose::CreatePet);
+        let client = until_signal(&mut signals, connecting).await?;
         let mut jobs = Vec::new();
         for input in inputs {
             jobs.push(self.open(context, &client, input)?);
         }
         let mut ended = Ok(());
         for job in jobs {
-            if let Err(CliError::Failure(failure)) = &ended {
-                context.ui().error(failure);
-                ended = Err(CliError::Silent(failure.kind.code()));
-            }
+            ended = reported(context, ended);
             match self.import(context, &client, job, &mut signals).await {
                 Ok(()) => {}
                 // Rows that were rejected or are unknown do not keep the next input back.
@@ -181,11 +179,16 @@ impl Import {
         ended
     }
 
-    /// Refuses options that name one file for several inputs.
-    fn check_options(&self) -> Result<()> {
-        let mut options: Vec<_> = self.journal.iter().map(|_| "--journal").collect();
-        options.extend(self.files.named().iter().map(|(option, _)| *option));
-        match options.first() {
+    /// Refuses options that name one file for several inputs, and a journal of what no later run
+    /// finds.
+    fn check_options(&self, is_mock: bool) -> Result<()> {
+        if is_mock && self.journal.is_some() {
+            let problem = "`--journal` does not apply to `--mock`, whose pets end with the command";
+            return Err(CliError::usage(problem));
+        }
+        let journal = self.journal.is_some().then_some("--journal");
+        let named = self.files.named();
+        match journal.or(named.first().map(|(option, _)| *option)) {
             Some(option) if self.inputs.len() > 1 => {
                 let problem = format!("`{option}` names one file, but there are several inputs");
                 Err(CliError::usage(problem).hint("import them one after the other"))
@@ -198,16 +201,18 @@ impl Import {
     async fn read(&self, context: &Context, signals: &mut Signals) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         let mut seen = HashSet::new();
+        let mut checked = Ok(());
         for path in &self.inputs {
-            let bytes = tokio::select! {
-                biased;
-                Some(signal) = signals.next() => return Err(signal.into()),
-                bytes = context.reader().read(path, "pets", MAX_INPUT) => bytes?,
-            };
+            checked = reported(context, checked);
+            let reading = context.reader().read(path, "pets", MAX_INPUT);
+            let bytes = until_signal(signals, reading).await?;
             let delimiter = self.delimiter.map(|delimiter| delimiter.0);
             let rows = Rows::read(&input_name(path), bytes, delimiter)?;
-            if !self.skip_invalid {
-                rows.check()?;
+            if !self.skip_invalid
+                && let Err(invalid) = rows.check()
+            {
+                checked = Err(invalid);
+                continue;
             }
             for name in rows.ignored() {
                 let text = format!("ignoring `{name}`, which is not a field of a pet");
@@ -235,7 +240,7 @@ impl Import {
                 return Err(used_twice(file));
             }
         }
-        Ok(inputs)
+        checked.map(|()| inputs)
     }
 
     /// Shows what an import of each input would do.
@@ -245,57 +250,71 @@ impl Import {
             Some(client) => client.limits().exchange().await,
             None => RateLimits::default(),
         };
-        let base_url = client.map(|client| address(context, &client));
+        let base_url = client.as_ref().map(Client::base_url);
         let mut invalid = Ok(());
         for Input { rows, journal } in inputs {
-            let mut state = match journal {
-                Some(path) => journal::read(path, context.system())?,
-                None => State::default(),
+            invalid = reported(context, invalid);
+            let mut journal = match journal {
+                Some(path) => Journal::read(path, context.system())?,
+                None => Journal::nowhere(),
             };
-            let mended = compare(context, rows, &state, base_url.as_deref())?;
-            state.resize(rows.all().len());
-            state.apply(Record::Unsent(self.again(&state, mended)));
-            let summary = Summary::of_state(rows, &state, &self.files);
+            let again = self.compare(context, rows, journal.state(), base_url)?;
+            journal.record(vec![Record::Unsent(again)])?;
+            let summary = Summary::new(rows, &journal, &self.files);
             summary.print_plan(context, &limits)?;
-            if rows.invalid() > 0 {
-                let number = plural(rows.invalid(), "row is", "rows are");
+            let number = rows.invalid().count();
+            if number > 0 {
+                let number = plural(number, "row is", "rows are");
                 let problem = format!("{number} invalid in {}", rows.name());
-                invalid = Err(CliError::new(Kind::Partial, problem).list(rows.problems()));
+                let failure = rows.failure(Kind::Partial, problem, rows.invalid());
+                invalid = Err(failure.into());
             }
         }
         invalid
     }
 
-    /// Returns the recorded rows that are sent again.
-    fn again(&self, state: &State, mended: Vec<usize>) -> Vec<usize> {
-        let mut rows = mended;
+    /// Checks that recorded rows are those of the input, and were sent to this service, if it is
+    /// known. Returns the recorded rows that are sent again.
+    fn compare(
+        &self,
+        context: &Context,
+        rows: &Rows,
+        state: &State,
+        base_url: Option<&Url>,
+    ) -> Result<Vec<usize>> {
+        if let (Some(other), Some(base_url)) = (state.base_url(), base_url)
+            && other != base_url.as_str()
+        {
+            let command = typed(context.args(), &["--base-url", other]);
+            let problem = format!("{} was imported to {other}, not to {base_url}", rows.name());
+            let hint = format!("`{command}` sends the rest, and your key, to that other service");
+            return Err(CliError::usage(problem).hint(hint));
+        }
+        let mut again = journal::compare(rows, state)?;
         if self.retry_rejected {
-            rows.extend(state.rows_where(|row| row.rejected().is_some()));
+            again.extend(state.rejected().map(|(row, _)| row));
         }
         if self.unknown == UnknownAction::Retry {
-            rows.extend(state.rows_where(|row| row.unknown().is_some()));
+            again.extend(state.unknown().map(|(row, _)| row));
         }
-        rows
+        Ok(again)
     }
 
     /// Opens and locks the files of an input, and checks that they belong to it.
     fn open(&self, context: &Context, client: &Client, input: Input) -> Result<Job> {
         let rows = input.rows;
-        let run = Run {
-            base_url: address(context, client),
-            timeout: context.settings().values().timeout(),
-            started: instant(context.connector().clock().now()),
-        };
+        let timeout = context.settings().values().timeout();
+        let started = instant(context.connector().clock().now());
+        let run = Run::new(client.base_url(), timeout, started);
         let journal = match &input.journal {
             Some(path) => Journal::open(path, run, context.system())?,
-            None => Journal::nowhere(run),
+            None => Journal::nowhere(),
         };
-        let base_url = address(context, client);
-        let mended = compare(context, &rows, journal.state(), Some(&base_url))?;
+        let again = self.compare(context, &rows, journal.state(), Some(client.base_url()))?;
         Ok(Job {
             rows,
             journal,
-            mended,
+            again,
         })
     }
 
@@ -341,8 +360,7 @@ impl Import {
         signals: &mut Signals,
     ) -> Result<Option<String>> {
         let (rows, journal) = (&job.rows, &mut job.journal);
-        journal.begin(rows.all().len())?;
-        let again = self.again(journal.state(), std::mem::take(&mut job.mended));
+        journal.begin().await?;
         let unknown = journal.state().totals().unknown;
         if self.unknown == UnknownAction::Retry && unknown > 0 {
             let rows = plural(unknown, "unknown row", "unknown rows");
@@ -350,16 +368,13 @@ impl Import {
             let text = format!("sending {rows} again; up to {pets} may exist twice");
             context.ui().warning(&text, None);
         }
-        if !again.is_empty() {
-            journal.record(vec![Record::Unsent(again)])?;
+        if !job.again.is_empty() {
+            journal.record(vec![Record::Unsent(std::mem::take(&mut job.again))])?;
         }
         let mut doubt = None;
         if self.unknown == UnknownAction::Check && unknown > 0 {
-            doubt = tokio::select! {
-                biased;
-                Some(signal) = signals.next() => return Err(signal.into()),
-                doubt = check(context, client, rows.all(), journal) => doubt?,
-            };
+            let checking = check(context, client, rows.all(), journal);
+            doubt = until_signal(signals, checking).await?;
         }
         if rows.all().is_empty() {
             context.ui().note(&format!("{} has no rows", rows.name()));
@@ -385,22 +400,17 @@ impl Import {
             CliError::Failure(_) | CliError::Silent(_) => None,
         };
         let mut failure = match context.connector().explain(stop) {
-            Ok(failure) => failure,
+            Ok(failure) => failure.stopped_after(&summary.progress()),
             Err(code) => return CliError::Silent(code),
-        };
-        let is_check = self.unknown == UnknownAction::Check;
-        let progress = summary.progress();
-        failure.message = match failure.kind {
-            Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
-                format!("{} after {progress}", failure.message)
-            }
-            _ => format!("stopped after {progress}: {}", failure.message),
         };
         if failure.kind == Kind::Key && failure.hint.is_some() {
             return failure.into();
         }
         // It must not repeat `--unknown retry`, which could send rows twice.
-        let more = if is_check { "--unknown check" } else { "" };
+        let more: &[&str] = match self.unknown {
+            UnknownAction::Check => &["--unknown", "check"],
+            UnknownAction::Skip | UnknownAction::Retry => &[],
+        };
         failure.hint = summary.has_journal().then(|| {
             let command = typed(context.args(), more);
             match blocked.map(wait_option) {
@@ -436,39 +446,21 @@ fn used_twice(file: &Path) -> CliError {
     CliError::usage(format!("{} is used twice", file.display()))
 }
 
+/// Prints the error of an input that others follow. Its exit code is left.
+fn reported(context: &Context, ended: Result<()>) -> Result<()> {
+    match ended {
+        Err(CliError::Failure(failure)) => {
+            context.ui().error(&failure);
+            Err(CliError::Silent(failure.kind.code()))
+        }
+        ended => ended,
+    }
+}
+
 fn is_partial(error: &CliError) -> bool {
     match error {
         CliError::Failure(failure) => failure.kind == Kind::Partial,
         CliError::Silent(code) => *code == Kind::Partial.code(),
         CliError::Client(_) => false,
     }
-}
-
-/// Identifies the service in a journal.
-fn address(context: &Context, client: &Client) -> String {
-    match context.settings().is_mock() {
-        true => "mock".to_owned(),
-        false => client.base_url().to_string(),
-    }
-}
-
-/// Checks that recorded rows are those of the input, and were sent to this service, if it is known.
-/// Returns the rejected rows that were mended.
-fn compare(
-    context: &Context,
-    rows: &Rows,
-    state: &State,
-    base_url: Option<&str>,
-) -> Result<Vec<usize>> {
-    let was_sent = state.rows().iter().any(|row| *row != RowState::Unsent);
-    if let (Some(run), Some(base_url)) = (state.last_run(), base_url)
-        && run.base_url != base_url
-        && was_sent
-    {
-        let other = &run.base_url;
-        let command = typed(context.args(), &format!("--base-url {other}"));
-        let problem = format!("{} was imported to {other}", rows.name());
-        return Err(CliError::usage(problem).hint(format!("`{command}` continues there")));
-    }
-    journal::compare(rows, state)
 }

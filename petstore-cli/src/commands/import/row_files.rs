@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::Value;
 
 use super::journal::State;
 use super::rows::Rows;
@@ -42,11 +42,13 @@ impl RowFiles {
 
     /// Writes the files. Returns the errors of those that cannot be written.
     pub(super) fn write(&self, rows: &Rows, state: &State, system: &System) -> Vec<CliError> {
-        let mut rejected = rows.reasons();
+        let mut rejected = BTreeMap::new();
+        for (row, why) in rows.invalid().chain(state.rejected()) {
+            rejected.insert(row, Value::from(why));
+        }
         let mut created = BTreeMap::new();
-        for (row, state) in state.rows().iter().enumerate() {
-            rejected.extend(state.rejected().map(|why| (row, json!(why))));
-            created.extend(state.pet().map(|id| (row, json!(id))));
+        for (row, id) in state.pets() {
+            created.insert(row, Value::from(id));
         }
         let mut errors = Vec::new();
         for (path, column, values) in [

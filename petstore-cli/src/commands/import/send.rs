@@ -2,7 +2,6 @@
 //! the row is sent.
 
 use std::collections::VecDeque;
-use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -12,20 +11,20 @@ use petstore_client::limits::{Priority, QuotaWindow, RateLimits};
 use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 use tokio::time::{Instant, sleep_until};
 
-use super::journal::{Journal, Record, RowState};
+use super::journal::{Journal, Record};
 use super::outage::{Next, Outage};
 use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Result};
-use crate::session::report_wait;
+use crate::session::{cause, report_wait};
 use crate::status::Progress;
 use crate::time::{duration, instant, plural};
 
 /// Something that a task has come to.
 enum Event {
     /// The announced rows are on the disk.
-    Synced(io::Result<()>),
+    Synced(Result<()>),
     /// The outcome of a row: the id of its pet, or an error.
     Row(usize, Result<i64, Error>),
     /// The answer to the request that asks whether the service works again.
@@ -67,8 +66,12 @@ impl<'a> Sender<'a> {
         concurrency: usize,
         retry_for: Duration,
     ) -> Self {
-        let mut todo = journal.state().rows_where(|row| *row == RowState::Unsent);
-        todo.retain(|row| rows[*row].pet().is_some());
+        let mut todo = VecDeque::new();
+        for (number, row) in rows.iter().enumerate() {
+            if row.pet().is_some() && journal.state().is_unsent(number) {
+                todo.push_back(number);
+            }
+        }
         Self {
             context,
             client,
@@ -78,7 +81,7 @@ impl<'a> Sender<'a> {
             most: concurrency,
             outage: Outage::new(retry_for),
             total: todo.len(),
-            todo: todo.into(),
+            todo,
             announced: Vec::new(),
             in_flight: 0,
             is_asking: false,
@@ -117,7 +120,7 @@ impl<'a> Sender<'a> {
         // Rows that are still in flight stay unknown.
         if self.in_flight == 0 {
             let now = self.context.connector().clock().now();
-            ended = self.journal.end(instant(now));
+            ended = self.journal.end(instant(now)).await;
         }
         self.stop.map_or(ended, Err)
     }
@@ -157,13 +160,9 @@ impl<'a> Sender<'a> {
             self.announce(1);
             return None;
         }
-        // The first row goes alone, because its response shows the limits. So does the first row of a
-        // new window.
+        // The first row goes alone, because its response shows the limits.
         let is_first = self.todo.len() + self.in_flight == self.total;
-        let most = match is_first || is_new_window(&limits) {
-            true => 1,
-            false => most,
-        };
+        let most = if is_first { 1 } else { most };
         match room(&limits, self.in_flight, most) {
             0 => {}
             room => self.announce(room),
@@ -174,10 +173,9 @@ impl<'a> Sender<'a> {
     /// Records the next rows. They are sent as soon as the record is on the disk.
     fn announce(&mut self, room: usize) {
         let rows: Vec<_> = self.todo.drain(..room.min(self.todo.len())).collect();
-        let digests = rows
-            .iter()
-            .filter_map(|row| Some((*row, self.rows[*row].digest()?)));
-        match self.journal.announce(digests.collect()) {
+        let digest = |row: &usize| Some((*row, self.rows[*row].digest()?));
+        let digests = rows.iter().filter_map(digest).collect();
+        match self.journal.announce(digests) {
             Ok(synced) => {
                 self.announced = rows;
                 self.tasks.push(Box::pin(synced.map(Event::Synced)));
@@ -198,37 +196,32 @@ impl<'a> Sender<'a> {
             .push(Box::pin(async { Event::Answer(answer.await.map(drop)) }));
     }
 
-    /// Takes an event and all others that have happened, and writes the outcomes to the journal.
-    fn take(&mut self, first: Event) {
-        let mut records = Vec::new();
-        let mut next = Some(first);
-        while let Some(event) = next {
-            match event {
-                Event::Synced(synced) => self.send(synced, &mut records),
-                Event::Row(row, outcome) => {
-                    self.in_flight -= 1;
-                    records.push(self.outcome(row, outcome));
-                }
-                Event::Answer(answer) => self.answered(answer),
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Synced(synced) => self.send(synced),
+            Event::Row(row, outcome) => {
+                self.in_flight -= 1;
+                let record = self.outcome(row, outcome);
+                self.record(record);
             }
-            next = self.tasks.next().now_or_never().flatten();
+            Event::Answer(answer) => self.answered(answer),
         }
-        if !records.is_empty()
-            && let Err(error) = self.journal.record(records)
-        {
+    }
+
+    fn record(&mut self, record: Record) {
+        if let Err(error) = self.journal.record(vec![record]) {
             self.stop_with(error);
         }
     }
 
     /// Sends the announced rows, unless the run has ended in the meantime.
-    fn send(&mut self, synced: io::Result<()>, records: &mut Vec<Record>) {
-        if let Err(error) = self.journal.checked(synced) {
+    fn send(&mut self, synced: Result<()>) {
+        if let Err(error) = synced {
             self.stop_with(error);
         }
         let rows = std::mem::take(&mut self.announced);
         if self.stop.is_some() {
-            records.push(Record::Unsent(rows));
-            return;
+            return self.record(Record::Unsent(rows));
         }
         // The import itself waits and tries again. Other commands with the same key go first.
         let once = RequestOptions::new()
@@ -306,7 +299,7 @@ impl<'a> Sender<'a> {
         } else if let Next::Wait(until) = self.outage.next() {
             let rest = until.saturating_duration_since(Instant::now());
             let at = self.context.connector().clock().now() + rest;
-            let paused = format!("paused ({})", in_short(&error));
+            let paused = format!("paused ({})", cause(&error));
             ui.waits(&format!("{paused}; continues"), &paused, rest, at);
         }
     }
@@ -363,25 +356,16 @@ async fn until(time: Option<Instant>) {
 fn room(limits: &RateLimits, in_flight: usize, most: usize) -> usize {
     let free = most.saturating_sub(in_flight);
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let left = limits.windows.iter().map(|window| window.remaining).min();
     // Requests that wait in the client do not count as used yet.
     let queued = in_flight.saturating_sub(size(limits.in_flight.into()));
-    let room = left.map_or(free, |left| size(left).saturating_sub(queued));
+    let left = |window: &QuotaWindow| size(window.remaining).saturating_sub(queued);
+    // No request counts as used in the successor of a window that has ended.
+    let next = |window: &QuotaWindow| size(window.limit).saturating_sub(in_flight);
+    let current = limits.windows.iter().map(left);
+    let room = current.chain(limits.ended.iter().map(next)).min();
     // If nothing is in flight, one row goes: its error says why no more can be sent.
-    room.max(usize::from(in_flight == 0)).min(free)
-}
-
-/// Returns whether the shortest window has ended, and no response has described the next one.
-fn is_new_window(limits: &RateLimits) -> bool {
-    let shortest = |windows: &[QuotaWindow]| {
-        let periods = windows.iter().filter_map(|window| window.quota.period());
-        periods.min()
-    };
-    match (shortest(&limits.ended), shortest(&limits.windows)) {
-        (None, _) => false,
-        (Some(_), None) => true,
-        (Some(ended), Some(current)) => ended < current,
-    }
+    let least = usize::from(in_flight == 0);
+    room.unwrap_or(free).max(least).min(free)
 }
 
 /// Returns whether an error shows that the service fails.
@@ -404,7 +388,7 @@ fn ends_run(error: &Error) -> bool {
 
 /// Returns why a row was rejected, or why it is unknown whether it was created.
 fn why(error: &Error) -> String {
-    let mut why = in_short(error);
+    let mut why = cause(error);
     if let Some(code) = error.code() {
         why += &format!(" {code}");
     }
@@ -412,18 +396,6 @@ fn why(error: &Error) -> String {
         why += &format!(": {message}");
     }
     why
-}
-
-/// Describes a failure in a few words.
-fn in_short(error: &Error) -> String {
-    let words = match error.status() {
-        Some(status) => return status.as_u16().to_string(),
-        None if error.is_rate_limited() => "other requests",
-        None if error.is_connect() => "no connection",
-        None if error.is_timeout() => "no response in time",
-        None => "connection lost",
-    };
-    words.to_owned()
 }
 
 #[cfg(test)]
@@ -469,14 +441,10 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_new_until_a_response_describes_the_shortest_quota() {
-        let mut limits = limits(10, 0);
-        assert!(!is_new_window(&limits));
+    fn a_window_that_has_ended_has_room_for_its_quota_again() {
+        let mut limits = limits(0, 0);
         limits.ended = vec![limits.windows.remove(1)];
-        assert!(is_new_window(&limits), "the minute has ended");
-        std::mem::swap(&mut limits.ended, &mut limits.windows);
-        assert!(!is_new_window(&limits), "the day has ended");
-        limits.ended.append(&mut limits.windows);
-        assert!(is_new_window(&limits), "both have ended");
+        assert_eq!(room(&limits, 0, 80), 60);
+        assert_eq!(room(&limits, 50, 80), 10);
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use petstore_client::url::Url;
 use petstore_client::{NewPet, Pet, PetStatus};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::check::PetList;
-use super::journal::{Record, RowState, Run, State};
+use super::journal::{Record, Run, State};
 use super::properties::check;
 use super::rows::{Digest, Row, Rows};
 
@@ -118,14 +119,12 @@ struct Import {
 impl Import {
     fn new(number: usize, rows: &str) -> Self {
         let rows = Rows::read("rows", rows.as_bytes().to_vec(), None).unwrap();
-        let mut state = State::default();
-        state.resize(rows.all().len());
         Self {
             number,
             rows,
             journal: Vec::new(),
             synced: 0,
-            state,
+            state: State::default(),
             is_running: false,
             run: 0,
             announced: Vec::new(),
@@ -143,16 +142,20 @@ impl Import {
             self.journal.truncate(whole);
             self.state = state;
         }
-        self.state.resize(self.rows.all().len());
     }
 
     fn write(&mut self, record: Record) {
-        self.journal.extend(record.line().into_bytes());
-        self.state.apply(record);
+        let lines = Record::lines(std::slice::from_ref(&record)).unwrap();
+        self.journal.extend(lines);
+        assert!(self.state.apply(record));
     }
 
     fn sync(&mut self) {
         self.synced = self.journal.len();
+    }
+
+    fn unknown(&self) -> Vec<usize> {
+        self.state.unknown().map(|(row, _)| row).collect()
     }
 
     fn digest(&self, row: usize) -> Digest {
@@ -173,11 +176,9 @@ impl Import {
         self.restless = !self.state.restless().is_zero();
         self.run += 1;
         self.is_running = true;
-        self.write(Record::Run(Run {
-            base_url: "http://x/v1".to_owned(),
-            timeout: Duration::from_secs(30),
-            started: String::new(),
-        }));
+        let base_url = Url::parse("http://x/v1").unwrap();
+        let run = Run::new(&base_url, Duration::from_secs(30), String::new());
+        self.write(Record::Run(run));
         self.sync();
     }
 
@@ -185,8 +186,9 @@ impl Import {
         if !self.is_running || !self.announced.is_empty() {
             return;
         }
-        let left = self.state.rows_where(|row| *row == RowState::Unsent);
-        self.announced = left.into_iter().take(most).collect();
+        let rows = 0..self.rows.all().len();
+        let left = rows.filter(|row| self.state.is_unsent(*row));
+        self.announced = left.take(most).collect();
         let rows = self.announced.iter().map(|row| (*row, self.digest(*row)));
         self.write(Record::Sent(rows.collect()));
     }
@@ -271,7 +273,7 @@ impl Import {
         }
         if is_complete {
             self.write(Record::Unsent(verdict.missing));
-            let unknown = self.state.rows_where(|row| row.unknown().is_some());
+            let unknown = self.unknown();
             prop_assert!(unknown.is_empty(), "{unknown:?} are unknown after a check");
         }
         Ok(())
@@ -325,7 +327,7 @@ impl World {
             }
             Event::Retry => {
                 import.begin();
-                let unknown = import.state.rows_where(|row| row.unknown().is_some());
+                let unknown = import.unknown();
                 import.has_retried |= !unknown.is_empty();
                 import.write(Record::Unsent(unknown));
             }
@@ -353,8 +355,8 @@ impl World {
         let pets: BTreeMap<_, _> = self.service.pets.iter().map(|pet| (pet.id, pet)).collect();
         for import in &self.imports {
             let mut taken = BTreeSet::new();
-            for (row, state) in import.rows.all().iter().zip(import.state.rows()) {
-                let Some(id) = state.pet() else { continue };
+            for (row, id) in import.state.pets() {
+                let row = &import.rows.all()[row];
                 prop_assert!(taken.insert(id), "pet {id} is taken twice");
                 let (pet, row) = (pets[&id], row.pet().unwrap());
                 let is_like = (&pet.name, pet.category_id) == (&row.name, row.category_id)

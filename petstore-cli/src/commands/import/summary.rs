@@ -8,28 +8,25 @@ use std::time::{Duration, SystemTime};
 use petstore_client::limits::{QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use super::journal::{Journal, RowState, State, Totals};
+use super::journal::{Journal, State};
 use super::row_files::RowFiles;
 use super::rows::Rows;
 use crate::context::Context;
-use crate::error::{CliError, Failure, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::output::ANY;
 use crate::session::words::quota_name;
 use crate::time::{count, plural};
 
-/// The maximum number of listed rows of a kind.
-const MAX_LISTED: usize = 3;
-
 /// Returns the command as typed, with more words. Leaves out `--unknown` and `--retry-rejected`,
 /// which treat rows of earlier runs, and the option that the words replace.
-pub(super) fn typed(args: &[OsString], more: &str) -> String {
+pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
     let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let end = args.iter().position(|arg| arg == "--");
     let (options, files) = args.split_at(end.unwrap_or(args.len()));
     let mut words = vec!["petstore".to_owned()];
     let mut options = options.iter().skip(1);
-    let replaced = more.split(' ').next().unwrap_or_default();
+    let replaced = more.first().copied().unwrap_or_default();
     while let Some(option) = options.next() {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -43,63 +40,50 @@ pub(super) fn typed(args: &[OsString], more: &str) -> String {
             words.push(escape::shell(option));
         }
     }
-    if !more.is_empty() {
-        words.push(more.to_owned());
-    }
+    words.extend(more.iter().map(|word| escape::shell(word)));
     words.extend(files.iter().map(|file| escape::shell(file)));
     words.join(" ")
 }
 
 /// Checks the options of the output, before anything is sent.
 pub(super) fn check_output(context: &Context) -> Result<()> {
-    let (rows, state, files) = Default::default();
-    let sample = Summary::of_state(&rows, &state, &files).document();
+    let (rows, files) = Default::default();
+    let sample = Summary::new(&rows, &Journal::nowhere(), &files).document();
     context.printer().start(ANY)?.check(&sample)
 }
 
-/// What an import did.
+/// What an import did, or would do.
 pub(super) struct Summary<'a> {
     rows: &'a Rows,
+    journal: &'a Journal,
     state: &'a State,
-    run: Totals,
-    journal: Option<&'a Path>,
     files: &'a RowFiles,
 }
 
 impl<'a> Summary<'a> {
     pub(super) fn new(rows: &'a Rows, journal: &'a Journal, files: &'a RowFiles) -> Self {
         Self {
-            run: journal.run(),
-            journal: journal.path(),
-            ..Self::of_state(rows, journal.state(), files)
-        }
-    }
-
-    /// Returns the summary of an import that does not run.
-    pub(super) fn of_state(rows: &'a Rows, state: &'a State, files: &'a RowFiles) -> Self {
-        Self {
             rows,
-            state,
-            run: Totals::default(),
-            journal: None,
+            journal,
+            state: journal.state(),
             files,
         }
     }
 
     pub(super) fn has_journal(&self) -> bool {
-        self.journal.is_some()
+        self.journal.path().is_some()
     }
 
-    /// Returns the numbers of rows. Invalid ones are not left to send.
-    fn total(&self) -> Totals {
-        let total = self.state.totals();
-        let left = total.left.saturating_sub(self.rows.invalid());
-        Totals { left, ..total }
+    /// Returns the number of rows that are to be sent.
+    fn left(&self) -> usize {
+        let rows = self.rows.all().iter().enumerate();
+        rows.filter(|(number, row)| row.pet().is_some() && self.state.is_unsent(*number))
+            .count()
     }
 
     /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not.
     pub(super) fn progress(&self) -> String {
-        let total = self.total();
+        let total = self.state.totals();
         let done = count(total.created + total.found + total.rejected);
         let all = plural(self.rows.all().len(), "row", "rows");
         format!("{done} of {all}")
@@ -107,7 +91,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary for programs.
     fn document(&self) -> Value {
-        let (run, total) = (self.run, self.total());
+        let (run, total) = (self.journal.run(), self.state.totals());
         let rows = self.rows.all().len();
         let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
         json!({
@@ -125,32 +109,26 @@ impl<'a> Summary<'a> {
                 "found": total.found,
                 "rejected": total.rejected,
                 "unknown": total.unknown,
-                "left": total.left,
-                "invalid": self.rows.invalid(),
+                "left": self.left(),
+                "invalid": self.rows.invalid().count(),
             },
-            "found": self.list("pet", |state| match state {
-                RowState::Found(id) => Some(json!(id)),
-                _ => None,
-            }),
-            "rejected": self.list("why", |state| state.rejected().map(Value::from)),
-            "unknown": self.list("why", |state| state.unknown().map(Value::from)),
-            "journal": shown(self.journal),
+            "found": self.list("pet", self.state.found()),
+            "rejected": self.list("why", self.state.rejected()),
+            "unknown": self.list("why", self.state.unknown()),
+            "journal": shown(self.journal.path()),
             "rejects": shown(self.files.rejects()),
             "createdFile": shown(self.files.created()),
         })
     }
 
-    /// Returns the places of the rows that have a value, each with its value.
-    fn list(&self, name: &str, value: impl Fn(&RowState) -> Option<Value>) -> Vec<Value> {
-        let mut list = Vec::new();
-        for (row, state) in self.state.rows().iter().enumerate() {
-            if let Some(value) = value(state) {
-                let mut object = self.rows.place_json(row);
-                object[name] = value;
-                list.push(object);
-            }
-        }
-        list
+    /// Returns rows that have a value, for programs.
+    fn list<V: Into<Value>>(
+        &self,
+        name: &str,
+        rows: impl Iterator<Item = (usize, V)>,
+    ) -> Vec<Value> {
+        rows.map(|(row, value)| self.rows.object(row, name, value))
+            .collect()
     }
 
     /// Prints a sentence to standard error, and the summary in the chosen format to standard output. A
@@ -158,7 +136,7 @@ impl<'a> Summary<'a> {
     pub(super) fn print(&self, context: &Context) -> Result<()> {
         context.ui().note(&self.sentence());
         let printer = context.printer();
-        if !printer.is_set() && !printer.is_filtered() {
+        if !printer.is_set() {
             return Ok(());
         }
         let output = printer.start(ANY)?;
@@ -171,11 +149,12 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary in a sentence, for a log.
     fn sentence(&self) -> String {
-        let total = self.total();
+        let total = self.state.totals();
         let all = plural(self.rows.all().len(), "row", "rows");
         let mut text = format!("{} of {all} created", count(total.created));
-        if self.run.created < total.created {
-            text += &format!(" ({} in this run)", count(self.run.created));
+        let created = self.journal.run().created;
+        if created < total.created {
+            text += &format!(" ({} in this run)", count(created));
         }
         if total.found > 0 {
             text += &format!(", {} found", count(total.found));
@@ -188,13 +167,13 @@ impl<'a> Summary<'a> {
 
     /// Returns the numbers of rows that are not done: `2 rejected`.
     fn undone(&self) -> Vec<String> {
-        let total = self.total();
+        let total = self.state.totals();
         let mut parts = Vec::new();
         for (rows, what) in [
             (total.rejected, "rejected"),
             (total.unknown, "unknown"),
-            (total.left, "left"),
-            (self.rows.invalid(), "invalid"),
+            (self.left(), "left"),
+            (self.rows.invalid().count(), "invalid"),
         ] {
             if rows > 0 {
                 parts.push(format!("{} {what}", count(rows)));
@@ -211,25 +190,22 @@ impl<'a> Summary<'a> {
             return Ok(());
         }
         let message = format!("the import is not complete: {}", undone.join(", "));
-        let mut failure = Failure::new(Kind::Partial, message);
-        match self.files.rejects() {
-            Some(path) if self.total().rejected + self.rows.invalid() > 0 => {
+        let unknown = self.state.unknown();
+        let refused: Vec<_> = self.state.rejected().chain(self.rows.invalid()).collect();
+        let mut failure = match self.files.rejects() {
+            Some(path) if !refused.is_empty() => {
+                let mut failure = self.rows.failure(Kind::Partial, message, unknown);
                 let text = format!("the rejected rows are in {}", path.display());
                 failure.list.push(text);
+                failure
             }
             _ => {
-                failure.list.extend(self.lines(RowState::rejected));
-                failure.list.extend(self.rows.problems());
+                let problems = unknown.chain(refused);
+                self.rows.failure(Kind::Partial, message, problems)
             }
-        }
-        failure.list.extend(self.lines(RowState::unknown));
-        if let Some(doubt) = doubt {
-            let text = format!("the list of pets proves nothing: {doubt}");
-            failure.list.push(text);
-        }
-        if self.rows.invalid() > 0 {
-            failure.fields.insert("rows".to_owned(), self.rows.faults());
-        }
+        };
+        let doubt = doubt.map(|doubt| format!("the list of pets proves nothing: {doubt}"));
+        failure.list.extend(doubt);
         failure.hint = self.hint(context);
         Err(failure.into())
     }
@@ -237,39 +213,23 @@ impl<'a> Summary<'a> {
     /// Returns what to do about rows that are not created. Without a journal, the command would
     /// create all pets again.
     fn hint(&self, context: &Context) -> Option<String> {
-        self.journal?;
-        let total = self.total();
+        self.journal.path()?;
+        let total = self.state.totals();
         if total.unknown > 0 {
-            let command = typed(context.args(), "--unknown check");
+            let command = typed(context.args(), &["--unknown", "check"]);
             return Some(format!("`{command}` finds out which of them were created"));
         }
         if total.rejected > 0 && self.files.rejects().is_none() {
-            let command = typed(context.args(), "--rejects FILE");
+            let command = typed(context.args(), &["--rejects", "FILE"]);
             return Some(format!("`{command}` writes them to a file"));
         }
         None
     }
 
-    /// Returns a line for each row with a text, and the number of those that are not listed.
-    fn lines(&self, text: impl Fn(&RowState) -> Option<&str>) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (row, state) in self.state.rows().iter().enumerate() {
-            if let Some(text) = text(state) {
-                lines.push(format!("{}: {text}", self.rows.place(row)));
-            }
-        }
-        let more = lines.len().saturating_sub(MAX_LISTED);
-        if more > 0 {
-            lines.truncate(MAX_LISTED);
-            lines.push(format!("{} more", count(more)));
-        }
-        lines
-    }
-
     /// Prints what a run would do, and how long the known quotas make it wait.
     pub(super) fn print_plan(&self, context: &Context, limits: &RateLimits) -> Result<()> {
         let printer = context.printer();
-        if printer.is_set() || printer.is_filtered() {
+        if printer.is_set() {
             let output = printer.start(ANY)?;
             return output.document(&self.document());
         }
@@ -280,7 +240,7 @@ impl<'a> Summary<'a> {
 
     /// Describes the rows to send: `3 rows to send, within the known quotas`.
     fn forecast(&self, context: &Context, limits: &RateLimits) -> String {
-        let left = self.total().left;
+        let left = self.left();
         if left == 0 {
             return "nothing to send".to_owned();
         }

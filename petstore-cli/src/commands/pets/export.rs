@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueHint;
-use futures_util::StreamExt as _;
 use petstore_client::url::Url;
 use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
@@ -13,6 +12,7 @@ use tokio::time::Instant;
 use super::part_file::{PartFile, Selection};
 use super::{MAX_PAGE, PETS, PetPages, select, status};
 use crate::context::Context;
+use crate::env::until_signal;
 use crate::error::{CliError, Kind, Result};
 use crate::output::{Output, OutputFormat, Printer};
 use crate::session::Purpose;
@@ -71,20 +71,13 @@ impl Export {
         };
         // Starting the result checks `--jq` before anything is sent.
         let output = context.printer().start_or(OutputFormat::Ndjson, PETS)?;
-        let client = tokio::select! {
-            biased;
-            Some(signal) = signals.next() => return Err(signal.into()),
-            client = context.connector().connect(Purpose::Read) => client?,
-        };
+        let connecting = context.connector().connect(Purpose::Read);
+        let client = until_signal(&mut signals, connecting).await?;
         let mut job = ExportJob::new(context, output);
         if let Some(file) = &self.file {
             job.open(file, format, &client, self.status.clone())?;
         }
-        let result = tokio::select! {
-            biased;
-            Some(signal) = signals.next() => Err(signal.into()),
-            result = job.write(&client, self.status) => result,
-        };
+        let result = until_signal(&mut signals, job.write(&client, self.status)).await;
         job.finish(result)
     }
 }
@@ -251,13 +244,7 @@ impl<'a> ExportJob<'a> {
             Err(code) => return CliError::Silent(code),
         };
         if self.pets > 0 {
-            let pets = plural(self.pets, "pet", "pets");
-            failure.message = match failure.kind {
-                Kind::Interrupted | Kind::Terminated | Kind::HungUp => {
-                    format!("{} after {pets}", failure.message)
-                }
-                _ => format!("stopped after {pets}: {}", failure.message),
-            };
+            failure = failure.stopped_after(&plural(self.pets, "pet", "pets"));
         }
         let is_saved = self.save().unwrap_or(false);
         let Some(file) = self.file else {
@@ -272,8 +259,8 @@ impl<'a> ExportJob<'a> {
             file.discard();
         } else if is_dead_end || self.pages == 0 && is_refused {
             // With the stored link to the next page, the same command would fail again.
-            let part = file.shown();
-            failure.hint = Some(format!("`rm {part}` lets the same command start over"));
+            let removal = file.removal();
+            failure.hint = Some(format!("`{removal}` lets the same command start over"));
         } else if is_saved {
             failure.list.push("the same command continues".to_owned());
         }

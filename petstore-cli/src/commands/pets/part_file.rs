@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::env::System;
 use crate::error::{CliError, Kind, Result};
+use crate::escape;
 use crate::files;
 
 /// What an export writes. A later command continues the export only if this is the same.
@@ -68,8 +69,10 @@ pub(super) struct Earlier {
 pub(super) struct PartFile {
     file: File,
     target: PathBuf,
-    /// The path of the target for messages.
+    /// The path of the target, as typed, for messages.
     shown: String,
+    /// The path of the unfinished file, for messages.
+    shown_part: String,
 }
 
 impl PartFile {
@@ -95,14 +98,16 @@ impl PartFile {
         }
         // If the target is a link, the link stays.
         let target = match target.canonicalize() {
-            Ok(target) => target,
-            Err(_) => target.to_owned(),
+            Ok(file) if target.is_symlink() => file,
+            _ => target.to_owned(),
         };
-        match open_locked(&beside(&target, "part")) {
+        let part = beside(&target, "part");
+        match open_locked(&part) {
             Ok(file) => Ok(Self {
                 file,
                 target,
                 shown,
+                shown_part: system.shown(&part),
             }),
             Err(TryLockError::WouldBlock) => {
                 let problem = format!("another command is exporting to {shown}");
@@ -112,9 +117,9 @@ impl PartFile {
         }
     }
 
-    /// Returns the unfinished file's path, for messages.
-    pub(super) fn shown(&self) -> String {
-        format!("{}.petstore-part", self.shown)
+    /// Returns the command that removes the unfinished file.
+    pub(super) fn removal(&self) -> String {
+        format!("rm {}", escape::shell_path(&self.shown_part))
     }
 
     /// Returns a handle for writing.
@@ -143,9 +148,8 @@ impl PartFile {
             return self.start_over().map(|()| Earlier::default());
         };
         if mark.selection != *selection {
-            let part = self.shown();
-            let problem = format!("{part} is the beginning of another export");
-            let hint = format!("`rm {part}` lets this one start");
+            let problem = format!("{} is the beginning of another export", self.shown_part);
+            let hint = format!("`{}` lets this one start", self.removal());
             return Err(CliError::usage(problem).hint(hint));
         }
         self.done(self.file.set_len(mark.size))?;

@@ -1,22 +1,26 @@
-//! The records of a journal, one JSON object on each line, and what they say about each row.
+//! The records of a journal, one JSON object on each line, and what they say of each row.
 
-use std::num::NonZeroUsize;
+use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use petstore_client::url::Url;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::super::rows::Digest;
 use crate::error::{CliError, Result};
 
 /// The version of the format.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// What helps if a journal is lost. A new one would create all pets again.
 const LIST: &str = "`petstore pets list --all` shows which pets exist";
 
-/// A record. Rows are counted from 0 here, and from 1 in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A record. Rows are counted from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(in super::super) enum Record {
+    #[serde(rename = "petstoreJournal")]
     Run(Run),
     /// These rows may be sent as soon as this record is on the disk.
     Sent(Vec<(usize, Digest)>),
@@ -30,127 +34,44 @@ pub(in super::super) enum Record {
     End(String),
 }
 
-/// The start of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Run {
-    pub(in super::super) base_url: String,
-    /// The time limit of a request.
-    pub(in super::super) timeout: Duration,
-    pub(in super::super) started: String,
-}
-
 impl Record {
-    /// Returns the record as a line, with its end.
-    pub(in super::super) fn line(&self) -> String {
-        let object = match self {
-            Self::Run(run) => json!({
-                "petstoreJournal": VERSION,
-                "baseUrl": run.base_url,
-                "timeout": crate::time::seconds(run.timeout),
-                "started": run.started,
-            }),
-            Self::Sent(rows) => {
-                let rows = rows
-                    .iter()
-                    .map(|(row, it)| json!([row + 1, it.to_string()]));
-                json!({ "sent": rows.collect::<Value>() })
-            }
-            Self::Created(row, id) => json!({ "created": row + 1, "id": id }),
-            Self::Found(row, id) => json!({ "found": row + 1, "id": id }),
-            Self::Rejected(row, why) => json!({ "rejected": row + 1, "why": why }),
-            Self::Unknown(row, why) => json!({ "unknown": row + 1, "why": why }),
-            Self::Unsent(rows) => {
-                let rows = rows.iter().map(|row| json!(row + 1));
-                json!({ "unsent": rows.collect::<Value>() })
-            }
-            Self::End(at) => json!({ "end": at }),
-        };
-        format!("{object}\n")
-    }
-
-    /// Reads a line without its end.
-    fn parse(line: &[u8]) -> Option<Self> {
-        let line: Line = serde_json::from_slice(line).ok()?;
-        let record = match line {
-            Line {
-                petstore_journal: Some(_),
-                base_url: Some(base_url),
-                timeout: Some(timeout),
-                started: Some(started),
-                ..
-            } => Self::Run(Run {
-                base_url,
-                timeout: Duration::from_secs(timeout),
-                started,
-            }),
-            Line {
-                sent: Some(sent), ..
-            } => {
-                let rows = sent.into_iter().map(|(row, digest)| {
-                    let digest = Digest::parse(&digest)?;
-                    Some((index(row), digest))
-                });
-                Self::Sent(rows.collect::<Option<_>>()?)
-            }
-            Line {
-                created: Some(row),
-                id: Some(id),
-                ..
-            } => Self::Created(index(row), id),
-            Line {
-                found: Some(row),
-                id: Some(id),
-                ..
-            } => Self::Found(index(row), id),
-            Line {
-                rejected: Some(row),
-                why: Some(why),
-                ..
-            } => Self::Rejected(index(row), why),
-            Line {
-                unknown: Some(row),
-                why: Some(why),
-                ..
-            } => Self::Unknown(index(row), why),
-            Line {
-                unsent: Some(rows), ..
-            } => Self::Unsent(rows.into_iter().map(index).collect()),
-            Line { end: Some(at), .. } => Self::End(at),
-            _ => return None,
-        };
-        Some(record)
+    /// Returns records as lines.
+    pub(in super::super) fn lines(records: &[Self]) -> io::Result<Vec<u8>> {
+        let mut lines = Vec::new();
+        for record in records {
+            serde_json::to_writer(&mut lines, record)?;
+            lines.push(b'\n');
+        }
+        Ok(lines)
     }
 }
 
-/// A line of the file. Each kind of record has some of these fields.
-#[derive(Deserialize)]
+/// The start of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
-    petstore_journal: Option<u32>,
-    base_url: Option<String>,
-    timeout: Option<u64>,
-    started: Option<String>,
-    sent: Option<Vec<(NonZeroUsize, String)>>,
-    created: Option<NonZeroUsize>,
-    found: Option<NonZeroUsize>,
-    id: Option<i64>,
-    rejected: Option<NonZeroUsize>,
-    unknown: Option<NonZeroUsize>,
-    why: Option<String>,
-    unsent: Option<Vec<NonZeroUsize>>,
-    end: Option<String>,
+pub(in super::super) struct Run {
+    version: u32,
+    base_url: String,
+    /// The time limit of a request, in seconds.
+    timeout: u64,
+    started: String,
 }
 
-fn index(row: NonZeroUsize) -> usize {
-    row.get() - 1
+impl Run {
+    pub(in super::super) fn new(base_url: &Url, timeout: Duration, started: String) -> Self {
+        Self {
+            version: VERSION,
+            base_url: base_url.to_string(),
+            timeout: crate::time::seconds(timeout),
+            started,
+        }
+    }
 }
 
-/// What is known of a row.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What is known of a row that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) enum RowState {
-    #[default]
-    Unsent,
-    /// Recorded before it was sent, and without an outcome.
+    /// It has no outcome.
     Sent,
     Created(i64),
     /// The check takes this pet for the row's.
@@ -159,42 +80,12 @@ pub(in super::super) enum RowState {
     Unknown(String),
 }
 
-impl RowState {
-    /// Returns why it is unknown whether the row was created, if it is.
-    pub(in super::super) fn unknown(&self) -> Option<&str> {
-        match self {
-            Self::Sent => Some("the import was stopped before the response"),
-            Self::Unknown(why) => Some(why),
-            Self::Unsent | Self::Created(_) | Self::Found(_) | Self::Rejected(_) => None,
-        }
-    }
-
-    /// Returns why the row was rejected, if it was.
-    pub(in super::super) fn rejected(&self) -> Option<&str> {
-        match self {
-            Self::Rejected(why) => Some(why),
-            Self::Unsent | Self::Sent | Self::Created(_) | Self::Found(_) | Self::Unknown(_) => {
-                None
-            }
-        }
-    }
-
-    /// Returns the id of the row's pet, if it is known.
-    pub(in super::super) fn pet(&self) -> Option<i64> {
-        match self {
-            Self::Created(id) | Self::Found(id) => Some(*id),
-            Self::Unsent | Self::Sent | Self::Rejected(_) | Self::Unknown(_) => None,
-        }
-    }
-}
-
 /// The content of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct State {
-    rows: Vec<RowState>,
-    /// The content of each row that was sent.
-    digests: Vec<Option<Digest>>,
-    last_run: Option<Run>,
+    /// The rows that were sent, with their content. All others may be sent.
+    rows: BTreeMap<usize, (Digest, RowState)>,
+    base_url: Option<String>,
     /// How long requests of runs that did not end by themselves may still arrive.
     restless: Duration,
 }
@@ -208,80 +99,108 @@ impl State {
         let mut whole = 0;
         let mut unreadable = None;
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        for (number, line) in lines.enumerate() {
-            let record = line.strip_suffix(b"\n").and_then(Record::parse);
-            match (record, unreadable) {
-                (Some(_), Some(line)) => {
-                    let problem = format!("{name} is damaged: line {line} cannot be read");
-                    return Err(CliError::input(problem).hint(LIST));
-                }
-                (Some(record), None) => {
-                    state.apply(record);
-                    whole += line.len();
-                }
-                (None, _) => unreadable = unreadable.or(Some(number + 1)),
+        for (line, number) in lines.zip(1_usize..) {
+            let text = line.strip_suffix(b"\n").unwrap_or_default();
+            let Ok(record) = serde_json::from_slice(text) else {
+                unreadable.get_or_insert(number);
+                continue;
+            };
+            if let Some(number) = unreadable {
+                return Err(damaged(name, number));
             }
+            if !state.apply(record) {
+                return Err(damaged(name, number));
+            }
+            whole += line.len();
         }
         Ok((state, whole))
     }
 
-    /// Applies a record.
-    pub(in super::super) fn apply(&mut self, record: Record) {
-        match record {
+    /// Applies a record. Returns whether it can be true: only a row that was sent has an outcome.
+    pub(in super::super) fn apply(&mut self, record: Record) -> bool {
+        let (row, outcome) = match record {
             Record::Run(run) => {
-                self.restless = self.restless.max(run.timeout);
-                self.last_run = Some(run);
+                self.restless = self.restless.max(Duration::from_secs(run.timeout));
+                self.base_url = Some(run.base_url);
+                return true;
             }
             Record::Sent(rows) => {
                 for (row, digest) in rows {
-                    self.set(row, RowState::Sent);
-                    self.digests[row] = Some(digest);
+                    self.rows.insert(row, (digest, RowState::Sent));
                 }
+                return true;
             }
-            Record::Created(row, id) => self.set(row, RowState::Created(id)),
-            Record::Found(row, id) => self.set(row, RowState::Found(id)),
-            Record::Rejected(row, why) => self.set(row, RowState::Rejected(why)),
-            Record::Unknown(row, why) => self.set(row, RowState::Unknown(why)),
             Record::Unsent(rows) => {
                 for row in rows {
-                    self.set(row, RowState::Unsent);
+                    self.rows.remove(&row);
                 }
+                return true;
             }
-            Record::End(_) => self.restless = Duration::ZERO,
+            Record::End(_) => {
+                self.restless = Duration::ZERO;
+                return true;
+            }
+            Record::Created(row, id) => (row, RowState::Created(id)),
+            Record::Found(row, id) => (row, RowState::Found(id)),
+            Record::Rejected(row, why) => (row, RowState::Rejected(why)),
+            Record::Unknown(row, why) => (row, RowState::Unknown(why)),
+        };
+        match self.rows.get_mut(&row) {
+            Some((_, state)) => {
+                *state = outcome;
+                true
+            }
+            None => false,
         }
     }
 
-    fn set(&mut self, row: usize, state: RowState) {
-        if row >= self.rows.len() {
-            self.resize(row + 1);
-        }
-        self.rows[row] = state;
+    /// Returns the rows that were sent, with the content and what is known of each.
+    pub(super) fn sent(&self) -> impl Iterator<Item = (usize, &Digest, &RowState)> {
+        let rows = self.rows.iter();
+        rows.map(|(row, (digest, state))| (*row, digest, state))
     }
 
-    /// Fits the states to the rows of the input.
-    pub(in super::super) fn resize(&mut self, rows: usize) {
-        self.rows.resize(rows, RowState::Unsent);
-        self.digests.resize(rows, None);
+    /// Returns whether a row is to be sent.
+    pub(in super::super) fn is_unsent(&self, row: usize) -> bool {
+        !self.rows.contains_key(&row)
     }
 
-    pub(in super::super) fn rows(&self) -> &[RowState] {
-        &self.rows
+    /// Returns the rows that may have been created, each with the reason why this is unknown.
+    pub(in super::super) fn unknown(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.sent().filter_map(|(row, _, state)| match state {
+            RowState::Sent => Some((row, "the import was stopped before the response")),
+            RowState::Unknown(why) => Some((row, &**why)),
+            RowState::Created(_) | RowState::Found(_) | RowState::Rejected(_) => None,
+        })
     }
 
-    /// Returns the content with which a row was sent.
-    pub(super) fn digest(&self, row: usize) -> Option<Digest> {
-        self.digests[row]
+    /// Returns the rejected rows, each with the reason.
+    pub(in super::super) fn rejected(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.sent().filter_map(|(row, _, state)| match state {
+            RowState::Rejected(why) => Some((row, &**why)),
+            _ => None,
+        })
     }
 
-    /// Returns the rows with certain states.
-    pub(in super::super) fn rows_where(&self, is_wanted: fn(&RowState) -> bool) -> Vec<usize> {
-        (0..self.rows.len())
-            .filter(|row| is_wanted(&self.rows[*row]))
-            .collect()
+    /// Returns the rows that were found, each with the id of its pet.
+    pub(in super::super) fn found(&self) -> impl Iterator<Item = (usize, i64)> {
+        self.sent().filter_map(|(row, _, state)| match state {
+            RowState::Found(id) => Some((row, *id)),
+            _ => None,
+        })
     }
 
-    pub(in super::super) fn last_run(&self) -> Option<&Run> {
-        self.last_run.as_ref()
+    /// Returns the rows that were created or found, each with the id of its pet.
+    pub(in super::super) fn pets(&self) -> impl Iterator<Item = (usize, i64)> {
+        self.sent().filter_map(|(row, _, state)| match state {
+            RowState::Created(id) | RowState::Found(id) => Some((row, *id)),
+            RowState::Sent | RowState::Rejected(_) | RowState::Unknown(_) => None,
+        })
+    }
+
+    /// Returns the service of the rows that were sent.
+    pub(in super::super) fn base_url(&self) -> Option<&str> {
+        self.base_url.as_deref().filter(|_| !self.rows.is_empty())
     }
 
     pub(in super::super) fn restless(&self) -> Duration {
@@ -290,9 +209,8 @@ impl State {
 
     pub(in super::super) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
-        for row in &self.rows {
-            match row {
-                RowState::Unsent => totals.left += 1,
+        for (_, _, state) in self.sent() {
+            match state {
                 RowState::Created(_) => totals.created += 1,
                 RowState::Found(_) => totals.found += 1,
                 RowState::Rejected(_) => totals.rejected += 1,
@@ -310,7 +228,6 @@ pub(in super::super) struct Totals {
     pub(in super::super) found: usize,
     pub(in super::super) rejected: usize,
     pub(in super::super) unknown: usize,
-    pub(in super::super) left: usize,
 }
 
 /// Checks that this version of the program wrote the journal.
@@ -320,18 +237,24 @@ fn check_first_line(name: &str, bytes: &[u8]) -> Result<()> {
         return Err(CliError::input(problem).hint(LIST));
     }
     let first = bytes.split(|byte| *byte == b'\n').next();
-    let header: Value = serde_json::from_slice(first.unwrap_or_default()).unwrap_or_default();
-    match header.get("petstoreJournal") {
-        None => Err(foreign(name)),
-        Some(version) if *version == VERSION => Ok(()),
-        Some(version) => {
-            let problem = format!("{name} has version {version}, not {VERSION}");
-            Err(CliError::input(problem).hint("finish this import with the program that began it"))
-        }
+    let first: Value = serde_json::from_slice(first.unwrap_or_default()).unwrap_or_default();
+    let Some(run) = first.get("petstoreJournal") else {
+        return Err(foreign(name));
+    };
+    // Until version 6, the version stood in place of the run.
+    let version = run.get("version").unwrap_or(run);
+    if *version == VERSION {
+        return Ok(());
     }
+    let problem = format!("{name} has version {version}, not {VERSION}");
+    Err(CliError::input(problem).hint("finish this import with the program that began it"))
 }
 
 /// Describes a file that is not a journal.
 pub(super) fn foreign(name: &str) -> CliError {
     CliError::input(format!("{name} exists, and is not a journal of an import"))
+}
+
+fn damaged(name: &str, line: usize) -> CliError {
+    CliError::input(format!("{name} is damaged: line {line} cannot be read")).hint(LIST)
 }

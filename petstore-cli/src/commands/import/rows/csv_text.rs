@@ -1,10 +1,12 @@
 //! Reads CSV with a header, and writes some of its rows with one more column.
 
+use std::collections::BTreeMap;
+
 use csv::{Reader, ReaderBuilder, StringRecord, WriterBuilder};
+use petstore_client::NewPet;
 use serde_json::Value;
 
-use super::fields::{FIELDS, Fields, STATUS, is_foreign};
-use super::row::{Fault, Lines, Parsed, Row, shorten};
+use super::fields::{FIELDS, Fields, STATUS, is_foreign, line, shorten};
 use crate::error::{CliError, Result};
 use crate::suggest::similar;
 use crate::time::plural;
@@ -18,66 +20,82 @@ pub(super) fn separator(header: &str) -> u8 {
     SEPARATORS.into_iter().max_by_key(times).unwrap_or(b',')
 }
 
-/// Reads the rows of an input.
-pub(super) fn read(name: &str, text: &str, delimiter: u8) -> Result<Parsed> {
+/// Reads the rows of an input, each with the byte at which it starts. Adds the columns that are
+/// ignored.
+pub(super) fn read(
+    name: &str,
+    text: &str,
+    delimiter: u8,
+    ignored: &mut Vec<String>,
+) -> Result<Vec<(usize, Result<NewPet, String>)>> {
     let mut reader = reader(text, delimiter);
-    let lines = Lines::of(text);
     let mut header = StringRecord::new();
-    let mut parsed = Parsed::default();
+    let mut rows = Vec::new();
     let Some((start, end)) = next(&mut reader, text, &mut header)? else {
-        return Ok(parsed);
+        return Ok(rows);
     };
-    let place = format!("line {}", lines.number(start));
-    parsed.ignored = check_header(name, &header, &place, &text[start..end])?;
+    let place = format!("line {}", line(text.as_bytes(), start));
+    *ignored = check_header(name, &header, &place, &text[start..end])?;
     let mut record = StringRecord::new();
     while let Some((start, end)) = next(&mut reader, text, &mut record)? {
-        let line = lines.number(start);
         if end == text.len() && has_open_quote(&text[start..end], delimiter) {
+            let line = line(text.as_bytes(), start);
             let problem = format!("{name} line {line}: a quote is never closed");
             let hint = "close it; a quote inside a value is written `\"\"`";
             return Err(CliError::input(problem).hint(hint));
         }
-        let pet = match record.len() == header.len() {
-            true => Fields::Csv(&header, &record).pet(),
-            false => {
-                let values = plural(record.len(), "value", "values");
-                let text = format!("{values}; the header has {}", header.len());
-                Err(vec![Fault::new(text)])
-            }
+        let pet = if record.len() == header.len() {
+            Fields::Csv(&header, &record).pet()
+        } else {
+            let values = plural(record.len(), "value", "values");
+            Err(format!("{values}; the header has {}", header.len()))
         };
-        parsed.rows.push(Row::new(line, start..end, pet));
+        rows.push((start, pet));
     }
-    Ok(parsed)
+    Ok(rows)
 }
 
-/// Returns rows of an input with a value in one more column.
-pub(super) fn with_column<'t>(
+/// Returns the rows that have a value, with this value in a last column.
+pub(super) fn with_column(
     text: &str,
     delimiter: u8,
     column: &str,
-    rows: impl Iterator<Item = (&'t str, &'t Value)>,
+    values: &BTreeMap<usize, Value>,
 ) -> csv::Result<Vec<u8>> {
-    let mut header = StringRecord::new();
-    reader(text, delimiter).read_record(&mut header)?;
+    let mut records = reader(text, delimiter).into_records();
+    let header = records.next().transpose()?.unwrap_or_default();
     let mut builder = WriterBuilder::new();
     builder.delimiter(delimiter).flexible(true);
     let mut writer = builder.from_writer(Vec::new());
-    writer.write_record(header.iter().chain([column]))?;
-    for (row, value) in rows {
-        let mut record = StringRecord::new();
-        reader(row, delimiter).read_record(&mut record)?;
-        while record.len() < header.len() {
-            record.push_field("");
-        }
-        match value {
-            Value::String(text) => record.push_field(text),
-            value => record.push_field(&value.to_string()),
-        }
-        writer.write_record(&record)?;
+    writer.write_record(with_last(&header, &header, column, column))?;
+    for (row, record) in records.enumerate() {
+        let value = match values.get(&row) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => continue,
+        };
+        writer.write_record(with_last(&record?, &header, column, &value))?;
     }
     writer
         .into_inner()
         .map_err(|error| error.into_error().into())
+}
+
+/// Returns the cells of a record and a last one. The input may have this column already.
+fn with_last<'c>(
+    record: &'c StringRecord,
+    header: &StringRecord,
+    column: &str,
+    last: &'c str,
+) -> Vec<&'c str> {
+    let mut cells = Vec::new();
+    for cell in 0..record.len().max(header.len()) {
+        if header.get(cell) != Some(column) {
+            cells.push(record.get(cell).unwrap_or_default());
+        }
+    }
+    cells.push(last);
+    cells
 }
 
 fn reader(text: &str, delimiter: u8) -> Reader<&[u8]> {
@@ -120,11 +138,9 @@ fn check_header(name: &str, header: &StringRecord, place: &str, text: &str) -> R
     let mut foreign: Vec<&str> = header.iter().filter(|column| is_foreign(column)).collect();
     let mut problems = Vec::new();
     for field in FIELDS {
+        let times = header.iter().filter(|column| *column == field).count();
         let mistyped = similar(field, foreign.iter().copied());
-        match (
-            header.iter().filter(|column| *column == field).count(),
-            mistyped,
-        ) {
+        match (times, mistyped) {
             (1, _) => {}
             (0, Some(column)) => {
                 foreign.retain(|other| *other != column);
@@ -142,10 +158,8 @@ fn check_header(name: &str, header: &StringRecord, place: &str, text: &str) -> R
         return Ok(foreign.into_iter().map(str::to_owned).collect());
     }
     if foreign.len() == header.len() {
-        let problem = format!(
-            "{name} has no header: {place} is `{}`",
-            shorten(text.trim_end())
-        );
+        let text = shorten(text.trim_end());
+        let problem = format!("{name} has no header: {place} is `{text}`");
         let hint = format!("put `{}` above it", FIELDS.join(","));
         return Err(CliError::input(problem).hint(hint));
     }

@@ -7,18 +7,33 @@ use csv::StringRecord;
 use petstore_client::{NewPet, PetStatus};
 use serde_json::value::RawValue;
 
-use super::row::{Fault, shorten};
-
 const NAME: &str = "name";
 const CATEGORY: &str = "categoryId";
 pub(super) const STATUS: &str = "status";
 pub(super) const FIELDS: [&str; 3] = [NAME, CATEGORY, STATUS];
 /// The columns of exports, and of the files that an import writes. The service assigns new ids.
 const IGNORED: [&str; 3] = ["id", "reason", "petId"];
+/// The maximum length of a value in a message, in characters.
+const MAX_SHOWN: usize = 40;
 
 /// Returns whether a column or field is neither sent nor one of our own files.
 pub(super) fn is_foreign(name: &str) -> bool {
     !FIELDS.contains(&name) && !IGNORED.contains(&name)
+}
+
+/// Returns the line of a byte position, from 1.
+pub(super) fn line(text: &[u8], at: usize) -> usize {
+    text[..at].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// Returns the start of a value, for a message.
+pub(super) fn shorten(text: &str) -> String {
+    let cut: String = text.chars().take(MAX_SHOWN).collect();
+    if cut.len() < text.len() {
+        cut + "…"
+    } else {
+        cut
+    }
 }
 
 /// The values of a row, as they are written.
@@ -31,7 +46,7 @@ pub(super) enum Fields<'t> {
 
 impl Fields<'_> {
     /// Returns the pet, or all that is wrong with its fields.
-    pub(super) fn pet(&self) -> Result<NewPet, Vec<Fault>> {
+    pub(super) fn pet(&self) -> Result<NewPet, String> {
         match (self.name(), self.category_id(), self.status()) {
             (Ok(name), Ok(category_id), Ok(status)) => {
                 let mut pet = NewPet::new(name, category_id);
@@ -39,14 +54,15 @@ impl Fields<'_> {
                 Ok(pet)
             }
             (name, category_id, status) => {
-                let wrong = [
-                    name.err().map(|text| Fault::of_field(NAME, text)),
-                    category_id
-                        .err()
-                        .map(|text| Fault::of_field(CATEGORY, text)),
-                    status.err().map(|text| Fault::of_field(STATUS, text)),
-                ];
-                Err(wrong.into_iter().flatten().collect())
+                let mut problems = Vec::new();
+                for (field, problem) in [
+                    (NAME, name.err()),
+                    (CATEGORY, category_id.err()),
+                    (STATUS, status.err()),
+                ] {
+                    problems.extend(problem.map(|problem| format!("{field}: {problem}")));
+                }
+                Err(problems.join("; "))
             }
         }
     }

@@ -6,24 +6,24 @@ use petstore_client::NewPet;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::fields::{FIELDS, Fields, is_foreign};
-use super::row::{Fault, Lines, Parsed, Row, shorten};
+use super::fields::{FIELDS, Fields, is_foreign, shorten};
 use crate::error::{CliError, Result};
 use crate::suggest::similar;
 
-/// Reads the rows of an input.
-pub(super) fn read(name: &str, text: &str) -> Result<Parsed> {
-    let values = values(text).map_err(|error| not_json(name, &error))?;
-    let lines = Lines::of(text);
-    let mut parsed = Parsed::default();
-    for value in values {
+/// Reads the rows of an input, each with the byte at which it starts. Adds the fields that are
+/// ignored.
+pub(super) fn read(
+    name: &str,
+    text: &str,
+    ignored: &mut Vec<String>,
+) -> Result<Vec<(usize, Result<NewPet, String>)>> {
+    let mut rows = Vec::new();
+    for value in values(text).map_err(|error| not_json(name, &error))? {
         let value = value.get();
         let start = value.as_ptr() as usize - text.as_ptr() as usize;
-        let pet = pet(value, &mut parsed.ignored);
-        let span = start..start + value.len();
-        parsed.rows.push(Row::new(lines.number(start), span, pet));
+        rows.push((start, pet(value, ignored)));
     }
-    Ok(parsed)
+    Ok(rows)
 }
 
 /// Splits text into JSON values: those of an array, or concatenated values.
@@ -47,48 +47,50 @@ fn not_json(name: &str, error: &serde_json::Error) -> CliError {
 }
 
 /// Returns the pet of an object, or all that is wrong with it. Notes the fields that are ignored.
-fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, Vec<Fault>> {
+fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, String> {
     if !value.starts_with('{') {
-        let text = format!("`{}` is not an object", shorten(value));
-        return Err(vec![Fault::new(text)]);
+        return Err(format!("`{}` is not an object", shorten(value)));
     }
     let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(value) else {
-        return Err(vec![Fault::new("the name of a field is not Unicode")]);
+        return Err("the name of a field is not Unicode".to_owned());
     };
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for name in object.keys().filter(|name| is_foreign(name)) {
         if let Some(field) = similar(name, FIELDS) {
-            let text = format!("unknown; did you mean `{field}`?");
-            faults.push(Fault::of_field(&shorten(name), text));
+            let name = shorten(name);
+            problems.push(format!("{name}: unknown; did you mean `{field}`?"));
         } else if !ignored.contains(name) {
             ignored.push(name.clone());
         }
     }
     match Fields::Json(&object).pet() {
-        Ok(pet) if faults.is_empty() => Ok(pet),
-        Ok(_) => Err(faults),
-        Err(more) => {
-            faults.extend(more);
-            Err(faults)
+        Ok(pet) if problems.is_empty() => Ok(pet),
+        pet => {
+            problems.extend(pet.err());
+            Err(problems.join("; "))
         }
     }
 }
 
-/// Returns rows of an input with a value in one more field.
-pub(super) fn with_column<'t>(
+/// Returns the rows that have a value, with this value in one more field.
+pub(super) fn with_column(
+    text: &str,
     column: &str,
-    rows: impl Iterator<Item = (&'t str, &'t Value)>,
-) -> String {
-    let mut text = String::new();
-    for (row, value) in rows {
-        let mut object = match serde_json::from_str(row) {
+    column_values: &BTreeMap<usize, Value>,
+) -> serde_json::Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for (row, raw) in values(text)?.into_iter().enumerate() {
+        let Some(value) = column_values.get(&row) else {
+            continue;
+        };
+        let mut object = match serde_json::from_str(raw.get()) {
             Ok(Value::Object(object)) => object,
             Ok(other) => Map::from_iter([("value".to_owned(), other)]),
-            Err(_) => Map::from_iter([("value".to_owned(), row.into())]),
+            Err(_) => Map::from_iter([("value".to_owned(), raw.get().into())]),
         };
         object.insert(column.to_owned(), value.clone());
-        text += &Value::Object(object).to_string();
-        text.push('\n');
+        serde_json::to_writer(&mut lines, &object)?;
+        lines.push(b'\n');
     }
-    text
+    Ok(lines)
 }

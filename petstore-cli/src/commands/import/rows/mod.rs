@@ -4,18 +4,54 @@
 mod csv_text;
 mod fields;
 mod json_text;
-mod row;
 
 use std::collections::BTreeMap;
 
+use petstore_client::NewPet;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
-pub(super) use self::row::{Digest, Row};
-use self::row::{Fault, Parsed};
 use crate::error::{CliError, Failure, Kind, Result};
 
-/// The maximum number of listed problems.
+/// The maximum number of problems that an error lists for people.
 const MAX_LISTED: usize = 20;
+
+/// The content of a row, in short. It binds the records of a journal to their rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Digest(String);
+
+impl Digest {
+    /// The first half of the SHA-256 of the JSON with sorted keys.
+    fn of(pet: &NewPet) -> Self {
+        let mut content = json!(pet);
+        content.sort_all_objects();
+        let hash = Sha256::digest(content.to_string());
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash[..16]);
+        Self(format!("{:032x}", u128::from_be_bytes(half)))
+    }
+}
+
+/// A row of an input.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The line on which it starts.
+    line: usize,
+    /// The pet to create, or all that is wrong with the row.
+    pet: Result<NewPet, String>,
+}
+
+impl Row {
+    /// Returns the pet to create; `None` if the row is invalid.
+    pub(super) fn pet(&self) -> Option<&NewPet> {
+        self.pet.as_ref().ok()
+    }
+
+    pub(super) fn digest(&self) -> Option<Digest> {
+        self.pet().map(Digest::of)
+    }
+}
 
 /// The rows of an input, some of which may be invalid.
 #[derive(Debug, Default)]
@@ -33,7 +69,11 @@ pub(crate) struct Rows {
 impl Rows {
     /// Reads rows. If no separator is given, the content decides.
     pub(crate) fn read(name: &str, bytes: Vec<u8>, delimiter: Option<u8>) -> Result<Self> {
-        let mut text = String::from_utf8(bytes).map_err(|error| not_utf8(name, &error))?;
+        let mut text = String::from_utf8(bytes).map_err(|error| {
+            let line = fields::line(error.as_bytes(), error.utf8_error().valid_up_to());
+            CliError::input(format!("{name} line {line} is not UTF-8"))
+                .hint("save it as CSV or JSON in UTF-8")
+        })?;
         if text.starts_with('\u{feff}') {
             text.remove(0);
         }
@@ -43,10 +83,18 @@ impl Rows {
             None => Some(csv_text::separator(first_line)),
             given => given,
         };
-        let Parsed { rows, ignored } = match delimiter {
-            Some(delimiter) => csv_text::read(name, &text, delimiter)?,
-            None => json_text::read(name, &text)?,
+        let mut ignored = Vec::new();
+        let parsed = match delimiter {
+            Some(delimiter) => csv_text::read(name, &text, delimiter, &mut ignored)?,
+            None => json_text::read(name, &text, &mut ignored)?,
         };
+        let mut rows = Vec::new();
+        let (mut line, mut counted) = (1, 0);
+        for (start, pet) in parsed {
+            line += text[counted..start].matches('\n').count();
+            counted = start;
+            rows.push(Row { line, pet });
+        }
         Ok(Self {
             name: name.to_owned(),
             text,
@@ -70,9 +118,10 @@ impl Rows {
         &self.ignored
     }
 
-    /// Returns the number of invalid rows.
-    pub(super) fn invalid(&self) -> usize {
-        self.rows.iter().filter(|row| row.pet().is_none()).count()
+    /// Returns the invalid rows, each with all that is wrong with it.
+    pub(super) fn invalid(&self) -> impl Iterator<Item = (usize, &str)> {
+        let rows = self.rows.iter().enumerate();
+        rows.filter_map(|(row, it)| Some((row, it.pet.as_ref().err()?.as_str())))
     }
 
     /// Returns where a row stands: its line; its number if it shares a line with another row.
@@ -81,79 +130,60 @@ impl Rows {
         format!("{what} {number}")
     }
 
-    /// Returns where a row stands, for programs: `{"line": 3}`.
-    pub(super) fn place_json(&self, row: usize) -> Value {
+    /// Returns a row and a value for programs: `{"line": 3, "pet": 7}`.
+    pub(super) fn object(&self, row: usize, name: &str, value: impl Into<Value>) -> Value {
         let (what, number) = self.numbered(row);
-        json!({ what: number })
+        json!({ what: number, name: value.into() })
     }
 
     fn numbered(&self, row: usize) -> (&'static str, usize) {
-        let line = |row: usize| self.rows.get(row).map(Row::line);
+        let line = |row: usize| self.rows.get(row).map(|row| row.line);
         let before = row.checked_sub(1).and_then(line);
+        let next = row.saturating_add(1);
         match line(row) {
-            Some(own) if before != Some(own) && line(row + 1) != Some(own) => ("line", own),
-            _ => ("row", row + 1),
+            Some(own) if before != Some(own) && line(next) != Some(own) => ("line", own),
+            _ => ("row", next),
         }
     }
 
     /// Fails if a row is invalid, with all that is wrong.
     pub(crate) fn check(&self) -> Result<()> {
-        let rows = match self.invalid() {
+        let rows = match self.invalid().count() {
             0 => return Ok(()),
             1 => format!("1 row of {} is", self.name),
             rows => format!("{rows} rows of {} are", self.name),
         };
-        let mut failure = Failure::new(Kind::Input, format!("{rows} invalid; nothing was sent"));
-        failure.list = self.problems();
-        failure.fields.insert("rows".to_owned(), self.faults());
+        let message = format!("{rows} invalid; nothing was sent");
+        let failure = self.failure(Kind::Input, message, self.invalid());
         Err(failure
             .hint("correct the input and run the command again")
             .into())
     }
 
-    /// Returns all that is wrong, for programs.
-    pub(super) fn faults(&self) -> Value {
-        let mut list = Vec::new();
-        for (number, row) in self.rows.iter().enumerate() {
-            for fault in row.faults() {
-                let mut object = self.place_json(number);
-                if let Some(field) = fault.field() {
-                    object["field"] = json!(field);
-                }
-                object["problem"] = json!(fault.text());
-                list.push(object);
+    /// Returns an error that lists rows with a problem: some for people, and all for programs.
+    pub(super) fn failure<'p>(
+        &self,
+        kind: Kind,
+        message: String,
+        problems: impl Iterator<Item = (usize, &'p str)>,
+    ) -> Failure {
+        let mut failure = Failure::new(kind, message);
+        let mut rows = Vec::new();
+        for (row, problem) in problems {
+            if rows.len() < MAX_LISTED {
+                failure.list.push(format!("{}: {problem}", self.place(row)));
             }
+            rows.push(self.object(row, "problem", problem));
         }
-        list.into()
-    }
-
-    /// Returns a line for each problem, up to a number.
-    pub(super) fn problems(&self) -> Vec<String> {
-        let mut list = Vec::new();
-        for (number, row) in self.rows.iter().enumerate() {
-            for fault in row.faults() {
-                let joint = if fault.field().is_some() { "," } else { ":" };
-                list.push(format!("{}{joint} {fault}", self.place(number)));
-            }
-        }
-        let more = list.len().saturating_sub(MAX_LISTED);
+        let more = rows.len().saturating_sub(MAX_LISTED);
         if more > 0 {
-            list.truncate(MAX_LISTED);
-            list.push(format!("{more} more; --error-format json lists all"));
+            let text = format!("{more} more; --error-format json lists all");
+            failure.list.push(text);
         }
-        list
-    }
-
-    /// Returns what is wrong with each invalid row.
-    pub(super) fn reasons(&self) -> BTreeMap<usize, Value> {
-        let mut reasons = BTreeMap::new();
-        for (number, row) in self.rows.iter().enumerate() {
-            if row.pet().is_none() {
-                let faults: Vec<_> = row.faults().iter().map(Fault::to_string).collect();
-                reasons.insert(number, faults.join("; ").into());
-            }
+        if !rows.is_empty() {
+            failure.fields.insert("rows".to_owned(), rows.into());
         }
-        reasons
+        failure
     }
 
     /// Returns the rows that have a value, with this value in one more column, so that they can be
@@ -164,31 +194,12 @@ impl Rows {
         column: &str,
         values: &BTreeMap<usize, Value>,
     ) -> Result<Vec<u8>> {
-        let rows = values
-            .iter()
-            .map(|(row, value)| (self.rows[*row].text(&self.text), value));
         match self.delimiter {
-            None => Ok(json_text::with_column(column, rows).into_bytes()),
-            Some(delimiter) => csv_text::with_column(&self.text, delimiter, column, rows)
+            Some(delimiter) => csv_text::with_column(&self.text, delimiter, column, values)
                 .map_err(CliError::internal),
+            None => json_text::with_column(&self.text, column, values).map_err(CliError::internal),
         }
     }
-}
-
-fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> CliError {
-    let bytes = error.as_bytes();
-    let encoding = match bytes {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "utf-16",
-        _ if bytes.contains(&0) => {
-            let hint = "unpack it, or save it as CSV or JSON in UTF-8";
-            return CliError::input(format!("{name} is not text")).hint(hint);
-        }
-        _ => "latin1",
-    };
-    let valid = &bytes[..error.utf8_error().valid_up_to()];
-    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-    CliError::input(format!("{name} line {line} is not UTF-8"))
-        .hint(format!("`iconv -f {encoding} -t utf-8` converts it"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,197 @@
+//! The file of a journal: locked while it is open, and only ever appended to.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::NamedTempFile;
+use tokio::task::spawn_blocking;
+
+use super::state::{Record, State, foreign};
+use crate::env::System;
+use crate::error::{CliError, Kind, Result};
+
+/// A file of records.
+pub(super) struct Log {
+    file: Arc<File>,
+    path: PathBuf,
+    /// What messages call the journal.
+    name: String,
+    /// The number of bytes of whole records.
+    length: u64,
+    /// Whether other bytes may follow them. They are cut before the next record.
+    is_torn: bool,
+}
+
+impl Log {
+    /// Opens and locks a journal, and returns its content. Creates one with its first record if there
+    /// is none. Leaves an existing file as it is.
+    pub(super) fn open(
+        path: &Path,
+        first: &Record,
+        system: &System,
+    ) -> Result<(Self, Option<State>)> {
+        let name = name(path, system);
+        if path.exists() && !path.is_file() {
+            return Err(foreign(&name));
+        }
+        let (file, length, state) = match create(path, first) {
+            Ok((file, length)) => (file, length, None),
+            Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists => {
+                let file = lock(path, &name)?;
+                let (state, length) = load(&file, &name)?;
+                (file, length, Some(state))
+            }
+            Err(problem) => {
+                let error = CliError::io(Kind::Input, format!("cannot create {name}"), &problem);
+                return Err(error.hint("`--journal FILE` keeps the journal in another folder"));
+            }
+        };
+        let log = Self {
+            file: Arc::new(file),
+            path: path.to_owned(),
+            name,
+            length,
+            is_torn: true,
+        };
+        Ok((log, state))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends records, without a sync.
+    pub(super) fn append(&mut self, records: &[Record]) -> Result<()> {
+        let written = self.write(records);
+        written.map_err(|problem| unwritable(&self.name, &problem))
+    }
+
+    fn write(&mut self, records: &[Record]) -> io::Result<()> {
+        let mut file: &File = &self.file;
+        if self.is_torn {
+            file.set_len(self.length)?;
+            file.seek(SeekFrom::Start(self.length))?;
+        }
+        let lines = Record::lines(records)?;
+        self.is_torn = true;
+        file.write_all(&lines)?;
+        self.is_torn = false;
+        self.length += lines.len() as u64;
+        Ok(())
+    }
+
+    /// Puts on the disk what was appended.
+    pub(super) fn sync(&self) -> impl Future<Output = Result<()>> + use<> {
+        let (file, name) = (Arc::clone(&self.file), self.name.clone());
+        async move {
+            let synced = spawn_blocking(move || file.sync_data()).await;
+            let synced = synced.map_err(io::Error::other).flatten();
+            synced.map_err(|problem| unwritable(&name, &problem))
+        }
+    }
+}
+
+/// Reads a journal without opening it for writing. One that does not exist is empty.
+pub(super) fn read(path: &Path, system: &System) -> Result<State> {
+    let name = name(path, system);
+    match File::open(path) {
+        Ok(file) => Ok(load(&file, &name)?.0),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(State::default()),
+        Err(problem) => Err(unusable(&name, &problem)),
+    }
+}
+
+/// Returns what messages call a journal: its path, and its owner if that is not this user.
+fn name(path: &Path, system: &System) -> String {
+    format!("the journal {}{}", system.shown(path), owner(path))
+}
+
+/// Creates a locked journal with its first record, so that it is never empty or used by two. Fails
+/// if there is one. Returns it with its length.
+fn create(path: &Path, first: &Record) -> io::Result<(File, u64)> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // It contains responses of the service, so it is private.
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.as_file().try_lock()?;
+    let line = Record::lines(std::slice::from_ref(first))?;
+    file.write_all(&line)?;
+    file.as_file().sync_all()?;
+    let file = file.persist_noclobber(path)?;
+    // Only on Unix can a folder be opened and synced.
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok((file, line.len() as u64))
+}
+
+/// Opens and locks a journal that exists.
+fn lock(path: &Path, name: &str) -> Result<File> {
+    let file = File::options().read(true).write(true).open(path);
+    let file = file.map_err(|problem| unusable(name, &problem))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let problem = format!("another import is using {name}");
+            let hint = "wait until it ends; the same command then sends what is left";
+            Err(CliError::usage(problem).hint(hint))
+        }
+        Err(TryLockError::Error(problem)) => Err(unusable(name, &problem)),
+    }
+}
+
+/// Returns the content of a journal, and the number of bytes of whole records.
+fn load(mut file: &File, name: &str) -> Result<(State, u64)> {
+    let mut bytes = Vec::new();
+    if let Err(problem) = file.read_to_end(&mut bytes) {
+        return Err(unusable(name, &problem));
+    }
+    let (state, whole) = State::read(name, &bytes)?;
+    Ok((state, whole as u64))
+}
+
+fn unusable(name: &str, problem: &io::Error) -> CliError {
+    CliError::io(Kind::Input, format!("cannot open {name}"), problem)
+        .hint("the import needs it to continue: let this user read and write it")
+}
+
+fn unwritable(name: &str, problem: &io::Error) -> CliError {
+    CliError::io(Kind::Partial, format!("cannot write {name}"), problem)
+}
+
+/// Returns the owner of a file if that is not this user: ` of user 0`.
+#[cfg(unix)]
+fn owner(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let user = rustix::process::geteuid().as_raw();
+    match path.metadata().map(|data| data.uid()) {
+        Ok(0) if user != 0 => " of root".to_owned(),
+        Ok(owner) if owner != user => format!(" of user {owner}"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Path) -> String {
+    String::new()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_journal_is_named_if_it_is_another_user() {
+        let expected = match rustix::process::geteuid().is_root() {
+            true => "",
+            false => " of root",
+        };
+        assert_eq!(owner(Path::new("/etc/passwd")), expected);
+    }
+}
