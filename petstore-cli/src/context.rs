@@ -1,13 +1,13 @@
-//! The context of a run: settings, streams, and the connection to the service. Commands get the
-//! parts that they need.
+//! The context of a run, which every command gets: settings, streams, and the connection to the
+//! service.
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::Mutex;
 
 use crate::env::{Env, Signals, System};
 use crate::error::{CliError, Failure, Kind, Result};
 use crate::global::GlobalArgs;
-use crate::input::Reader;
+use crate::input::{Reader, take};
 use crate::output::{OutputOptions, Printer, Stdout};
 use crate::screen::Screen;
 use crate::session::Connector;
@@ -19,23 +19,19 @@ use crate::ui::{Ui, UiOptions};
 /// The parts of a run.
 pub(crate) struct Context {
     ui: Ui,
-    settings: Arc<Settings>,
-    /// Why the settings are incomplete.
-    problem: Option<Problem>,
-    system: Arc<System>,
     printer: Printer,
-    connector: Arc<Connector>,
+    connector: Connector,
     reader: Reader,
     args: Vec<OsString>,
-    signals: Signals,
+    /// Why the settings are incomplete, until it is reported.
+    problem: Mutex<Option<Problem>>,
+    signals: Mutex<Option<Signals>>,
     denies_deprecated: bool,
 }
 
 impl Context {
-    pub(crate) fn new(global: &GlobalArgs, env: Env) -> Self {
-        let system = Arc::new(System::new(env.vars, env.dirs, env.now, env.width));
+    pub(crate) fn new(global: &GlobalArgs, env: Env, system: System) -> Self {
         let (settings, problem) = global.resolve(&system);
-        let settings = Arc::new(settings);
         let color = settings.values().color();
         let err_screen = Screen::new(&system, color, env.stderr.is_terminal);
         let out_screen = Screen::new(&system, color, env.stdout.is_terminal);
@@ -56,29 +52,15 @@ impl Context {
             screen: out_screen,
         };
         let stdout = Stdout::new(env.stdout.writer);
-        let connector = Connector::new(
-            Arc::clone(&settings),
-            Arc::clone(&system),
-            ui.clone(),
-            clock,
-        );
-        let reader = Reader::new(
-            env.stdin,
-            env.stdin_is_terminal,
-            env.prompt,
-            Arc::clone(&system),
-            ui.clone(),
-        );
+        let reader = Reader::new(env.stdin, env.stdin_is_terminal, env.prompt, ui.clone());
         Self {
-            ui,
-            settings,
-            problem,
-            system,
             printer: Printer::new(stdout, options),
-            connector: Arc::new(connector),
+            connector: Connector::new(settings, system, ui.clone(), clock),
             reader,
+            ui,
             args: env.args,
-            signals: env.signals,
+            problem: Mutex::new(problem),
+            signals: Mutex::new(Some(env.signals)),
             denies_deprecated: global.denies_deprecated(),
         }
     }
@@ -87,24 +69,24 @@ impl Context {
         &self.ui
     }
 
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
-        &self.settings
+    pub(crate) fn settings(&self) -> &Settings {
+        self.connector.settings()
     }
 
-    pub(crate) fn system(&self) -> &Arc<System> {
-        &self.system
+    pub(crate) fn system(&self) -> &System {
+        self.connector.system()
     }
 
     pub(crate) fn printer(&self) -> &Printer {
         &self.printer
     }
 
-    pub(crate) fn connector(&self) -> &Arc<Connector> {
+    pub(crate) fn connector(&self) -> &Connector {
         &self.connector
     }
 
-    pub(crate) fn reader(&mut self) -> &mut Reader {
-        &mut self.reader
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// Returns the command line. Its first word is the program's name.
@@ -113,24 +95,23 @@ impl Context {
     }
 
     /// Returns the signals, which the caller handles from now on.
-    pub(crate) fn take_signals(&mut self) -> Signals {
-        let none: Signals = Box::pin(futures_util::stream::pending());
-        std::mem::replace(&mut self.signals, none)
+    pub(crate) fn take_signals(&self) -> Signals {
+        take(&self.signals).unwrap_or_else(|| Box::pin(futures_util::stream::pending()))
     }
 
     /// Takes the reason why the settings are incomplete, so that it is reported once.
-    pub(crate) fn take_problem(&mut self) -> Option<CliError> {
-        match self.problem.take()? {
+    pub(crate) fn take_problem(&self) -> Option<CliError> {
+        match take(&self.problem)? {
             Problem::Unreadable(error) | Problem::Invalid(error) => Some(error),
         }
     }
 
     /// Fails if a setting is invalid, or if the file cannot be read and nothing else says where the
     /// service is. Else only warns of the file: a container may have another user's.
-    pub(crate) fn require_settings(&mut self) -> Result<()> {
-        match self.problem.take() {
+    pub(crate) fn require_settings(&self) -> Result<()> {
+        match take(&self.problem) {
             None => Ok(()),
-            Some(Problem::Unreadable(error)) if self.settings.has_base_url() => {
+            Some(Problem::Unreadable(error)) if self.settings().has_base_url() => {
                 if let Ok(Failure { message, .. }) = self.connector.explain(error) {
                     let text = format!("{message}; flags and variables apply");
                     self.ui.warning(&text, None);

@@ -238,18 +238,9 @@ impl System {
 
     /// Returns the width in columns: the variable COLUMNS, or else the width of the terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
-        Self::columns_of(&self.vars, self.width)
-    }
-
-    /// Returns the width in columns, for code that has no `System` yet.
-    pub(crate) fn columns_of(
-        vars: &HashMap<String, OsString>,
-        width: Option<u16>,
-    ) -> Option<usize> {
-        let columns = vars.get("COLUMNS").and_then(|text| text.to_str());
-        let columns = columns.and_then(|text| text.parse().ok());
+        let columns = self.var("COLUMNS").and_then(|text| text.parse().ok());
         columns
-            .or(width.map(usize::from))
+            .or(self.width.map(usize::from))
             .filter(|columns| *columns > 0)
     }
 

@@ -4,11 +4,11 @@ use std::fmt;
 use std::io;
 
 use petstore_client::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The format of errors and notes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ErrorFormat {
     /// Lines for people
@@ -215,68 +215,5 @@ pub(crate) fn os_text(error: &io::Error) -> String {
         io::ErrorKind::HostUnreachable => "host unreachable".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         _ => error.to_string(),
-    }
-}
-
-/// The problem of a value, phrased so that it can follow the value: `is not a time`.
-#[derive(Debug, Clone)]
-pub(crate) struct Invalid {
-    problem: String,
-    hint: Option<String>,
-}
-
-impl Invalid {
-    pub(crate) fn new(problem: impl Into<String>) -> Self {
-        Self {
-            problem: problem.into(),
-            hint: None,
-        }
-    }
-
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    /// Prepends a name to the problem.
-    pub(crate) fn named(self, name: impl fmt::Display) -> Self {
-        let space = if self.problem.starts_with(':') {
-            ""
-        } else {
-            " "
-        };
-        Self {
-            problem: format!("{name}{space}{}", self.problem),
-            ..self
-        }
-    }
-
-    /// Returns the problem and the hint.
-    pub(crate) fn into_parts(self) -> (String, Option<String>) {
-        (self.problem, self.hint)
-    }
-
-    /// Returns a sentence about a value: `` `soon` is not a time; give seconds ``.
-    pub(crate) fn sentence(self, value: &str) -> String {
-        match self.hint {
-            Some(hint) => format!("`{value}` {}; {hint}", self.problem),
-            None => format!("`{value}` {}", self.problem),
-        }
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl std::error::Error for Invalid {}
-
-/// Joins names: `a, b or c`.
-pub(crate) fn either(names: &[String]) -> String {
-    match names {
-        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
-        names => names.join(", "),
     }
 }

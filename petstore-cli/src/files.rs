@@ -1,9 +1,8 @@
 //! The program's files: written atomically, private, and read up to a maximum size.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -55,29 +54,19 @@ fn create_folder(path: &Path) -> io::Result<&Path> {
     Ok(folder)
 }
 
-/// Locks a file for a change. Waits up to five seconds for other processes that hold the lock.
-pub(crate) async fn lock(path: &Path, system: &System) -> Result<File> {
-    match try_lock(path).await {
+/// Locks a file for a change. Waits for other processes that hold the lock.
+pub(crate) fn lock(path: &Path, system: &System) -> Result<File> {
+    match open_lock(path) {
         Ok(file) => Ok(file),
         Err(problem) => Err(not_written(path, system, &problem)),
     }
 }
 
-async fn try_lock(path: &Path) -> io::Result<File> {
-    const INTERVAL: Duration = Duration::from_millis(10);
-
+fn open_lock(path: &Path) -> io::Result<File> {
     create_folder(path)?;
     let file = File::create(path.with_extension("lock"))?;
-    for _ in 0..500 {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(problem)) => return Err(problem),
-            Err(TryLockError::WouldBlock) => {
-                tokio::time::sleep(INTERVAL).await;
-            }
-        }
-    }
-    Err(io::Error::other("another process changes it"))
+    file.lock()?;
+    Ok(file)
 }
 
 /// Reads a file of up to a megabyte; `None` if it does not exist. An error gets the given kind.

@@ -6,7 +6,7 @@ use clap::Arg;
 
 use crate::env::System;
 use crate::settings::config_file::{Problem, Profile};
-use crate::settings::{OUTPUT, REQUESTS, SERVICE, Settings, Values, flag, parse, variable};
+use crate::settings::{OUTPUT, REQUESTS, SERVICE, Settings, Values, flag, variable};
 use crate::ui::UiOptions;
 
 /// The options of every command. Those that are settings are in `values`.
@@ -14,7 +14,7 @@ use crate::ui::UiOptions;
 pub(crate) struct GlobalArgs {
     /// The profile of config.toml [env: PETSTORE_PROFILE]
     #[arg(long, help_heading = SERVICE)]
-    #[arg(value_name = "NAME", value_parser = parse::<Profile>)]
+    #[arg(value_name = "NAME")]
     profile: Option<Profile>,
 
     /// Use a built-in server with 25 pets; needs no key or settings, and keeps nothing
@@ -26,7 +26,7 @@ pub(crate) struct GlobalArgs {
     #[command(flatten)]
     values: Values,
 
-    /// Show only these fields, in this order: id,name,owner.name
+    /// Show only these fields, in this order: id,name
     #[arg(long, help_heading = OUTPUT)]
     #[arg(value_name = "LIST", value_delimiter = ',')]
     fields: Option<Vec<String>>,

@@ -1,12 +1,12 @@
 //! Reads the input of a command: a file, standard input, or an answer at the terminal.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, empty};
+use std::io::{ErrorKind, Read, empty};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::env::{Prompt, Signal, System};
+use crate::env::{Prompt, Signal};
 use crate::error::{CliError, Kind, Result};
 use crate::settings::Size;
 use crate::status::Activity;
@@ -21,11 +21,16 @@ const SIGNAL_DELAY: Duration = Duration::from_millis(20);
 
 /// Standard input and the terminal.
 pub(crate) struct Reader {
-    stdin: Box<dyn Read + Send>,
+    /// `None` once it was read.
+    stdin: Mutex<Option<Box<dyn Read + Send>>>,
     is_terminal: bool,
-    prompt: Option<Prompt>,
-    system: Arc<System>,
+    prompt: Mutex<Option<Prompt>>,
     ui: Ui,
+}
+
+/// Takes a value that is there once.
+pub(crate) fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Returns the name of an input in messages.
@@ -46,34 +51,19 @@ impl Reader {
         stdin: Box<dyn Read + Send>,
         is_terminal: bool,
         prompt: Option<Prompt>,
-        system: Arc<System>,
         ui: Ui,
     ) -> Self {
         Self {
-            stdin,
+            stdin: Mutex::new(Some(stdin)),
             is_terminal,
-            prompt,
-            system,
+            prompt: Mutex::new(prompt),
             ui,
         }
     }
 
-    /// Returns whether somebody can answer a question.
-    pub(crate) fn can_ask(&self) -> bool {
-        self.prompt.is_some()
-    }
-
-    /// Asks a question at the terminal, and returns the typed line.
-    pub(crate) fn ask(&mut self, question: &str) -> io::Result<String> {
-        self.ui.text(question);
-        let mut line = String::new();
-        BufReader::new(&mut self.stdin).read_line(&mut line)?;
-        Ok(line.trim().to_owned())
-    }
-
     /// Asks for a secret at the terminal, without showing it; `None` if there is no terminal.
-    pub(crate) async fn ask_secret(&mut self, question: &'static str) -> Result<Option<String>> {
-        let Some(prompt) = self.prompt.take() else {
+    pub(crate) async fn ask_secret(&self, question: &'static str) -> Result<Option<String>> {
+        let Some(prompt) = take(&self.prompt) else {
             return Ok(None);
         };
         // The prompt runs on another thread, so that Ctrl-C does not have to wait for input.
@@ -89,7 +79,7 @@ impl Reader {
     }
 
     /// Reads a file of limited size, or standard input if it is `-`.
-    pub(crate) async fn read(&mut self, file: &Path, what: &str, max: u64) -> Result<Vec<u8>> {
+    pub(crate) async fn read(&self, file: &Path, what: &str, max: u64) -> Result<Vec<u8>> {
         let name = input_name(file);
         if is_stdin(file) && self.is_terminal {
             let text = format!("reading {what} from the terminal; end with Ctrl-D");
@@ -98,7 +88,10 @@ impl Reader {
             self.ui.set_activity(Some(Activity::reading(&name)));
         }
         let path = file.to_owned();
-        let stdin = is_stdin(file).then(|| std::mem::replace(&mut self.stdin, Box::new(empty())));
+        let stdin = match is_stdin(file) {
+            true => Some(take(&self.stdin).unwrap_or_else(|| Box::new(empty()))),
+            false => None,
+        };
         // The input is read on another thread, so that the status line can show that it is slow.
         let read = tokio::task::spawn_blocking(move || {
             let input = match stdin {
@@ -114,22 +107,13 @@ impl Reader {
             tokio::time::sleep(SIGNAL_DELAY).await;
         }
         self.ui.set_activity(None);
-        let bytes = read.map_err(|problem| self.unreadable(&name, &problem))?;
+        let bytes = read.map_err(|problem| {
+            CliError::io(Kind::Input, format!("cannot read {name}"), &problem)
+        })?;
         if bytes.len() as u64 > max {
             let size = Size(usize::try_from(max).unwrap_or(usize::MAX));
             return Err(CliError::input(format!("{name} is larger than {size}")));
         }
         Ok(bytes)
-    }
-
-    fn unreadable(&self, name: &str, problem: &io::Error) -> CliError {
-        let error = CliError::io(Kind::Input, format!("cannot read {name}"), problem);
-        match self.system.var("PWD") {
-            Some(folder) if problem.kind() == ErrorKind::NotFound => {
-                let folder = self.system.shown(Path::new(folder));
-                error.hint(format!("check the path; the current folder is {folder}"))
-            }
-            _ => error,
-        }
     }
 }

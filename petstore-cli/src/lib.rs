@@ -54,6 +54,7 @@ pub use env::{Dirs, Env, Prompt, Signal, Signals, Stream};
 use crate::commands::args::{self, Args, Cmd};
 use crate::commands::{completions, mistakes};
 use crate::context::Context;
+use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::global::GlobalArgs;
 use crate::screen::Screen;
@@ -66,26 +67,27 @@ fn install_crypto_provider() {
 
 /// Runs the program, and returns its exit code.
 pub async fn run(env: Env) -> u8 {
-    if completions::are_requested(&env) {
+    let system = System::new(env.vars.clone(), env.dirs.clone(), env.now, env.width);
+    if completions::are_requested(&system) {
         // An error message would disturb the line being typed.
-        let _ = completions::complete(env, args::tree(None));
+        let _ = completions::complete(env, &system, args::tree(None));
         return 0;
     }
     install_crypto_provider();
-    let (global, command) = match args::parse(&env) {
+    let (global, command) = match args::parse(&env.args, system.columns()) {
         Ok(Args { global, command }) => (global, Ok(command)),
         Err(mistake) => (GlobalArgs::of_mistyped(&env.args), Err(mistake)),
     };
-    let mut context = Context::new(&global, env);
+    let context = Context::new(&global, env, system);
     context.ui().start_status_line();
     let result = match command {
-        Ok(command) => run_command(command, &mut context).await,
+        Ok(command) => run_command(command, &context).await,
         Err(mistake) => explain_usage(&mistake, &context),
     };
     context.end(result).await
 }
 
-async fn run_command(command: Cmd, context: &mut Context) -> Result<()> {
+async fn run_command(command: Cmd, context: &Context) -> Result<()> {
     if command.needs_settings() {
         context.require_settings()?;
     }
@@ -122,14 +124,13 @@ fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
             let printer = context.printer();
             printer.print(&text(printer.screen()))
         }
-        DisplayHelpOnMissingArgumentOrSubcommand if !ui.is_json() => {
+        DisplayHelpOnMissingArgumentOrSubcommand if ui.is_json() => {
+            Err(CliError::usage("a command is missing").hint("`--help` lists the commands"))
+        }
+        DisplayHelpOnMissingArgumentOrSubcommand => {
             ui.text(&text(ui.screen()));
             Err(CliError::Silent(Kind::Usage.code()))
         }
-        _ => {
-            let args = context.args().iter();
-            let args: Vec<_> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
-            Err(mistakes::usage_error(mistake, &args))
-        }
+        _ => Err(mistakes::usage_error(mistake, context.args())),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::env::System;
@@ -20,7 +20,7 @@ pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise
@@ -167,24 +167,15 @@ impl Screen {
                 out.push('\n');
             }
             let mut used = 0;
-            let words = line.split_inclusive(' ');
-            // A word that is longer than a line, such as a path, is broken after slashes.
-            let parts = words.flat_map(|word| {
-                word.split_inclusive(if columns(word.trim_end()) > room {
-                    '/'
-                } else {
-                    ' '
-                })
-            });
-            for part in parts {
-                if used > 0 && used + columns(part.trim_end()) > room {
+            for word in line.split_inclusive(' ') {
+                if used > 0 && used + columns(word.trim_end()) > room {
                     out.truncate(out.trim_end().len());
                     out.push('\n');
                     out.extend(std::iter::repeat_n(' ', indent));
                     used = 0;
                 }
-                out += part;
-                used += columns(part);
+                out += word;
+                used += columns(word);
             }
         }
         out
@@ -276,10 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn breaks_a_long_path_at_its_slashes_and_counts_no_styles() {
-        let path = "~/.config/petstore/config.toml, profile staging";
-        let broken = "~/.config/petstore/\n   config.toml, profile\n   staging";
-        assert_eq!(screen(25, true).wrap(path, 3), broken);
+    fn counts_no_styles() {
         let text = format!("{RED}one{RED:#} two three four");
         assert_eq!(screen(20, true).wrap(&text, 0), text);
     }

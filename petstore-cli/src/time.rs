@@ -59,19 +59,6 @@ impl Clock {
         }
     }
 
-    /// Formats the day and minute of a time, for an estimate.
-    pub(crate) fn minute(&self, at: SystemTime) -> String {
-        let (Some(then), Some(now)) = (self.zoned(at), self.zoned(self.now())) else {
-            return instant(at);
-        };
-        let format = if then.date() == now.date() {
-            "%H:%M"
-        } else {
-            "%a %-d %b, %H:%M"
-        };
-        then.strftime(format).to_string()
-    }
-
     fn zoned(&self, at: SystemTime) -> Option<Zoned> {
         let zone = self.zone.clone()?;
         Some(Timestamp::try_from(at).ok()?.to_zoned(zone))
@@ -129,20 +116,6 @@ pub(crate) fn wait_option(wait: Duration) -> String {
     match seconds(wait) {
         seconds @ ..3_600 => format!("{}m", seconds.div_ceil(60)),
         seconds => format!("{}h", seconds.div_ceil(3_600)),
-    }
-}
-
-/// Formats a duration as a user would type it: `24h`, `90s`.
-pub(crate) fn typed(length: Duration) -> String {
-    let seconds = length.as_secs();
-    if length.subsec_nanos() > 0 {
-        return humantime::format_duration(length).to_string();
-    }
-    match seconds {
-        172_801.. if seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
-        1.. if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
-        1.. if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
-        _ => format!("{seconds}s"),
     }
 }
 
@@ -205,7 +178,6 @@ mod tests {
             programs.until(end, Duration::from_secs(41)),
             "in 41 s (2026-11-22T06:45:00Z)"
         );
-        assert_eq!(clock.minute(at(1_795_590_000)), "Wed 25 Nov, 08:00");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::{ErrorFormat, Failure};
 use crate::escape::{self, to_text};
-use crate::screen::{CYAN, GREEN, RED, Screen, YELLOW};
+use crate::screen::{CYAN, RED, Screen, YELLOW};
 use crate::status::{Activity, Progress, Status, Stderr};
 use crate::time::Clock;
 
@@ -179,15 +179,6 @@ impl Ui {
         }
     }
 
-    /// Confirms an action, only on a terminal.
-    pub(crate) fn done(&self, text: &str) {
-        if self.is_live() {
-            let screen = &self.options.screen;
-            let mark = screen.paint(GREEN, screen.symbol("✓"));
-            self.text(&format!("{mark} {}\n", escape::lines(text)));
-        }
-    }
-
     fn message(&self, level: &str, style: Style, text: &str, hint: Option<&str>) {
         let rendered = self.rendered(level, style, text, hint);
         let mut state = self.lock();
@@ -283,7 +274,7 @@ impl Ui {
         *format == ErrorFormat::Text && !quiet && screen.is_terminal()
     }
 
-    /// Draws the status line while the returned handle exists.
+    /// Draws the status line until the program ends.
     pub(crate) fn start_status_line(&self) {
         if !self.is_live() {
             return;

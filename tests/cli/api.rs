@@ -54,7 +54,7 @@ async fn parameters_are_added_to_the_query() {
     for bad in ["status", "=sold"] {
         let line = format!("api /pets --query {bad}");
         let ran = Petstore::bare().run(&line).await;
-        ran.says("is not NAME=VALUE");
+        ran.says("for '--query <NAME=VALUE>': give NAME=VALUE");
         ran.ended(2);
     }
 }

@@ -69,7 +69,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
 #[tokio::test]
 async fn reports_a_service_that_cannot_be_reached() {
     let petstore = Petstore::with("http://127.0.0.1:1/v1", "k");
-    let ran = petstore.run("doctor -o tsv --fields check,result").await;
+    let ran = petstore.run("doctor --fields check,result").await;
     assert_eq!(ran.stdout.lines().last(), Some("service\tfailed"));
     ran.ended(6);
 }

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 use wiremock::matchers::any;
 use wiremock::{Mock, ResponseTemplate};
 
+const STORE: &str = "PETSTORE_LIMITS_STORE";
+
 /// The time on every clock of these tests: 2026-11-21, 10:00:00 UTC.
 pub(super) fn noon() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200)
@@ -103,11 +105,12 @@ impl Petstore {
         Self::with(server.url(), key)
     }
 
-    /// A command with a base URL and a key.
+    /// A command with a base URL and a key. It shares rate limits with no other.
     pub(crate) fn with(base_url: &str, key: &str) -> Self {
         Self::bare()
             .var("PETSTORE_BASE_URL", base_url)
             .var("PETSTORE_API_KEY", key)
+            .var(STORE, "off")
     }
 
     pub(super) fn var(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
@@ -116,8 +119,9 @@ impl Petstore {
         self
     }
 
-    /// Uses a folder as the home folder, which transcripts show as HOME.
+    /// Uses a folder as the home folder, which transcripts show as HOME. Rate limits are shared there.
     pub(super) fn home(mut self, folder: &Path) -> Self {
+        self.env.vars.remove(STORE);
         self.env.dirs = Dirs {
             config: Some(folder.join("config")),
             state: Some(folder.join("state")),

@@ -13,7 +13,7 @@ async fn separators_are_found_or_set_and_ids_are_written() {
     );
     let line = "pets import DIR/pets.csv --created DIR/created.csv";
     for (delimiter, problem) in [
-        (";;", "is not one ASCII character, or `tab`"),
+        (";;", ": give one ASCII character, or `tab`"),
         (",", "its header, line 1, is wrong"),
     ] {
         let ran = scene.run(&format!("{line} --delimiter {delimiter}")).await;

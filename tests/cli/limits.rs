@@ -223,5 +223,18 @@ async fn a_window_that_has_ended_is_shown_full() {
     ran.said("", 0);
     let pets = super::scene::rows(70);
     let ran = petstore().stdin(&pets).run("pets import --dry-run").await;
-    ran.shows("70 rows to send; the minute quota lets the last go in 1 min, 10:01\n");
+    ran.shows("70 rows to send; the minute quota lets the last go in 1 min (10:01:00)\n");
+}
+
+#[tokio::test]
+async fn without_a_folder_for_the_limits_there_is_a_warning() {
+    let server = serve("k", Plan::Free).await;
+    let ran = Petstore::bare()
+        .var("PETSTORE_BASE_URL", server.url())
+        .var("PETSTORE_API_KEY", "k")
+        .run("pets list --limit 1")
+        .await;
+    ran.says("warning: rate limits are not shared: there is no folder for them; ");
+    ran.says("hint: set HOME or XDG_STATE_HOME\n");
+    ran.ended(0);
 }

@@ -119,6 +119,14 @@ async fn a_flag_overrides_a_variable_which_overrides_the_profile() {
 }
 
 #[tokio::test]
+async fn to_remove_what_is_not_set_writes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = run(&home, "config unset output").await;
+    ran.said("note: profile default has no output\n", 0);
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn the_profile_is_what_a_command_uses() {
     let server = serve("k", Plan::Free).await;
     let url = server.url();

@@ -86,7 +86,6 @@ async fn a_full_disk_is_an_error() {
 async fn ctrl_c_that_ends_the_inputs_writer_stops_the_command() {
     for (line, input) in [
         ("--mock pets import", ""),
-        ("--mock pets create --file -", "{\"name\":"),
         ("--mock api /pets --input -", "{\"name\":"),
     ] {
         let petstore = Petstore::bare().stdin(input);

@@ -8,11 +8,12 @@ use petstore_client::{Client, Error};
 use serde_json::Value;
 
 use super::dry_run;
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::context::Context;
+use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::input::{MAX_BODY, Reader};
 use crate::output::{ANY, Output, OutputFormat, Printer};
-use crate::session::{Connector, Purpose};
+use crate::session::Purpose;
 use crate::ui::Ui;
 
 /// The usual methods. `-X` also accepts others.
@@ -61,18 +62,13 @@ pub(crate) struct Api {
 }
 
 /// Splits `NAME=VALUE`.
-fn pair(text: &str) -> Result<(String, String), Invalid> {
-    match split(text, '=') {
-        Some(pair) => Ok(pair),
-        None => Err(Invalid::new("is not NAME=VALUE")),
-    }
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    split(text, '=').ok_or("give NAME=VALUE")
 }
 
 /// Splits `NAME: VALUE`.
-fn header(text: &str) -> Result<(String, String), Invalid> {
-    let Some((name, value)) = split(text, ':') else {
-        return Err(Invalid::new("is not `NAME: VALUE`"));
-    };
+fn header(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = split(text, ':').ok_or("give `NAME: VALUE`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -85,30 +81,25 @@ fn split(text: &str, at: char) -> Option<(String, String)> {
 }
 
 impl Api {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        printer: &Printer,
-        ui: &Ui,
-        reader: &mut Reader,
-    ) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let printer = context.printer();
         let output = printer.start_or(OutputFormat::Json, ANY)?;
         self.refuse_authorization()?;
-        let body = self.body(reader).await?;
+        let body = self.body(context.reader()).await?;
         let method = self.method(body.is_some());
         if self.dry_run {
-            let client = dry_run::client(connector.settings())?;
+            let client = dry_run::client(context.settings())?;
             let request = self.request(&client, method, body).build()?;
-            return dry_run::show(&request, output, connector, printer, ui);
+            return dry_run::show(&request, output, context);
         }
         let purpose = purpose(&method);
-        let client = connector.connect(purpose).await?;
+        let client = context.connector().connect(purpose).await?;
         let request = self.request(&client, method, body);
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
                 if self.include {
-                    show_refusal(ui, &error);
+                    show_refusal(context.ui(), &error);
                 }
                 return Err(error.into());
             }
@@ -158,7 +149,7 @@ impl Api {
     }
 
     /// Reads the data or the input.
-    async fn body(&self, reader: &mut Reader) -> Result<Option<Vec<u8>>> {
+    async fn body(&self, reader: &Reader) -> Result<Option<Vec<u8>>> {
         let file = match (&self.input, &self.data) {
             (Some(file), _) => file,
             (None, Some(data)) => match data.strip_prefix('@') {

@@ -1,5 +1,7 @@
 //! The command line: the tree of commands, from which help, manual pages and completions are made.
 
+use std::ffi::OsString;
+
 use clap::builder::Styles;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -7,7 +9,6 @@ use super::pets::Pets;
 use super::store::Store;
 use super::{api, auth, completions, config, doctor, limits, man};
 use crate::context::Context;
-use crate::env::{Env, System};
 use crate::error::Result;
 use crate::global::{self, GlobalArgs};
 use crate::screen::{BOLD, CYAN};
@@ -138,37 +139,28 @@ pub(crate) fn tree(width: Option<usize>) -> clap::Command {
 }
 
 /// Reads the arguments.
-pub(crate) fn parse(env: &Env) -> Result<Args, clap::Error> {
-    let width = System::columns_of(&env.vars, env.width);
-    let matches = tree(width).try_get_matches_from(&env.args)?;
+pub(crate) fn parse(args: &[OsString], width: Option<usize>) -> Result<Args, clap::Error> {
+    let matches = tree(width).try_get_matches_from(args)?;
     Args::from_arg_matches(&matches)
 }
 
 impl Cmd {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
-        let ui = context.ui().clone();
-        let printer = context.printer().clone();
-        let system = context.system().clone();
-        let connector = context.connector().clone();
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Pets(pets) => pets.run(context).await,
-            Self::Store(store) => store.run(&connector, &printer, &ui).await,
-            Self::Api(api) => api.run(&connector, &printer, &ui, context.reader()).await,
-            Self::Limits(limits) => limits.run(&connector, &system, &printer, &ui).await,
+            Self::Store(store) => store.run(context).await,
+            Self::Api(api) => api.run(context).await,
+            Self::Limits(limits) => limits.run(context).await,
             Self::Auth(auth) => auth.run(context).await,
-            Self::Config(config) => {
-                config
-                    .run(connector.settings(), &system, &printer, &ui)
-                    .await
+            Self::Config(config) => config.run(context),
+            Self::Doctor(doctor) => doctor.run(context).await,
+            Self::Completions(completions) => completions.run(context),
+            Self::Man(man) => man.run(context.printer(), tree(None)),
+            Self::Version => {
+                context
+                    .printer()
+                    .print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n"))
             }
-            Self::Doctor(doctor) => {
-                doctor
-                    .run(context.take_problem(), &connector, &system, &printer)
-                    .await
-            }
-            Self::Completions(completions) => completions.run(&printer, &ui),
-            Self::Man(man) => man.run(&printer, tree(None)),
-            Self::Version => printer.print(concat!("petstore ", env!("CARGO_PKG_VERSION"), "\n")),
         }
     }
 

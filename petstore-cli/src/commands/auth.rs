@@ -1,7 +1,6 @@
 //! `petstore auth …`: the API key.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Subcommand;
 use petstore_client::url::Url;
@@ -13,13 +12,12 @@ use crate::env::System;
 use crate::error::{CliError, Failure, Kind, Result};
 use crate::files;
 use crate::input::{MAX_BODY, Reader};
-use crate::output::{ANY, Printer, Shape};
+use crate::output::{ANY, Shape};
 use crate::session::{Connector, Purpose};
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials::{self, KeySource};
 use crate::settings::secrets::without_password;
-use crate::settings::{Settings, Values, checked_url};
-use crate::ui::Ui;
+use crate::settings::{Settings, Values};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
@@ -44,16 +42,12 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
-        let connector = Arc::clone(context.connector());
-        let system = Arc::clone(context.system());
-        let printer = context.printer().clone();
-        let ui = context.ui().clone();
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
-            Self::Login(login) => login.run(&connector, &system, &ui, context.reader()).await,
-            Self::Status => status(&connector, &system, &printer, &ui).await,
-            Self::Token(token) => token.run(&connector, &printer).await,
-            Self::Logout => logout(connector.settings(), &system, &ui),
+            Self::Login(login) => login.run(context).await,
+            Self::Status => status(context).await,
+            Self::Token(token) => token.run(context).await,
+            Self::Logout => logout(context),
         }
     }
 }
@@ -75,19 +69,16 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    async fn run(
-        self,
-        connector: &Connector,
-        system: &System,
-        ui: &Ui,
-        reader: &mut Reader,
-    ) -> Result<()> {
-        let settings = connector.settings();
+    async fn run(self, context: &Context) -> Result<()> {
+        let connector = context.connector();
+        let settings = context.settings();
+        let system = context.system();
+        let ui = context.ui();
         settings.refuse_mock("auth login")?;
-        let base_url = base_url(settings, reader)?;
+        let base_url = settings.base_url()?;
         keep_profile(settings, &base_url)?;
         let path = credentials::path(system.dirs(), settings.profile())?;
-        let key = ask_key(reader).await?;
+        let key = ask_key(context.reader()).await?;
         let purpose = Purpose::Read;
         let source = KeySource::Typed;
         let client = connector.connect_with(purpose, &base_url, key.clone(), source)?;
@@ -97,7 +88,7 @@ impl Login {
             return Err(not_stored(connector, &error));
         }
         credentials::store(&path, &base_url, &key, system)?;
-        let replaced = store_base_url(settings, &base_url, system).await?;
+        let replaced = store_base_url(settings, &base_url, system)?;
         let place = system.shown(&path);
         let text = match self.no_check {
             true => format!("stored in {place}; not checked"),
@@ -149,25 +140,6 @@ fn overriding(settings: &Settings, system: &System) -> Vec<&'static str> {
     found
 }
 
-/// Returns the base URL. Asks the user if none is set.
-fn base_url(settings: &Settings, reader: &mut Reader) -> Result<Url> {
-    if settings.has_base_url() || !reader.can_ask() {
-        return settings.base_url();
-    }
-    let typed = match reader.ask("Base URL: ") {
-        Ok(typed) => typed,
-        Err(problem) => {
-            let text = format!("cannot read a base URL: {problem}");
-            return Err(CliError::usage(text));
-        }
-    };
-    if typed.is_empty() {
-        return settings.base_url();
-    }
-    let allows_http = settings.values().allow_insecure_http();
-    checked_url(&typed, "--base-url", "", allows_http)
-}
-
 /// Checks whether the service accepts the key.
 async fn check(client: &Client) -> Result<(), Error> {
     client.pets().list().limit(1).await?;
@@ -187,11 +159,7 @@ fn not_stored(connector: &Connector, error: &Error) -> CliError {
 
 /// Stores the base URL in the profile, because the key is useless with another one. Returns the one
 /// that it replaces.
-async fn store_base_url(
-    settings: &Settings,
-    base_url: &Url,
-    system: &System,
-) -> Result<Option<String>> {
+fn store_base_url(settings: &Settings, base_url: &Url, system: &System) -> Result<Option<String>> {
     let profile = settings.profile();
     let stored = settings.config().values(profile).and_then(Values::base_url);
     let is_same = |stored: &str| Url::parse(stored).is_ok_and(|stored| stored == *base_url);
@@ -202,12 +170,11 @@ async fn store_base_url(
         if let Some(table) = config_file::profile_table(document, profile) {
             config_file::put(table, "base_url", base_url.as_str());
         }
-    })
-    .await?;
+    })?;
     Ok(stored.map(|stored| without_password(stored).into_owned()))
 }
 
-async fn ask_key(reader: &mut Reader) -> Result<String> {
+async fn ask_key(reader: &Reader) -> Result<String> {
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
@@ -241,15 +208,16 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    async fn run(self, connector: &Connector, printer: &Printer) -> Result<()> {
-        connector.settings().refuse_mock("auth token")?;
-        connector.settings().require_profile()?;
+    async fn run(self, context: &Context) -> Result<()> {
+        let printer = context.printer();
+        context.settings().refuse_mock("auth token")?;
+        context.settings().require_profile()?;
         if printer.screen().is_terminal() && !self.show {
             let problem = "the terminal would show the API key";
             let hint = "`--show` prints it; a script uses `$(petstore auth token)`";
             return Err(CliError::usage(problem).hint(hint));
         }
-        let (key, _) = connector.key().await?;
+        let (key, _) = context.connector().key().await?;
         printer.print(&format!("{key}\n"))
     }
 }
@@ -260,9 +228,10 @@ const STATUS: Shape = Shape {
 };
 
 /// Shows which key is used, and whether the service accepts it.
-async fn status(connector: &Connector, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
-    let output = printer.start(STATUS)?;
-    let settings = connector.settings();
+async fn status(context: &Context) -> Result<()> {
+    let connector = context.connector();
+    let settings = context.settings();
+    let output = context.printer().start(STATUS)?;
     let base_url = match settings.is_mock() {
         true => "a built-in mock server".to_owned(),
         false => settings.base_url()?.to_string(),
@@ -286,13 +255,13 @@ async fn status(connector: &Connector, system: &System, printer: &Printer, ui: &
     output.document(&json!({
         "profile": settings.profile(),
         "baseUrl": base_url,
-        "source": source(settings, system),
+        "source": source(settings, context.system()),
         "accepted": accepted,
         "problem": failure.as_ref().map(|failure| &failure.message),
     }))?;
     match failure {
         None => Ok(()),
-        Some(failure) => end(&failure, printer, ui),
+        Some(failure) => end(context, &failure),
     }
 }
 
@@ -306,16 +275,19 @@ fn source(settings: &Settings, system: &System) -> Option<String> {
 }
 
 /// Ends a command whose printed result already describes the failure.
-fn end(failure: &Failure, printer: &Printer, ui: &Ui) -> Result<()> {
-    printer.flush()?;
+fn end(context: &Context, failure: &Failure) -> Result<()> {
+    context.printer().flush()?;
     if let Some(hint) = &failure.hint {
-        ui.hint(hint);
+        context.ui().hint(hint);
     }
     Err(CliError::Silent(failure.kind.code()))
 }
 
 /// Removes the stored API key of the profile.
-fn logout(settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+fn logout(context: &Context) -> Result<()> {
+    let settings = context.settings();
+    let system = context.system();
+    let ui = context.ui();
     settings.refuse_mock("auth logout")?;
     let profile = settings.profile();
     let path = credentials::path(system.dirs(), profile)?;

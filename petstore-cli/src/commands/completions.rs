@@ -13,11 +13,10 @@ use clap_complete::env::Shells;
 
 use super::api::METHODS;
 use super::pets::PETS;
+use crate::context::Context;
 use crate::env::{Env, System};
 use crate::error::{CliError, Result};
-use crate::output::Printer;
 use crate::settings::config_file::{ConfigFile, Profile};
-use crate::ui::Ui;
 
 /// The stores that need no address.
 const STORES: [&str; 2] = ["file", "off"];
@@ -61,19 +60,21 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, printer: &Printer, ui: &Ui) -> Result<()> {
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
         const NAME: &str = "petstore";
 
         let shells = Shells::builtins();
         let completer = shells.completer(&self.shell.to_string());
         let completer = completer.ok_or_else(|| CliError::usage("no such shell"))?;
+        let printer = context.printer();
         completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut printer.stdout())?;
         match self.shell {
             Shell::Bash => printer.print(BASH_QUOTES)?,
             Shell::Zsh => printer.print(ZSH_FIRST_TAB)?,
             _ => {}
         }
-        ui.note(&format!("put it into {}", place(self.shell)));
+        let place = place(self.shell);
+        context.ui().note(&format!("put it into {place}"));
         Ok(())
     }
 }
@@ -90,38 +91,30 @@ fn place(shell: Shell) -> &'static str {
 }
 
 /// Returns whether a shell asks for completions.
-pub(crate) fn are_requested(env: &Env) -> bool {
-    match env.vars.get(COMPLETE) {
-        Some(shell) => !shell.is_empty(),
-        None => false,
-    }
+pub(crate) fn are_requested(system: &System) -> bool {
+    system.var(COMPLETE).is_some()
 }
 
 /// Writes the completions of an incomplete line. Reads the names of profiles, and sends no
 /// requests.
-pub(crate) fn complete(mut env: Env, tree: Command) -> Result<()> {
+pub(crate) fn complete(mut env: Env, system: &System, tree: Command) -> Result<()> {
     let shells = Shells::builtins();
-    let shell = env.vars.get(COMPLETE).and_then(|name| name.to_str());
-    let Some(shell) = shell.and_then(|name| shells.completer(name)) else {
+    let Some(shell) = system.var(COMPLETE).and_then(|name| shells.completer(name)) else {
         return Ok(());
     };
     // The line follows `--`.
     let line = env.args.iter().skip_while(|arg| *arg != "--");
     let mut words: Vec<OsString> = line.skip(1).cloned().collect();
     separate_values(&mut words);
-    let index = match index(&env) {
-        Some(index) => index,
-        None => words.len().saturating_sub(1),
-    };
+    let index = system.var(INDEX).and_then(|index| index.parse().ok());
+    let index = index.unwrap_or(words.len().saturating_sub(1));
     let word = |at: usize| match words.get(at) {
         Some(word) => word.to_string_lossy().into_owned(),
         None => String::new(),
     };
     let shows_options = word(index).starts_with('-');
     let setting = word(index.saturating_sub(1));
-    let dirs = std::mem::take(&mut env.dirs);
-    let system = System::new(std::mem::take(&mut env.vars), dirs, env.now, env.width);
-    let profiles = ConfigFile::load(&system).unwrap_or_default();
+    let profiles = ConfigFile::load(system).unwrap_or_default();
     let known = Known {
         profiles: profiles.profile_names().map(str::to_owned).collect(),
         values: values_of_setting(&tree, &setting),
@@ -145,12 +138,6 @@ fn values_of_setting(tree: &Command, setting: &str) -> Vec<String> {
         }
     }
     values
-}
-
-/// Returns the position of the incomplete word, if the shell's script passes it.
-fn index(env: &Env) -> Option<usize> {
-    let index = env.vars.get(INDEX)?;
-    index.to_str()?.parse().ok()
 }
 
 /// bash passes `--output=js` as three words, and replaces only the last one. Turns them into an

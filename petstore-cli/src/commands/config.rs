@@ -4,14 +4,13 @@ use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
-use crate::env::System;
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::files;
-use crate::output::{ANY, Printer, Shape};
+use crate::output::{ANY, Shape};
 use crate::settings::config_file::{self, ConfigFile, Profile, profile_table};
 use crate::settings::secrets::without_password;
-use crate::settings::{Settings, Source, Values, checked_url, credentials, parse, variable};
-use crate::ui::Ui;
+use crate::settings::{Source, Values, checked_url, credentials, variable};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
@@ -68,7 +67,6 @@ pub(crate) struct Setting {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Named {
     /// The profile
-    #[arg(value_parser = parse::<Profile>)]
     name: Profile,
 }
 
@@ -86,32 +84,27 @@ const PROFILES: Shape = Shape {
 };
 
 impl Config {
-    pub(crate) async fn run(
-        self,
-        settings: &Settings,
-        system: &System,
-        printer: &Printer,
-        ui: &Ui,
-    ) -> Result<()> {
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
         match self {
-            Self::List => list(settings, system, printer, ui),
-            Self::Get(Setting { setting }) => get(&setting, settings, printer),
-            Self::Set { setting, value } => {
-                set(&setting.setting, &value, settings, system, ui).await
-            }
-            Self::Unset(Setting { setting }) => unset(&setting, settings, system, ui).await,
-            Self::Use(Named { name }) => choose(name.as_str(), settings, system).await,
-            Self::Delete(Named { name }) => delete(name.as_str(), settings, system, ui).await,
-            Self::Profiles => profiles(settings, system, printer, ui),
+            Self::List => list(context),
+            Self::Get(Setting { setting }) => get(context, &setting),
+            Self::Set { setting, value } => set(context, &setting.setting, &value),
+            Self::Unset(Setting { setting }) => unset(context, &setting),
+            Self::Use(Named { name }) => choose(context, name.as_str()),
+            Self::Delete(Named { name }) => delete(context, name.as_str()),
+            Self::Profiles => profiles(context),
             Self::Path => {
-                let path = ConfigFile::path(system.dirs()).ok_or_else(config_file::no_folder)?;
-                printer.start(ANY)?.document(&path.display().to_string())
+                let path = ConfigFile::path(context.system().dirs());
+                let path = path.ok_or_else(config_file::no_folder)?;
+                let output = context.printer().start(ANY)?;
+                output.document(&path.display().to_string())
             }
         }
     }
 }
 
-fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
+fn list(context: &Context) -> Result<()> {
+    let settings = context.settings();
     let profile_source = settings.source_name("profile", settings.profile_source());
     let mut rows = vec![row("profile", Some(settings.profile()), &profile_source)];
     for setting in Values::NAMES {
@@ -122,26 +115,27 @@ fn list(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Res
         rows.push(row(setting, value.as_deref(), &from));
     }
     // `doctor` reports an invalid key; here it counts as missing.
-    let key = credentials::find(settings, system).ok().flatten();
+    let key = credentials::find(settings, context.system()).ok().flatten();
     let key = match &key {
         Some(key) => row("api_key", Some("set"), &key.source.shown()),
         None => row("api_key", None, "default"),
     };
     rows.insert(2, key);
-    let mut output = printer.start(SETTINGS)?;
-    output.rows(&rows)?;
-    ui.late_field(output.finish()?);
-    Ok(())
+    context.printer().start(SETTINGS)?.document(&rows)
 }
 
 fn row(setting: &str, value: Option<&str>, from: &str) -> Value {
     json!({ "setting": setting, "value": value, "from": from })
 }
 
-fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<()> {
+fn get(context: &Context, setting: &str) -> Result<()> {
+    let settings = context.settings();
     settings.require_profile()?;
     match settings.shown(setting) {
-        Some((value, _)) => printer.start(ANY)?.document(&without_password(&value)),
+        Some((value, _)) => {
+            let output = context.printer().start(ANY)?;
+            output.document(&without_password(&value))
+        }
         None => {
             let problem = format!("{setting} is not set");
             Err(CliError::new(Kind::NotFound, problem))
@@ -149,32 +143,26 @@ fn get(setting: &str, settings: &Settings, printer: &Printer) -> Result<()> {
     }
 }
 
-async fn set(
-    setting: &str,
-    text: &str,
-    settings: &Settings,
-    system: &System,
-    ui: &Ui,
-) -> Result<()> {
+fn set(context: &Context, setting: &str, text: &str) -> Result<()> {
+    let settings = context.settings();
     settings.refuse_mock("config set")?;
     if let Err(problem) = Values::default().set(setting, text) {
-        return Err(CliError::usage(format!("{setting} {problem}")));
+        return Err(CliError::usage(format!("{setting}: {problem}")));
     }
     if setting == "base_url" {
         checked_url(text, setting, "", true)?;
     }
     let profile = settings.profile();
     let stored = stored_text(setting, text)?;
-    ConfigFile::edit(system, |document| {
+    ConfigFile::edit(context.system(), |document| {
         if let Some(table) = profile_table(document, profile) {
             config_file::put(table, setting, &stored);
         }
-    })
-    .await?;
+    })?;
     let variable = variable(setting);
-    if system.var(&variable).is_some() {
+    if context.system().var(&variable).is_some() {
         let text = format!("{variable} is set and overrides the profile");
-        ui.warning(&text, None);
+        context.ui().warning(&text, None);
     }
     Ok(())
 }
@@ -194,35 +182,40 @@ fn stored_text(setting: &str, text: &str) -> Result<String> {
     }
 }
 
-async fn unset(setting: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+fn unset(context: &Context, setting: &str) -> Result<()> {
+    let settings = context.settings();
     settings.refuse_mock("config unset")?;
     settings.require_profile()?;
     let profile = settings.profile();
-    let mut removed = None;
-    ConfigFile::edit(system, |document| {
-        let table = profile_table(document, profile);
-        removed = table.and_then(|table| table.remove(setting));
-    })
-    .await?;
-    if removed.is_none() {
-        ui.note(&format!("profile {profile} has no {setting}"));
+    let values = settings.profile_values();
+    if values.and_then(|values| values.text(setting)).is_none() {
+        context
+            .ui()
+            .note(&format!("profile {profile} has no {setting}"));
+        return Ok(());
     }
-    Ok(())
+    ConfigFile::edit(context.system(), |document| {
+        if let Some(table) = profile_table(document, profile) {
+            table.remove(setting);
+        }
+    })
 }
 
-async fn choose(name: &str, settings: &Settings, system: &System) -> Result<()> {
+fn choose(context: &Context, name: &str) -> Result<()> {
+    let settings = context.settings();
     settings.refuse_mock("config use")?;
     if name != "default" && !settings.config().has(name) {
         return Err(settings.no_profile(name));
     }
-    ConfigFile::edit(system, |document| {
+    ConfigFile::edit(context.system(), |document| {
         config_file::put(document.as_table_mut(), "profile", name);
     })
-    .await
 }
 
 /// Removes a profile, its key, and its choice as the default profile.
-async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Result<()> {
+fn delete(context: &Context, name: &str) -> Result<()> {
+    let settings = context.settings();
+    let system = context.system();
     settings.refuse_mock("config delete")?;
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);
@@ -231,7 +224,7 @@ async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Re
     }
     let was_chosen = settings.config().profile() == Some(name);
     if has_profile || was_chosen {
-        ConfigFile::edit(system, |document| {
+        ConfigFile::edit(context.system(), |document| {
             if let Some(profiles) = document.get_mut("profiles")
                 && let Some(profiles) = profiles.as_table_like_mut()
             {
@@ -240,8 +233,7 @@ async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Re
             if was_chosen {
                 document.remove("profile");
             }
-        })
-        .await?;
+        })?;
     }
     let removed = files::remove(&key).map_err(|problem| {
         let action = format!("cannot remove {}", system.shown(&key));
@@ -251,17 +243,21 @@ async fn delete(name: &str, settings: &Settings, system: &System, ui: &Ui) -> Re
         true => " and its API key",
         false => "",
     };
-    ui.note(&format!("removed profile {name}{with_key}"));
+    context
+        .ui()
+        .note(&format!("removed profile {name}{with_key}"));
     if was_chosen {
-        ui.note("the default profile is used from now on");
+        context.ui().note("the default profile is used from now on");
     }
     Ok(())
 }
 
-fn profiles(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) -> Result<()> {
+fn profiles(context: &Context) -> Result<()> {
+    let settings = context.settings();
     let mut rows = Vec::new();
     for (name, values) in settings.config().profiles() {
-        let is_stored = credentials::path(system.dirs(), name).is_ok_and(|path| path.exists());
+        let is_stored =
+            credentials::path(context.system().dirs(), name).is_ok_and(|path| path.exists());
         let key = match values.key_command() {
             Some(_) => Some("key_command"),
             None if is_stored => Some("stored"),
@@ -274,12 +270,10 @@ fn profiles(settings: &Settings, system: &System, printer: &Printer, ui: &Ui) ->
             "inUse": name == settings.profile(),
         }));
     }
-    let mut output = printer.start(PROFILES)?;
-    output.rows(&rows)?;
-    ui.late_field(output.finish()?);
+    context.printer().start(PROFILES)?.document(&rows)?;
     if rows.is_empty() {
         let hint = "`petstore auth login --profile NAME` creates one";
-        ui.note_with_hint("no profiles", Some(hint));
+        context.ui().note_with_hint("no profiles", Some(hint));
     }
     Ok(())
 }

@@ -9,13 +9,13 @@ use petstore_client::limits::{QuotaWindow, Shared};
 use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
 
-use crate::env::System;
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::output::{ANY, Printer, Shape};
 use crate::screen::{CYAN, DIM, GREEN, RED, YELLOW};
+use crate::session::Purpose;
 use crate::session::words::quota_left;
-use crate::session::{Connector, Purpose};
 use crate::settings::config_file::ConfigFile;
 use crate::settings::credentials;
 use crate::time;
@@ -65,22 +65,16 @@ struct Check {
 pub(crate) struct Doctor {}
 
 impl Doctor {
-    pub(crate) async fn run(
-        self,
-        problem: Option<CliError>,
-        connector: &Connector,
-        system: &System,
-        printer: &Printer,
-    ) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let printer = context.printer();
         let mut output = printer.start(CHECKS)?;
         let mut examination = Examination {
-            connector,
-            system,
+            context,
             checks: Vec::new(),
         };
-        examination.run(problem).await;
+        examination.run().await;
         let checks = examination.checks;
-        if printer.is_format_set() && !printer.is_table() {
+        if printer.is_set() && !printer.is_table() {
             output.rows(&checks)?;
             output.finish()?;
         } else {
@@ -95,8 +89,7 @@ impl Doctor {
 
 /// The checks, and what they examine.
 struct Examination<'c> {
-    connector: &'c Connector,
-    system: &'c System,
+    context: &'c Context,
     checks: Vec<Check>,
 }
 
@@ -127,7 +120,7 @@ impl Examination<'_> {
             Ok(found) => return self.add(check, Outcome::Ok, found),
             Err(error) => error,
         };
-        let Ok(failure) = self.connector.explain(error) else {
+        let Ok(failure) = self.context.connector().explain(error) else {
             return self.add(check, Outcome::Skipped, "not checked");
         };
         let (result, kind) = match failure.kind {
@@ -147,9 +140,9 @@ impl Examination<'_> {
         self.checks.iter().any(|check| check.kind.is_some())
     }
 
-    async fn run(&mut self, problem: Option<CliError>) {
-        let settings = self.connector.settings();
-        self.config(problem);
+    async fn run(&mut self) {
+        let settings = self.context.settings();
+        self.config();
         if self.has_failed() {
             // What is wrong there may be what is missing here.
             for name in ["base URL", "API key", "service"] {
@@ -163,7 +156,7 @@ impl Examination<'_> {
             self.add_result("base URL", url.map(|url| format!("{url}{source}")));
             self.key().await;
         }
-        match self.connector.connect(Purpose::Read).await {
+        match self.context.connector().connect(Purpose::Read).await {
             Ok(client) => self.service(&client).await,
             // A failed check above prevents the request.
             Err(_) if self.has_failed() => self.add("service", Outcome::Skipped, "not checked"),
@@ -171,8 +164,8 @@ impl Examination<'_> {
         }
     }
 
-    fn config(&mut self, problem: Option<CliError>) {
-        let settings = self.connector.settings();
+    fn config(&mut self) {
+        let settings = self.context.settings();
         if settings.is_mock() {
             return self.add(
                 "config",
@@ -180,18 +173,18 @@ impl Examination<'_> {
                 "none needed for a built-in mock server",
             );
         }
-        let found = match problem {
+        let found = match self.context.take_problem() {
             Some(problem) => Err(problem),
             None => settings.require_profile(),
         };
         if let Err(problem) = found {
             return self.add_result("config", Err(problem));
         }
-        let Some(path) = ConfigFile::path(self.system.dirs()) else {
+        let Some(path) = ConfigFile::path(self.context.system().dirs()) else {
             let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
             return self.warn("config", "no configuration folder", hint);
         };
-        let shown = self.system.shown(&path);
+        let shown = self.context.system().shown(&path);
         let found = match path.exists() {
             true => format!("{shown}, profile {}", settings.profile()),
             false => format!("no file {shown}"),
@@ -201,14 +194,14 @@ impl Examination<'_> {
 
     /// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
     async fn key(&mut self) {
-        if self.has_failed() && !credentials::is_in_variable(self.system) {
+        if self.has_failed() && !credentials::is_in_variable(self.context.system()) {
             return self.add(
                 "API key",
                 Outcome::Skipped,
                 "not checked without a base URL",
             );
         }
-        let found = self.connector.key().await;
+        let found = self.context.connector().key().await;
         self.add_result("API key", found.map(|(_, source)| source.shown()));
     }
 
@@ -236,7 +229,10 @@ impl Examination<'_> {
         let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
         if let Some(quota) = quota.or(fewest.copied()) {
             let now = date.or(limits.service_time);
-            self.rate_limits(&quota, now.unwrap_or_else(|| self.connector.clock().now()));
+            self.rate_limits(
+                &quota,
+                now.unwrap_or_else(|| self.context.connector().clock().now()),
+            );
         }
         if let Some(store) = &limits.shared {
             self.limits_store(store);
@@ -245,7 +241,13 @@ impl Examination<'_> {
 
     /// Compares the clocks. `Date` has whole seconds, and the response took time.
     fn clock(&mut self, service: SystemTime, elapsed: Duration) {
-        let (apart, side) = match self.connector.clock().now().duration_since(service) {
+        let (apart, side) = match self
+            .context
+            .connector()
+            .clock()
+            .now()
+            .duration_since(service)
+        {
             Ok(ahead) => (ahead, "ahead of"),
             Err(behind) => (behind.duration(), "behind"),
         };
@@ -259,7 +261,7 @@ impl Examination<'_> {
 
     fn rate_limits(&mut self, quota: &QuotaWindow, now: SystemTime) {
         let left = quota.reset.duration_since(now).unwrap_or_default();
-        let resets = self.connector.clock().until(quota.reset, left);
+        let resets = self.context.connector().clock().until(quota.reset, left);
         let rest = quota_left(quota.quota, quota.remaining, quota.limit);
         let found = format!("{rest}, resets {resets}");
         match quota.remaining {
@@ -272,7 +274,7 @@ impl Examination<'_> {
     }
 
     fn limits_store(&mut self, store: &Shared) {
-        let mut found = self.system.shown(Path::new(&*store.location));
+        let mut found = self.context.system().shown(Path::new(&*store.location));
         if let Some(problem) = &store.problem {
             let effect = "limits are not shared, and the key may be banned";
             let found = format!("{found}: {problem}; {effect}");

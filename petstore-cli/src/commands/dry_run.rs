@@ -1,5 +1,5 @@
-//! `--dry-run`: shows the request and the equivalent `curl` command. The key stays a variable, and
-//! so does a missing base URL.
+//! `--dry-run`: shows the request as a `curl` command. The key stays a variable, and so does a missing
+//! base URL.
 
 use http::Request;
 use petstore_client::Client;
@@ -7,12 +7,12 @@ use petstore_client::bytes::Bytes;
 use petstore_client::transport::Connection;
 use serde_json::{Map, Value, json};
 
+use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::escape;
-use crate::output::{Output, Printer};
-use crate::session::{Connector, USER_AGENT};
+use crate::output::Output;
+use crate::session::USER_AGENT;
 use crate::settings::Settings;
-use crate::ui::Ui;
 
 /// A placeholder for a missing base URL.
 const NOWHERE: &str = "https://base.invalid";
@@ -31,14 +31,8 @@ pub(crate) fn client(settings: &Settings) -> Result<Client> {
     Ok(builder.build()?)
 }
 
-/// Writes a request as readable text, or as a document if `-o` is set.
-pub(crate) fn show(
-    request: &Request<Bytes>,
-    output: Output,
-    connector: &Connector,
-    printer: &Printer,
-    ui: &Ui,
-) -> Result<()> {
+/// Writes the command, or the request with the command as a document if `-o` is set.
+pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) -> Result<()> {
     let not_text = |what| CliError::input(format!("{what} is not UTF-8"));
     let address = request.uri().to_string();
     let (url, quoted) = match address.strip_prefix(NOWHERE) {
@@ -48,16 +42,8 @@ pub(crate) fn show(
         ),
         None => (address.clone(), escape::shell(&address)),
     };
-    let body = Some(request.body()).filter(|body| !body.is_empty());
-    let body = body.map(|body| std::str::from_utf8(body)).transpose();
-    let body = body.map_err(|_| not_text("the body"))?;
-    let key = connector.key_expression();
-    let mut headers = vec![("authorization".to_owned(), format!("Bearer {key}"))];
-    for (name, value) in request.headers() {
-        let value = value.to_str().map_err(|_| not_text("a header"))?;
-        headers.push((name.to_string(), value.to_owned()));
-    }
-    headers.sort();
+    let body = std::str::from_utf8(request.body()).map_err(|_| not_text("the body"))?;
+    let key = context.connector().key_expression();
     let method = request.method().as_str();
     let option = match method {
         "GET" => String::new(),
@@ -74,31 +60,23 @@ pub(crate) fn show(
     let mut curl = format!(
         "printf 'Authorization: Bearer %s' \"{key}\" |\n  curl {globs}{option}{quoted} -H @-"
     );
-    for (name, value) in headers.iter().filter(|(name, _)| name != "authorization") {
+    let authorization: Value = format!("Bearer {key}").into();
+    let mut headers = Map::from_iter([("authorization".to_owned(), authorization)]);
+    for (name, value) in request.headers() {
+        let value = value.to_str().map_err(|_| not_text("a header"))?;
         let header = escape::shell(&format!("{name}: {value}"));
         curl += &format!(" \\\n  -H {header}");
+        headers.insert(name.to_string(), value.into());
     }
-    if let Some(body) = body {
+    if !body.is_empty() {
         curl += &format!(" \\\n  --data-raw {}", escape::shell(body));
     }
-    ui.note("not sent");
-    if !printer.is_format_set() {
-        let lines = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\n"));
-        let body = body.map(|body| format!("\n{body}\n")).unwrap_or_default();
-        let text = format!(
-            "{method} {url}\n{}{body}\n{curl}\n",
-            lines.collect::<String>()
-        );
-        return printer.print(&escape::lines(&text));
+    context.ui().note("not sent");
+    if !context.printer().is_set() {
+        return context.printer().print(&(escape::lines(&curl) + "\n"));
     }
-    let headers: Map<_, Value> = headers
-        .into_iter()
-        .map(|(name, value)| (name, value.into()))
-        .collect();
     let mut shown = json!({ "method": method, "url": url, "headers": headers });
-    if let Some(body) = body {
+    if !body.is_empty() {
         shown["body"] = body.into();
     }
     shown["curl"] = curl.into();

@@ -6,14 +6,13 @@ use petstore_client::Client;
 use petstore_client::limits::{Quota, QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use crate::env::System;
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
-use crate::output::{ANY, Cell, Head, Printer, Shape, Table};
+use crate::output::{ANY, Cell, Head, Shape, Table};
 use crate::screen::{Screen, YELLOW};
+use crate::session::Purpose;
 use crate::session::words::limit_name;
-use crate::session::{Connector, Purpose};
 use crate::time::{self, Clock, count, plural};
-use crate::ui::Ui;
 
 /// Show what is left of the rate limits, without a request.
 #[derive(Debug, clap::Args)]
@@ -52,13 +51,10 @@ const LIMITS: Shape = Shape {
 };
 
 impl Limits {
-    pub(crate) async fn run(
-        self,
-        connector: &Connector,
-        system: &System,
-        printer: &Printer,
-        ui: &Ui,
-    ) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let connector = context.connector();
+        let printer = context.printer();
+        let ui = context.ui();
         // Starting the result checks `--jq` before anything is sent.
         printer.start(LIMITS)?;
         let client = connector.connect(Purpose::Read).await?;
@@ -77,7 +73,7 @@ impl Limits {
         if self.refresh && refused.is_none() && !is_known {
             return Err(CliError::new(Kind::Service, NOT_DESCRIBED));
         }
-        show(&limits, connector.clock(), system, printer)?;
+        show(&limits, context)?;
         if let Some(store) = &limits.shared {
             connector.warn_of(store);
         }
@@ -113,14 +109,16 @@ fn is_known(limits: &RateLimits) -> bool {
     !limits.windows.is_empty() || !limits.ended.is_empty() || limits.blocked.is_some()
 }
 
-fn show(limits: &RateLimits, clock: &Clock, system: &System, printer: &Printer) -> Result<()> {
+fn show(limits: &RateLimits, context: &Context) -> Result<()> {
+    let printer = context.printer();
+    let clock = context.connector().clock();
     let now = limits.service_time.unwrap_or_else(|| clock.now());
     if printer.is_table() {
         if !is_known(limits) {
             return Ok(());
         }
         // A table is for people, who expect local times.
-        let local = clock.clone().local(system.time_zone());
+        let local = clock.clone().local(context.system().time_zone());
         return printer.print(&layout(limits, now, &local, printer.screen()));
     }
     let windows = limits.windows.iter().chain(&limits.ended);

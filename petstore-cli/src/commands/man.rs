@@ -19,34 +19,20 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self, printer: &Printer, tree: Command) -> Result<()> {
-        let mut tree = tree.disable_help_subcommand(true);
-        tree.build();
-        let Some(folder) = self.folder else {
-            page(&tree).render(&mut printer.stdout())?;
-            return Ok(());
-        };
-        match write(&tree, &folder) {
-            Ok(()) => Ok(()),
-            Err(problem) => {
+        match &self.folder {
+            Some(folder) => write(tree, folder).map_err(|problem| {
                 let action = format!("cannot write to {}", folder.display());
-                Err(CliError::io(Kind::Internal, action, &problem))
+                CliError::io(Kind::Internal, action, &problem)
+            }),
+            None => {
+                let page = clap_mangen::Man::new(tree.disable_help_subcommand(true));
+                Ok(page.render(&mut printer.stdout())?)
             }
         }
     }
 }
 
-/// Writes the pages of a command and of those below it.
-fn write(command: &Command, folder: &Path) -> io::Result<()> {
+fn write(tree: Command, folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    for inner in command.get_subcommands() {
-        if !inner.is_hide_set() {
-            write(inner, folder)?;
-        }
-    }
-    page(command).generate_to(folder)?;
-    Ok(())
-}
-
-fn page(command: &Command) -> clap_mangen::Man {
-    clap_mangen::Man::new(command.clone()).source(concat!("petstore ", env!("CARGO_PKG_VERSION")))
+    clap_mangen::generate_to(tree, folder)
 }

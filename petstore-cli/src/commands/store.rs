@@ -2,10 +2,10 @@
 
 use clap::Subcommand;
 
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::{ANY, Printer, Shape};
-use crate::session::{Connector, Purpose};
-use crate::ui::Ui;
+use crate::output::{ANY, Shape};
+use crate::session::Purpose;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
@@ -24,20 +24,21 @@ const ORDERS: Shape = Shape {
 };
 
 impl Store {
-    pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
-            Self::Orders => orders(connector, printer, ui).await,
+            Self::Orders => orders(context).await,
         }
     }
 }
 
-async fn orders(connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
+async fn orders(context: &Context) -> Result<()> {
+    let printer = context.printer();
     let output = printer.start(ORDERS)?;
-    let client = connector.connect(Purpose::Read).await?;
+    let client = context.connector().connect(Purpose::Read).await?;
     let orders = client.store().orders().await?;
     // An empty table would show nothing.
     if printer.is_table() && orders.as_array().is_some_and(Vec::is_empty) {
-        ui.note("no orders");
+        context.ui().note("no orders");
     }
     output.document(&orders)
 }

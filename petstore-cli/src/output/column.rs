@@ -1,4 +1,4 @@
-//! The shown fields of records, by name or path (`owner.name`), and their text.
+//! The shown fields of records, and their text.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,6 @@ use crate::screen::{DIM, GREEN, PLAIN, Screen, YELLOW};
 
 /// The minimum width of a truncated text.
 const MIN_WIDTH: usize = 12;
-
-/// Returns a field of a record. A name that contains dots takes precedence over a path.
-pub(super) fn field<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
-    record.get(path).or_else(|| {
-        path.split('.')
-            .try_fold(record, |inside, name| match inside {
-                Value::Array(list) => list.get(name.parse::<usize>().ok()?),
-                other => other.get(name),
-            })
-    })
-}
 
 /// Adds all fields of the records to the columns.
 pub(super) fn add_found(columns: &mut Vec<String>, records: &[Value]) {
@@ -36,41 +25,27 @@ pub(super) fn add_found(columns: &mut Vec<String>, records: &[Value]) {
     }
 }
 
-/// Returns a record with only these columns, in order. Paths stay nested.
+/// Returns a record with only these columns, in order.
 pub(super) fn project(record: &Value, columns: &[String]) -> Value {
-    if !record.is_object() {
+    let Value::Object(fields) = record else {
         return record.clone();
-    }
-    let mut projected = Value::Object(Map::new());
+    };
+    let mut projected = Map::new();
     for column in columns {
-        let Some(value) = field(record, column) else {
-            continue;
-        };
-        let is_name = record.get(column).is_some();
-        let names = if is_name {
-            vec![column.as_str()]
-        } else {
-            column.split('.').collect()
-        };
-        let mut place = &mut projected;
-        for name in names {
-            if place.is_null() {
-                *place = Value::Object(Map::new());
-            }
-            place = &mut place[name];
+        if let Some(value) = fields.get(column) {
+            projected.insert(column.clone(), value.clone());
         }
-        *place = value.clone();
     }
-    projected
+    Value::Object(projected)
 }
 
 /// Returns the cells of a record as plain text. Missing cells are empty. An array is a row of
 /// cells, and any other value than an object is one cell.
 pub(super) fn cells<'v>(record: &'v Value, columns: &[String]) -> Vec<Cow<'v, str>> {
     match record {
-        Value::Object(_) => columns
+        Value::Object(fields) => columns
             .iter()
-            .map(|column| cell(field(record, column)))
+            .map(|column| cell(fields.get(column)))
             .collect(),
         Value::Array(list) => list.iter().map(|value| cell(Some(value))).collect(),
         single => vec![cell(Some(single))],
@@ -116,9 +91,9 @@ pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
         }
     });
     let row = |row: &Value| match row {
-        Value::Object(_) => columns
+        Value::Object(fields) => columns
             .iter()
-            .map(|name| styled(name, field(row, name)))
+            .map(|name| styled(name, fields.get(name)))
             .collect(),
         other => cells(other, columns)
             .iter()
@@ -142,33 +117,10 @@ fn title(name: &str) -> String {
 
 /// Formats one record as names and values.
 pub(super) fn pairs(columns: &[String], record: &Value, screen: &Screen) -> String {
-    let value = |name: &String| styled(name, field(record, name)).paint(screen);
+    let value = |name: &String| styled(name, record.get(name)).paint(screen);
     let pairs: Vec<_> = columns
         .iter()
         .map(|name| (escape::line(name), value(name)))
         .collect();
     screen.pairs(&pairs)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn finds_fields_by_name_and_by_path() {
-        let record = json!({ "a": { "b": [1, 2] }, "x.y": 3 });
-        assert_eq!(field(&record, "a.b.1"), Some(&json!(2)));
-        assert_eq!(field(&record, "x.y"), Some(&json!(3)));
-        assert_eq!(field(&record, "a.c"), None);
-    }
-
-    #[test]
-    fn keeps_nested_fields_nested() {
-        let record = json!({ "a": { "b": 1, "c": 2 }, "d": 3, "e": [4] });
-        let columns = ["d", "a.c", "e.0"].map(str::to_owned);
-        let projected = json!({ "d": 3, "a": { "c": 2 }, "e": { "0": 4 } });
-        assert_eq!(project(&record, &columns), projected);
-    }
 }

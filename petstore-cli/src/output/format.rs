@@ -7,14 +7,14 @@ use std::path::Path;
 
 use anstyle::Style;
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::escape::{self, to_text};
 use crate::screen::{BLUE, DIM, GREEN, MAGENTA, PLAIN, Screen, YELLOW};
 
 /// The format of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OutputFormat {
     /// Aligned columns for people
@@ -30,14 +30,6 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns whether a record becomes a row of cells, so that all records have the same columns.
-    pub(super) fn is_flat(self) -> bool {
-        match self {
-            Self::Csv | Self::Tsv => true,
-            Self::Table | Self::Json | Self::Ndjson => false,
-        }
-    }
-
     /// Returns the format that the extension of a file names, if any.
     pub(crate) fn of_file(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {

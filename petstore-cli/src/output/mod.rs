@@ -13,16 +13,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::jq::Jq;
-use self::table::Layout;
 use crate::error::{CliError, Kind, Result};
 use crate::suggest::did_you_mean;
 
 pub(crate) use self::format::OutputFormat;
 pub(crate) use self::printer::{OutputOptions, Printer, Stdout};
 pub(crate) use self::table::{Cell, Head, Table};
-
-/// A longer table is written in parts. The first part determines the widths.
-const MAX_HELD_ROWS: usize = 1_000;
 
 /// The records of a result.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +53,6 @@ pub(crate) struct Output {
     has_columns: bool,
     /// The records so far of a result that can only be written when it is complete.
     held: Vec<Value>,
-    /// The layout of a table whose first rows are written.
-    layout: Option<Layout>,
     is_empty: bool,
     /// A field that appeared after the columns were fixed.
     late: Option<String>,
@@ -84,7 +78,6 @@ impl Output {
             columns: shape.fields.iter().map(|&name| name.to_owned()).collect(),
             has_columns: false,
             held: Vec::new(),
-            layout: None,
             is_empty: true,
             late: None,
         })
@@ -106,10 +99,6 @@ impl Output {
         self.set_columns(&rows)?;
         if self.jq.is_some() || self.format == OutputFormat::Table {
             self.held.extend(rows);
-            if self.jq.is_none() && self.held.len() >= MAX_HELD_ROWS {
-                let rows = std::mem::take(&mut self.held);
-                self.write_table(&rows)?;
-            }
             return Ok(());
         }
         rows.iter().try_for_each(|row| self.write(row))?;
@@ -142,7 +131,11 @@ impl Output {
             self.write_header()?;
         }
         match self.format {
-            OutputFormat::Table => self.write_table(&held)?,
+            OutputFormat::Table => {
+                let table = column::table(&self.columns, &held, self.shape);
+                let text = table.render(&self.options.screen);
+                self.out.write_all(text.as_bytes())?;
+            }
             OutputFormat::Json => {
                 self.out
                     .write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
@@ -152,13 +145,6 @@ impl Output {
         // Notes about the result must come after it.
         self.out.flush()?;
         Ok(self.late)
-    }
-
-    /// Writes rows of a table. The first rows determine its layout.
-    fn write_table(&mut self, rows: &[Value]) -> io::Result<()> {
-        let table = column::table(&self.columns, rows, self.shape);
-        let text = table.render_part(&self.options.screen, &mut self.layout);
-        self.out.write_all(text.as_bytes())
     }
 
     /// Writes one value as the whole result. An array is a list.
@@ -225,28 +211,31 @@ impl Output {
         }
     }
 
-    /// Fixes the columns by the first records. Later records cannot add columns.
+    /// Finds the columns in the first records. Later ones add columns only to a table, which is written
+    /// at the end.
     fn set_columns(&mut self, rows: &[Value]) -> Result<()> {
         let mut found = self.columns.clone();
         column::add_found(&mut found, rows);
         match &self.options.fields {
             _ if rows.is_empty() => return Ok(()),
             None if self.has_columns => {
-                let late = found.get(self.columns.len());
-                self.late = self.late.take().or(late.cloned());
+                match self.format {
+                    OutputFormat::Table => self.columns = found,
+                    OutputFormat::Csv | OutputFormat::Tsv => {
+                        let late = found.get(self.columns.len());
+                        self.late = self.late.take().or(late.cloned());
+                    }
+                    OutputFormat::Json | OutputFormat::Ndjson => {}
+                }
                 return Ok(());
             }
             Some(_) if self.has_columns => return Ok(()),
             None => self.columns = found,
             Some(names) => {
-                let exists = |name: &str| {
-                    let first = name.split('.').next().unwrap_or(name);
-                    self.shape.fields.contains(&first)
-                        || rows
-                            .iter()
-                            .any(|row| !row.is_object() || column::field(row, name).is_some())
-                };
-                if let Some(name) = names.iter().find(|name| !exists(name)) {
+                let missing = names.iter().find(|name| !found.contains(name));
+                if let Some(name) = missing
+                    && rows.iter().all(Value::is_object)
+                {
                     let problem = format!("{} have no field `{name}`", self.shape.noun);
                     let hint = did_you_mean(name, found.iter().map(String::as_str))
                         .unwrap_or_else(|| format!("the fields are {}", found.join(", ")));
@@ -298,57 +287,5 @@ impl Output {
             OutputFormat::Csv => format::csv(column::cells(record, &self.columns), screen, out)?,
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::screen::Screen;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_long_table_keeps_one_layout_and_cuts_no_cell() {
-        let screen = Screen::plain(Some(30));
-        let options = OutputOptions {
-            format: Some(OutputFormat::Table),
-            fields: None,
-            jq: None,
-            variables: Vec::new(),
-            screen,
-        };
-        let sink = Sink::default();
-        let text = || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
-        let mut output = Output::new(Stdout::new(Box::new(sink.clone())), &options, ANY).unwrap();
-        let row = |id: usize| json!({ "id": id, "kind": "dog" });
-        output
-            .rows(&(0..MAX_HELD_ROWS).map(row).collect::<Vec<_>>())
-            .unwrap();
-        let first = text();
-        assert!(first.starts_with("ID   KIND\n0    dog\n"), "{first}");
-        output.rows(&[row(7), row(1_234_567)]).unwrap();
-        assert_eq!(text(), first, "held until the end, or the next thousand");
-        output.finish().unwrap();
-        assert_eq!(
-            text().strip_prefix(&first),
-            Some("7    dog\n1234567  dog\n")
-        );
     }
 }

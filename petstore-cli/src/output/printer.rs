@@ -96,17 +96,6 @@ impl Printer {
         Output::new(Stdout::new(Box::new(file)), &options, shape)
     }
 
-    /// Like `start`, but a flat format gets these columns unless the user chose others. A column can
-    /// name a nested field, such as `total.created`.
-    pub(crate) fn start_flat(&self, columns: &[&str], shape: Shape) -> Result<Output> {
-        let mut options = self.options.clone();
-        let is_flat = options.format_or_default().is_flat() && options.jq.is_none();
-        if is_flat && options.fields.is_none() {
-            options.fields = Some(columns.iter().map(|&name| name.to_owned()).collect());
-        }
-        Output::new(self.stdout.clone(), &options, shape)
-    }
-
     /// Writes formatted text.
     pub(crate) fn print(&self, text: &str) -> Result<()> {
         Ok(self.stdout.clone().write_all(text.as_bytes())?)
@@ -147,12 +136,7 @@ impl Printer {
 
     /// Returns whether the user set how the result is written.
     pub(crate) fn is_set(&self) -> bool {
-        self.is_format_set() || self.options.fields.is_some()
-    }
-
-    /// Returns whether the user set the format, or filters the result.
-    pub(crate) fn is_format_set(&self) -> bool {
-        self.options.format.is_some() || self.options.jq.is_some()
+        self.options.format.is_some() || self.options.fields.is_some() || self.is_filtered()
     }
 
     /// Returns whether a command may format its result for people.

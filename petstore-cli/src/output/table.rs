@@ -99,12 +99,9 @@ pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// The columns that are shown.
-pub(super) type Layout = Vec<Column>;
-
 /// A shown column.
 #[derive(Clone)]
-pub(super) struct Column {
+struct Column {
     at: usize,
     head: Head,
     width: usize,
@@ -116,15 +113,9 @@ impl Table {
     }
 
     pub(crate) fn render(&self, screen: &Screen) -> String {
-        self.render_part(screen, &mut None)
-    }
-
-    /// Renders a part of the rows. The first part has the header, and determines the layout.
-    pub(super) fn render_part(&self, screen: &Screen, layout: &mut Option<Layout>) -> String {
-        let is_first = layout.is_none();
-        let columns = &*layout.get_or_insert_with(|| self.fit(screen));
+        let columns = &self.fit(screen);
         let mut out = String::new();
-        if is_first && !self.head.is_empty() {
+        if !self.head.is_empty() {
             let titles = self
                 .head
                 .iter()
@@ -147,14 +138,14 @@ impl Table {
     }
 
     /// Returns the number of hidden columns that have a title.
-    fn hidden(&self, columns: &Layout) -> usize {
+    fn hidden(&self, columns: &[Column]) -> usize {
         let shown = columns.iter().map(|column| &column.head);
         let titled = |head: &&Head| !head.title.is_empty();
         self.head.iter().filter(titled).count() - shown.filter(titled).count()
     }
 
     /// Finds the columns and widths that fit.
-    fn fit(&self, screen: &Screen) -> Layout {
+    fn fit(&self, screen: &Screen) -> Vec<Column> {
         let count = self
             .rows
             .iter()
@@ -202,10 +193,8 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
     for Column { at, head, width } in columns {
         let Some(cell) = cells.get(*at) else { continue };
         let text = cell.text(screen);
-        // A later part may have a cell wider than its column.
-        let is_cut = head.least.is_some() && screen.width().is_some();
         let text = match columns.last() {
-            _ if is_cut => screen.cut(text, *width),
+            _ if head.least.is_some() => screen.cut(text, *width),
             Some(last) if last.at == *at => screen.wrap(text, indent),
             _ => text.to_owned(),
         };
@@ -295,10 +284,10 @@ mod tests {
             Head::new("").dropped(1),
             Head::new("RESETS"),
         ];
-        let row = ["57", "████████████████████", "https://petstore.example/v1"].map(Cell::new);
+        let row = ["57", "████████████████████", "in 17 h 16 min (Mon 01:00)"].map(Cell::new);
         let table = Table::new(head, vec![row.to_vec()]);
         let screen = Screen::plain(Some(26));
-        let narrow = "LEFT  RESETS\n57    https://\n      petstore.example/v1\n";
+        let narrow = "LEFT  RESETS\n57    in 17 h 16 min (Mon\n      01:00)\n";
         assert_eq!(table.render(&screen), narrow);
     }
 }

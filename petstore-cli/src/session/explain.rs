@@ -6,16 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::purpose::Purpose;
 use super::words::exhausted;
-use crate::env::System;
 use crate::error::{Failure, Kind};
 use crate::settings::credentials::KeySource;
-use crate::settings::{Seconds, Settings, Size, is_local};
+use crate::settings::{Seconds, Settings, Size};
 use crate::time::{self, Clock};
 
 /// What messages say about a client's requests.
 pub(super) struct Explainer<'c> {
     pub(super) settings: &'c Settings,
-    pub(super) system: &'c System,
     pub(super) clock: &'c Clock,
     pub(super) purpose: Purpose,
     pub(super) key: &'c KeySource,
@@ -57,10 +55,9 @@ impl Explainer<'_> {
         let source = self.settings.source("base_url");
         let hint = match error.kind() {
             ErrorKind::Unauthorized => self.key.fix(),
-            ErrorKind::Connect => match self.proxy() {
-                Some(proxy) => format!("check the proxy in {proxy}, or the base URL{source}"),
-                None => format!("check that the service runs, or correct the base URL{source}"),
-            },
+            ErrorKind::Connect => {
+                format!("check the service and any proxy, or correct the base URL{source}")
+            }
             ErrorKind::Tls => {
                 let trust = "trust the authority with `--ca-file FILE`";
                 format!("{trust}, or correct the base URL{source}")
@@ -118,21 +115,6 @@ impl Explainer<'_> {
             ..3_600 => format!("`--max-wait {longer}` waits for it"),
             _ => format!("run the command again then, or add `--max-wait {longer}`"),
         })
-    }
-
-    /// Returns the variable that names a proxy for the base URL, if any.
-    fn proxy(&self) -> Option<&'static str> {
-        let base_url = self.settings.base_url().ok()?;
-        // For this machine, the client never uses a proxy.
-        if is_local(&base_url) {
-            return None;
-        }
-        let own = match base_url.scheme() {
-            "https" => ["https_proxy", "HTTPS_PROXY"],
-            _ => ["http_proxy", "HTTP_PROXY"],
-        };
-        let mut all = own.into_iter().chain(["all_proxy", "ALL_PROXY"]);
-        all.find(|name| self.system.var(name).is_some())
     }
 }
 
@@ -203,7 +185,7 @@ mod tests {
     use petstore_client::test_util::ErrorBuilder;
 
     use super::*;
-    use crate::env::Dirs;
+    use crate::env::{Dirs, System};
     use crate::settings::Values;
 
     /// Sunday 22 November 2026, 06:44:19 UTC.
@@ -221,7 +203,6 @@ mod tests {
         assert!(problem.is_none(), "{problem:?}");
         let explainer = Explainer {
             settings: &settings,
-            system: &system,
             clock: &Clock::new(now),
             purpose,
             key: &KeySource::Variable,
@@ -256,7 +237,7 @@ mod tests {
             (
                 unprocessed(ErrorKind::Connect),
                 6,
-                "check that the service runs, or correct ",
+                "check the service and any proxy, or correct ",
             ),
             (
                 unprocessed(ErrorKind::Tls),
@@ -296,10 +277,6 @@ mod tests {
             assert!(found.starts_with(hint), "{error}: {found}");
             assert_eq!(found.is_empty(), hint.is_empty(), "{error}: {found}");
         }
-        let proxy = [("HTTPS_PROXY", "http://proxy.example:3128")];
-        let failure = failure(&proxy, Purpose::Read, &unprocessed(ErrorKind::Connect));
-        let hint = "check the proxy in HTTPS_PROXY, or the base URL (from PETSTORE_BASE_URL)";
-        assert_eq!(failure.hint.as_deref(), Some(hint));
     }
 
     #[test]

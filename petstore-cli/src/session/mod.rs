@@ -1,7 +1,7 @@
 //! The session of a command: its client for the service, and messages for what goes wrong.
 //!
-//! [`Connector`] knows the settings and builds the client. Commands get it by reference. They call
-//! [`Connector::connect`] after they have checked everything else.
+//! [`Connector`] knows the settings and builds the client. Commands call [`Connector::connect`] after
+//! they have checked everything else.
 
 mod explain;
 mod key_command;
@@ -40,8 +40,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Builds the clients of a command, and explains their errors.
 pub(crate) struct Connector {
-    settings: Arc<Settings>,
-    system: Arc<System>,
+    settings: Settings,
+    system: System,
     ui: Ui,
     clock: Clock,
     uses_deprecated: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ struct Last {
 }
 
 impl Connector {
-    pub(crate) fn new(settings: Arc<Settings>, system: Arc<System>, ui: Ui, clock: Clock) -> Self {
+    pub(crate) fn new(settings: Settings, system: System, ui: Ui, clock: Clock) -> Self {
         let last = Last {
             client: None,
             purpose: Purpose::Read,
@@ -81,6 +81,10 @@ impl Connector {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) fn system(&self) -> &System {
+        &self.system
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -159,7 +163,7 @@ impl Connector {
             if let Some(authorities) = self.authorities()? {
                 connection = connection.roots(authorities);
             }
-            builder = builder.limits(shared_limits(&self.settings, &self.system)?);
+            builder = builder.limits(shared_limits(&self.settings, &self.system, &self.ui)?);
         }
         let client = builder.connection(connection).build()?;
         *self.last() = Last {
@@ -240,7 +244,6 @@ impl Connector {
         let last = self.last();
         let explainer = Explainer {
             settings: &self.settings,
-            system: &self.system,
             clock: &self.clock,
             purpose: last.purpose,
             key: &last.key,

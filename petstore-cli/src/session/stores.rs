@@ -7,18 +7,24 @@ use std::path::{Path, PathBuf};
 use petstore_client::limits::RedisStore;
 use petstore_client::limits::{FileStore, Limits};
 
+use super::trace::not_shared;
 use crate::env::{Dirs, System};
 use crate::error::{CliError, Result};
 use crate::settings::{Settings, StoreAddress};
+use crate::ui::Ui;
 
 /// Returns rate limits that are shared through the store that the settings name. The client's first
 /// request opens the store.
-pub(super) fn shared_limits(settings: &Settings, system: &System) -> Result<Limits> {
+pub(super) fn shared_limits(settings: &Settings, system: &System, ui: &Ui) -> Result<Limits> {
     match settings.values().limits_store() {
         StoreAddress::Off => Ok(Limits::new()),
         StoreAddress::File => match folder(system.dirs()) {
             Some(folder) => Ok(Limits::new().store(FileStore::new(folder))),
-            None => Ok(Limits::new()),
+            None => {
+                let hint = "set HOME or XDG_STATE_HOME";
+                not_shared(ui, "there is no folder for them", hint);
+                Ok(Limits::new())
+            }
         },
         StoreAddress::Redis(url) => {
             #[cfg(feature = "redis")]

@@ -214,14 +214,19 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     );
 }
 
-/// Warns once that the store of rate limits is unusable, and says what follows.
+/// Warns if the store of rate limits is unusable.
 pub(super) fn shared_store(ui: &Ui, store: &Shared) {
     let Some(problem) = &store.problem else {
         return;
     };
-    let place = &store.location;
-    let text = format!("rate limits are not shared: {place}: {problem}; {ALONE}");
-    ui.warning(&text, Some("`petstore doctor` checks the store"));
+    let why = format!("{}: {problem}", store.location);
+    not_shared(ui, &why, "`petstore doctor` checks the store");
+}
+
+/// Warns once that commands do not share rate limits, and says what follows.
+pub(super) fn not_shared(ui: &Ui, why: &str, hint: &str) {
+    let text = format!("rate limits are not shared: {why}; {ALONE}");
+    ui.warning(&text, Some(hint));
 }
 
 /// Describes a failure in a few words.

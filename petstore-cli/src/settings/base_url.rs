@@ -34,7 +34,7 @@ pub(crate) fn checked(text: &str, setting: &str, from: &str, allows_http: bool) 
 }
 
 /// Returns whether a URL names this machine.
-pub(crate) fn is_local(url: &Url) -> bool {
+fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

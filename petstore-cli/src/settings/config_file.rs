@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 use super::Values;
 use super::secrets::without_password;
 use crate::env::{Dirs, System};
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::files;
 
 /// The name of a profile, which is also part of a file name.
@@ -26,13 +26,12 @@ impl Profile {
 }
 
 impl FromStr for Profile {
-    type Err = Invalid;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let may_be_in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if !(1..=64).contains(&text.len()) || !text.chars().all(may_be_in_name) {
-            let hint = "a profile has up to 64 letters, digits, `-` and `_`";
-            return Err(Invalid::new("is not the name of a profile").hint(hint));
+            return Err("a profile has up to 64 letters, digits, `-` and `_`".to_owned());
         }
         Ok(Self(text.to_owned()))
     }
@@ -42,8 +41,10 @@ impl TryFrom<String> for Profile {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-            .map_err(|invalid: Invalid| invalid.sentence(&without_password(&text)))
+        text.parse().map_err(|problem| {
+            let text = without_password(&text);
+            format!("invalid value `{text}`: {problem}")
+        })
     }
 }
 
@@ -116,19 +117,16 @@ impl ConfigFile {
             let before = text.get(..start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let said = problem.message().trim_end().replace('\n', ", ");
-            CliError::config(format!("{name} line {line}: {said}"))
+            CliError::config(format!("{name} line {line}: {}", without_password(&said)))
         })
     }
 
     /// Changes the file. Keeps comments, order and layout.
-    pub(crate) async fn edit<F>(system: &System, change: F) -> Result<()>
-    where
-        F: FnOnce(&mut DocumentMut),
-    {
+    pub(crate) fn edit(system: &System, change: impl FnOnce(&mut DocumentMut)) -> Result<()> {
         let Some(path) = Self::path(system.dirs()) else {
             return Err(no_folder());
         };
-        let _lock = files::lock(&path, system).await?;
+        let _lock = files::lock(&path, system)?;
         let text = files::read(&path, Kind::Config, system)?.unwrap_or_default();
         Self::parse(&system.shown(&path), &text)?;
         let document = text.parse::<DocumentMut>();

@@ -9,9 +9,9 @@ pub(crate) mod secrets;
 mod types;
 mod values;
 
-pub(crate) use self::base_url::{checked as checked_url, is_local};
+pub(crate) use self::base_url::checked as checked_url;
 pub(crate) use self::precedence::{Settings, Source};
-pub(crate) use self::types::{Seconds, Size, StoreAddress, parse};
+pub(crate) use self::types::{Seconds, Size, StoreAddress};
 pub(crate) use self::values::{OUTPUT, REQUESTS, SERVICE, Values};
 
 /// Returns the flag of a setting.

@@ -4,7 +4,6 @@
 use petstore_client::url::Url;
 
 use super::config_file::{ConfigFile, Problem, Profile};
-use super::secrets::without_password;
 use super::{Values, checked_url, flag, variable};
 use crate::env::System;
 use crate::error::{CliError, Result};
@@ -97,7 +96,7 @@ impl Settings {
             let set = match system.unicode(&variable) {
                 Ok(Some(text)) => self.layers[1]
                     .set(name, text)
-                    .map_err(|problem| CliError::config(format!("{variable} {problem}"))),
+                    .map_err(|problem| CliError::config(format!("{variable}: {problem}"))),
                 unset => unset.map(|_| ()),
             };
             first = first.and(set);
@@ -226,11 +225,8 @@ fn profile_variable(system: &System) -> Result<Option<String>> {
     let Some(name) = system.unicode(NAME)? else {
         return Ok(None);
     };
-    match name.parse::<Profile>() {
+    match Profile::try_from(name.to_owned()) {
         Ok(profile) => Ok(Some(profile.as_str().to_owned())),
-        Err(invalid) => {
-            let problem = invalid.sentence(&without_password(name));
-            Err(CliError::config(format!("{NAME} {problem}")))
-        }
+        Err(problem) => Err(CliError::config(format!("{NAME}: {problem}"))),
     }
 }

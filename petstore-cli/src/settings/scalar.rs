@@ -3,13 +3,10 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
 use super::secrets::without_password;
-use super::types::{parse, parse_choice};
-use crate::error::Invalid;
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected text, a number, true or false")]
@@ -22,26 +19,7 @@ enum Scalar {
 pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: FromStr,
-    Invalid: From<T::Err>,
-    D: Deserializer<'de>,
-{
-    read(deserializer, parse)
-}
-
-/// Reads one of the values that the help names.
-pub(super) fn choice<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    T: ValueEnum,
-    D: Deserializer<'de>,
-{
-    read(deserializer, parse_choice)
-}
-
-fn read<'de, T, D>(
-    deserializer: D,
-    parse: fn(&str) -> Result<T, Invalid>,
-) -> Result<Option<T>, D::Error>
-where
+    T::Err: Display,
     D: Deserializer<'de>,
 {
     let text = match Scalar::deserialize(deserializer)? {
@@ -49,9 +27,14 @@ where
         Scalar::Number(number) => number.to_string(),
         Scalar::Truth(truth) => truth.to_string(),
     };
-    match parse(&text) {
+    match text.parse() {
         Ok(value) => Ok(Some(value)),
-        Err(invalid) => Err(D::Error::custom(invalid.sentence(&without_password(&text)))),
+        Err(problem) => {
+            let text = without_password(&text);
+            Err(D::Error::custom(format!(
+                "invalid value `{text}`: {problem}"
+            )))
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::scalar;
-use super::types::{Seconds, Size, StoreAddress, parse};
+use super::secrets::without_password;
+use super::types::{Seconds, Size, StoreAddress};
 use crate::error::ErrorFormat;
 use crate::output::OutputFormat;
 use crate::screen::Color;
@@ -41,34 +42,31 @@ pub(crate) struct Values {
 
     /// The format of results; by default a table on a terminal, else tsv
     #[arg(short, long, help_heading = OUTPUT, value_name = "FORMAT")]
-    #[serde(deserialize_with = "scalar::choice")]
     output: Option<OutputFormat>,
 
     /// When colour is used
     #[arg(long, help_heading = OUTPUT, value_name = "WHEN")]
-    #[serde(deserialize_with = "scalar::choice")]
     color: Option<Color>,
 
     /// The format of errors and notes
     #[arg(long, help_heading = OUTPUT, value_name = "FORMAT")]
-    #[serde(deserialize_with = "scalar::choice")]
     error_format: Option<ErrorFormat>,
 
     /// Time for a request with its retries, without rate-limit waits
     #[arg(long, help_heading = REQUESTS, value_name = "TIME")]
-    #[arg(value_parser = parse::<Seconds<1>>, allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true)]
     #[serde(with = "scalar")]
     timeout: Option<Seconds<1>>,
 
     /// Number of retries of a failed request
     #[arg(long, help_heading = REQUESTS, value_name = "N")]
-    #[arg(value_parser = parse::<u32>, allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true)]
     #[serde(with = "scalar")]
     retries: Option<u32>,
 
     /// Maximum rate-limit wait of a request; 0 never waits
     #[arg(long, help_heading = REQUESTS, value_name = "TIME")]
-    #[arg(value_parser = parse::<Seconds<0>>, allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true)]
     #[serde(with = "scalar")]
     max_wait: Option<Seconds<0>>,
 
@@ -121,10 +119,16 @@ impl Values {
         }
     }
 
-    /// Parses a value. The error is a sentence with the value.
-    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), serde_json::Error> {
+    /// Parses a value. The error contains the value, without a password.
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let object = Map::from_iter([(name.to_owned(), text.into())]);
-        *self = Self::deserialize(Value::Object(object))?.or(self);
+        match Self::deserialize(Value::Object(object)) {
+            Ok(values) => *self = values.or(self),
+            Err(problem) => {
+                let problem = problem.to_string();
+                return Err(problem.replace(text, &without_password(text)));
+            }
+        }
         Ok(())
     }
 

@@ -63,7 +63,7 @@ fn ctrl_c_or_a_signal_at_the_question_leaves_the_terminal_as_it_was() {
 #[test]
 fn a_slow_input_is_visible_and_stops_at_ctrl_c() {
     let home = tempfile::tempdir().unwrap();
-    for command in ["pets import", "pets create --file -"] {
+    for command in ["pets import", "api /pets --input -"] {
         // The pipe's writer survives Ctrl-C, because it runs in the background.
         let pipe = home.path().join(command.len().to_string());
         let pipe = pipe.display();

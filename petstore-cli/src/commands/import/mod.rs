@@ -24,15 +24,15 @@ use petstore_client::url::Url;
 use self::check::check;
 use self::journal::{Journal, Record, Run, State};
 use self::row_files::RowFiles;
-pub(super) use self::rows::Rows;
+use self::rows::Rows;
 use self::send::Sender;
 use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
 use crate::env::{Signals, until_signal};
-use crate::error::{CliError, Invalid, Kind, Result};
+use crate::error::{CliError, Kind, Result};
 use crate::input::input_name;
 use crate::session::Purpose;
-use crate::settings::{Seconds, parse};
+use crate::settings::Seconds;
 use crate::time::{instant, plural, wait_option};
 
 /// The maximum size of an input.
@@ -48,8 +48,8 @@ const MAX_INPUT: u64 = 200 << 20;
     "petstore pets import pets.csv --rejects rejects.csv --created created.csv",
     "petstore pets import pets.csv --unknown check",
     "petstore pets import pets.csv --max-wait 24h";
-    "Fields: rows, total.created, total.found, total.rejected, total.unknown, total.left, \
-     total.invalid, run.created, run.found, run.rejected, run.unknown, complete"
+    "Fields: file, rows, complete, run, total, found, rejected, unknown, journal, rejects, \
+     createdFile"
 ))]
 pub(crate) struct Import {
     /// CSV with a header, or JSON objects, one per line or in an array, with name, categoryId and
@@ -64,7 +64,7 @@ pub(crate) struct Import {
     inputs: Vec<PathBuf>,
 
     /// Separator of CSV [default: found in the header]
-    #[arg(long, value_name = "C", value_parser = parse::<Delimiter>)]
+    #[arg(long, value_name = "C")]
     delimiter: Option<Delimiter>,
 
     /// Check the rows and say how long the quotas need; send nothing
@@ -101,8 +101,7 @@ pub(crate) struct Import {
         long,
         value_name = "TIME",
         default_value = "2m",
-        hide_default_value = true,
-        value_parser = parse::<Seconds<0>>
+        hide_default_value = true
     )]
     retry_for: Seconds<0>,
 
@@ -127,13 +126,13 @@ enum UnknownAction {
 struct Delimiter(u8);
 
 impl FromStr for Delimiter {
-    type Err = Invalid;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         match text.as_bytes() {
             b"tab" | b"\\t" => Ok(Self(b'\t')),
             [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => Ok(Self(*byte)),
-            _ => Err(Invalid::new("is not one ASCII character, or `tab`")),
+            _ => Err("give one ASCII character, or `tab`"),
         }
     }
 }
@@ -153,7 +152,7 @@ struct Job {
 }
 
 impl Import {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
         check_output(context)?;
         self.check_options(context.settings().is_mock())?;
@@ -199,7 +198,7 @@ impl Import {
     }
 
     /// Reads and checks all inputs.
-    async fn read(&self, context: &mut Context, signals: &mut Signals) -> Result<Vec<Input>> {
+    async fn read(&self, context: &Context, signals: &mut Signals) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         let mut seen = HashSet::new();
         let mut checked = Ok(());

@@ -251,9 +251,7 @@ fn a_written_setting_is_read_again_and_other_profiles_stay() {
         let mut expected = Values::default();
         for (name, text) in &settings {
             put(profile_table(&mut document, "b").unwrap(), name, text);
-            expected
-                .set(name, text)
-                .map_err(|error| TestCaseError::fail(error.to_string()))?;
+            expected.set(name, text).map_err(TestCaseError::fail)?;
         }
         let text = document.to_string();
         prop_assert!(text.starts_with(first), "{}", text);

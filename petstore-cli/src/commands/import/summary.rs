@@ -16,23 +16,7 @@ use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::output::ANY;
 use crate::session::words::quota_name;
-use crate::time::{count, duration, plural};
-
-/// The columns of a summary in CSV and TSV.
-const COLUMNS: [&str; 12] = [
-    "rows",
-    "total.created",
-    "total.found",
-    "total.rejected",
-    "total.unknown",
-    "total.left",
-    "total.invalid",
-    "run.created",
-    "run.found",
-    "run.rejected",
-    "run.unknown",
-    "complete",
-];
+use crate::time::{count, plural};
 
 /// Returns the command as typed, with more words. Leaves out `--unknown` and `--retry-rejected`,
 /// which treat rows of earlier runs, and the option that the words replace.
@@ -65,7 +49,7 @@ pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
 pub(super) fn check_output(context: &Context) -> Result<()> {
     let (rows, files) = Default::default();
     let sample = Summary::new(&rows, &Journal::nowhere(), &files).document();
-    context.printer().start_flat(&COLUMNS, ANY)?.check(&sample)
+    context.printer().start(ANY)?.check(&sample)
 }
 
 /// What an import did, or would do.
@@ -155,7 +139,7 @@ impl<'a> Summary<'a> {
         if !printer.is_set() {
             return Ok(());
         }
-        let output = printer.start_flat(&COLUMNS, ANY)?;
+        let output = printer.start(ANY)?;
         let written = output.document(&self.document());
         match written.and_then(|()| printer.flush()) {
             Err(CliError::Silent(_)) => Ok(()),
@@ -246,7 +230,7 @@ impl<'a> Summary<'a> {
     pub(super) fn print_plan(&self, context: &Context, limits: &RateLimits) -> Result<()> {
         let printer = context.printer();
         if printer.is_set() {
-            let output = printer.start_flat(&COLUMNS, ANY)?;
+            let output = printer.start(ANY)?;
             return output.document(&self.document());
         }
         let name = escape::line(self.rows.name());
@@ -276,9 +260,8 @@ impl<'a> Summary<'a> {
             return format!("{rows} to send, within the known quotas");
         };
         let local = clock.clone().local(context.system().time_zone());
-        let at = local.minute(clock.now() + wait);
-        let wait = duration(wait);
-        format!("{rows} to send; the {quota} lets the last go in {wait}, {at}")
+        let until = local.until(clock.now() + wait, wait);
+        format!("{rows} to send; the {quota} lets the last go {until}")
     }
 }
 

@@ -10,7 +10,7 @@ use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
 
 use super::part_file::{PartFile, Selection};
-use super::{MAX_PAGE, PETS, StatusFilter, select};
+use super::{MAX_PAGE, PETS, PetPages, select, status};
 use crate::context::Context;
 use crate::env::until_signal;
 use crate::error::{CliError, Kind, Result};
@@ -38,8 +38,9 @@ pub(crate) struct Export {
     #[arg(value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    #[command(flatten)]
-    status: StatusFilter,
+    /// Only pets with this status
+    #[arg(long, value_parser = status())]
+    status: Option<PetStatus>,
 }
 
 /// An export in progress.
@@ -62,9 +63,8 @@ struct ExportJob<'a> {
 }
 
 impl Export {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
-        let status = self.status.one()?;
         let format = match &self.file {
             Some(file) => file_format(file, context.printer())?,
             None => OutputFormat::Ndjson,
@@ -75,9 +75,9 @@ impl Export {
         let client = until_signal(&mut signals, connecting).await?;
         let mut job = ExportJob::new(context, output);
         if let Some(file) = &self.file {
-            job.open(file, format, &client, status.clone())?;
+            job.open(file, format, &client, self.status.clone())?;
         }
-        let result = until_signal(&mut signals, job.write(&client, status)).await;
+        let result = until_signal(&mut signals, job.write(&client, self.status)).await;
         job.finish(result)
     }
 }
@@ -149,15 +149,9 @@ impl<'a> ExportJob<'a> {
     /// Writes all pages that are left.
     async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<()> {
         let list = select(client, Some(MAX_PAGE), status);
-        let is_resumed = self.next.is_some();
         let first = list.clone().limit(1);
-        let mut pages = match self.next.clone() {
-            Some(next) => list.from_page(next).pages(),
-            None => list.pages(),
-        };
-        let mut has_more = Some(false);
-        while let Some(page) = pages.try_next().await? {
-            has_more = page.has_more();
+        let mut pages = PetPages::new(list, self.next.clone());
+        while let Some(page) = pages.next().await? {
             let new: Vec<&Pet> = page.iter().filter(|pet| self.is_new(pet)).collect();
             self.output.rows(&new)?;
             self.pets += new.len();
@@ -177,12 +171,11 @@ impl<'a> ExportJob<'a> {
                 format!("pet {id} came twice: the pages overlap, and pets may be missing");
             return Err(CliError::new(Kind::Partial, problem));
         }
-        // The last page is full, and has no link to a next page. It is the end of the list only if
-        // the service sends such links at all. It did if there were earlier pages. Otherwise a page
-        // of one pet shows it.
-        if has_more == Some(false) || is_resumed || self.pages > 1 {
+        if pages.has_more() == Some(false) {
             return Ok(());
         }
+        // The only page is full, and has no link to a next page. It is the end of the list if the
+        // service sends such links at all, which a page of one pet shows.
         if first.send().await?.has_more() == Some(true) {
             return Ok(());
         }

@@ -1,10 +1,9 @@
 //! `petstore pets get`.
 
 use super::PETS;
+use crate::context::Context;
 use crate::error::Result;
-use crate::output::Printer;
-use crate::session::{Connector, Purpose};
-use crate::settings::parse;
+use crate::session::Purpose;
 
 /// Show a pet. The service removes this on 5 December 2030.
 #[derive(Debug, clap::Args)]
@@ -14,14 +13,17 @@ use crate::settings::parse;
 ))]
 pub(crate) struct Get {
     /// The pet's identifier
-    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
+    #[arg(allow_negative_numbers = true)]
     id: i64,
 }
 
 impl Get {
-    pub(crate) async fn run(self, connector: &Connector, printer: &Printer) -> Result<()> {
-        let output = printer.start(PETS)?;
-        let client = connector.connect(Purpose::GetPet(self.id)).await?;
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let output = context.printer().start(PETS)?;
+        let client = context
+            .connector()
+            .connect(Purpose::GetPet(self.id))
+            .await?;
         #[expect(deprecated, reason = "available until the service removes it")]
         let pet = client.pets().get(self.id).await?;
         output.document(&pet)

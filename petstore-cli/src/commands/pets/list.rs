@@ -1,12 +1,13 @@
 //! `petstore pets list`.
 
+use clap::value_parser;
+use petstore_client::PetStatus;
+
 use super::search;
-use super::{MAX_PAGE, PETS, StatusFilter, select};
-use crate::error::{CliError, Invalid, Kind, Result};
-use crate::output::Printer;
-use crate::session::{Connector, Purpose};
-use crate::settings::parse;
-use crate::ui::Ui;
+use super::{MAX_PAGE, PETS, PetPages, select, status};
+use crate::context::Context;
+use crate::error::{CliError, Kind, Result};
+use crate::session::Purpose;
 
 /// List pets: the first page, unless --max or --all is given.
 #[derive(Debug, clap::Args)]
@@ -22,24 +23,27 @@ use crate::ui::Ui;
     "Each page uses one request of the quotas."
 ))]
 pub(crate) struct List {
-    #[command(flatten)]
-    status: StatusFilter,
+    /// Only pets with this status
+    #[arg(long, value_parser = status())]
+    status: Option<PetStatus>,
 
     /// Only these pets, searched in all pages; may be repeated
     #[arg(long = "id", value_name = "ID", value_delimiter = ',', conflicts_with_all = ["max", "limit"])]
-    #[arg(allow_negative_numbers = true, value_parser = parse::<i64>)]
+    #[arg(allow_negative_numbers = true)]
     ids: Vec<i64>,
 
     /// At most N pets, over several pages
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = max)]
-    max: Option<usize>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    max: Option<u32>,
 
     /// All pages
     #[arg(long, conflicts_with = "max")]
     all: bool,
 
     /// Pets per page, 1 to 100 [default: 20; with --max or --all 100]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = page_size)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u32).range(1..=MAX_PAGE.into()))]
     limit: Option<u32>,
 
     /// Exit with 8 if there may be more pets
@@ -48,23 +52,20 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, connector: &Connector, printer: &Printer, ui: &Ui) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let page_size = self.page_size();
-        let status = self.status.one()?;
         if !self.ids.is_empty() {
-            return search::run(self.ids, status, connector, printer, ui).await;
+            return search::run(context, self.ids, self.status).await;
         }
-        let mut output = printer.start(PETS)?;
-        let client = connector.connect(Purpose::Read).await?;
-        let mut pages = select(&client, page_size, status).pages();
-        let max = self.max.unwrap_or(usize::MAX);
+        let mut output = context.printer().start(PETS)?;
+        let client = context.connector().connect(Purpose::Read).await?;
+        let mut pages = PetPages::new(select(&client, page_size, self.status.clone()), None);
+        let max = self.max.map_or(usize::MAX, |max| max as usize);
         let is_one_page = !self.all && self.max.is_none();
         let mut has_more = Some(false);
         let mut count = 0;
-        let mut has_offered_pages = false;
-        while let Some(page) = pages.try_next().await? {
-            has_offered_pages |= has_more == Some(true);
-            has_more = page.has_more();
+        while let Some(page) = pages.next().await? {
+            has_more = pages.has_more();
             let wanted = page.len().min(max - count);
             if wanted < page.len() {
                 has_more = Some(true);
@@ -75,17 +76,16 @@ impl List {
                 break;
             }
         }
-        ui.late_field(output.finish()?);
+        context.ui().late_field(output.finish()?);
         let missing = match has_more {
             Some(true) => "there are more pets; `--max N` or `--all` lists them",
-            // If earlier pages had links, a full page without a link is the last one.
-            None if !has_offered_pages => "there may be more pets",
-            _ => return Ok(()),
+            None => "there may be more pets",
+            Some(false) => return Ok(()),
         };
         if self.fail_if_truncated {
             return Err(CliError::new(Kind::Partial, missing));
         }
-        ui.note(missing);
+        context.ui().note(missing);
         Ok(())
     }
 
@@ -95,40 +95,9 @@ impl List {
             return self.limit;
         }
         match self.max {
-            Some(max) => Some(u32::try_from(max).unwrap_or(MAX_PAGE).min(MAX_PAGE)),
+            Some(max) => Some(max.min(MAX_PAGE)),
             None if self.all => Some(MAX_PAGE),
             None => None,
         }
-    }
-}
-
-/// Parses a number of pets.
-fn amount(text: &str) -> Result<i64, Invalid> {
-    text.parse().map_err(|error| {
-        let invalid = Invalid::from(error);
-        match text {
-            "all" => invalid.hint("`--all` lists all pets"),
-            _ => invalid,
-        }
-    })
-}
-
-fn page_size(text: &str) -> Result<u32, Invalid> {
-    let size = amount(text)?;
-    let invalid = Invalid::new(": a page has 1 to 100 pets");
-    match u32::try_from(size) {
-        Ok(size @ 1..=MAX_PAGE) => Ok(size),
-        Ok(size @ 1..) => {
-            let hint = format!("`--max {size}` lists {size} pets over several pages");
-            Err(invalid.hint(hint))
-        }
-        _ => Err(invalid),
-    }
-}
-
-fn max(text: &str) -> Result<usize, Invalid> {
-    match usize::try_from(amount(text)?) {
-        Ok(max @ 1..) => Ok(max),
-        _ => Err(Invalid::new(": give a number from 1")),
     }
 }

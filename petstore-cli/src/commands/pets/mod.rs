@@ -9,12 +9,13 @@ mod search;
 
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use petstore_client::operations::ListPets;
-use petstore_client::{Client, Pet, PetStatus};
+use petstore_client::operations::{ListPets, Pages};
+use petstore_client::url::Url;
+use petstore_client::{Client, Page, Pet, PetStatus};
 
 use super::import::Import;
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::Shape;
 
 /// All fields after the name can be hidden, and all after the category can be missing.
@@ -41,42 +42,14 @@ pub(crate) enum Pets {
 }
 
 impl Pets {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<()> {
-        let connector = context.connector().clone();
-        let printer = context.printer().clone();
-        let ui = context.ui().clone();
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
-            Self::List(list) => list.run(&connector, &printer, &ui).await,
-            Self::Create(create) => {
-                create
-                    .run(&connector, &printer, &ui, context.reader())
-                    .await
-            }
-            Self::Get(get) => get.run(&connector, &printer).await,
+            Self::List(list) => list.run(context).await,
+            Self::Create(create) => create.run(context).await,
+            Self::Get(get) => get.run(context).await,
             Self::Import(import) => import.run(context).await,
             Self::Export(export) => export.run(context).await,
         }
-    }
-}
-
-/// Filters by status. The service takes one.
-#[derive(Debug, clap::Args)]
-pub(crate) struct StatusFilter {
-    /// Only pets with this status
-    #[arg(long = "status", value_name = "STATUS", value_parser = status(), value_delimiter = ',')]
-    statuses: Vec<PetStatus>,
-}
-
-impl StatusFilter {
-    /// Returns the status, if one is set.
-    fn one(self) -> Result<Option<PetStatus>> {
-        let mut statuses = self.statuses;
-        statuses.dedup();
-        if statuses.len() < 2 {
-            return Ok(statuses.pop());
-        }
-        let hint = "`--all --jq 'map(select(.status != \"sold\"))'` lists those of two";
-        Err(CliError::usage("`--status` takes one status").hint(hint))
     }
 }
 
@@ -95,6 +68,44 @@ fn select(client: &Client, limit: Option<u32>, status: Option<PetStatus>) -> Lis
         list = list.status(status);
     }
     list
+}
+
+/// The pages of a list, and whether they are all.
+struct PetPages {
+    pages: Pages,
+    has_more: Option<bool>,
+}
+
+impl PetPages {
+    /// Starts at the first page, or continues at a later one.
+    fn new(list: ListPets, next: Option<Url>) -> Self {
+        let has_more = next.is_some().then_some(true);
+        let list = match next {
+            Some(next) => list.from_page(next),
+            None => list,
+        };
+        Self {
+            pages: list.pages(),
+            has_more,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Page<Pet>>> {
+        let Some(page) = self.pages.try_next().await? else {
+            return Ok(None);
+        };
+        self.has_more = match (page.has_more(), self.has_more) {
+            // Earlier pages had links, so a full page without a link is the last one.
+            (None, Some(_)) => Some(false),
+            (has_more, _) => has_more,
+        };
+        Ok(Some(page))
+    }
+
+    /// Returns whether more pets follow the last page; `None` if the service does not say.
+    fn has_more(&self) -> Option<bool> {
+        self.has_more
+    }
 }
 
 #[cfg(test)]
@@ -131,8 +142,6 @@ mod tests {
     #[test]
     fn each_field_of_a_new_pet_has_an_argument() {
         let command = create::Create::augment_args(Command::new("create"));
-        let arg = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
-        let excluded = command.get_arg_conflicts_with(arg("file").unwrap());
         for field in &Pet::FIELDS[1..] {
             let mut id = String::new();
             for letter in field.chars() {
@@ -141,9 +150,10 @@ mod tests {
                 }
                 id.extend(letter.to_lowercase());
             }
-            assert!(arg(&id).is_some(), "no argument `{id}`");
-            let is_excluded = excluded.iter().any(|arg| arg.get_id() == id.as_str());
-            assert!(is_excluded, "`--file` does not exclude `{id}`");
+            let has_argument = command
+                .get_arguments()
+                .any(|arg| arg.get_id() == id.as_str());
+            assert!(has_argument, "no argument `{id}`");
         }
     }
 }

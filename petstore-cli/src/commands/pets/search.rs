@@ -5,34 +5,24 @@ use std::collections::BTreeSet;
 
 use petstore_client::{Pet, PetStatus};
 
-use super::{MAX_PAGE, PETS, select};
+use super::{MAX_PAGE, PETS, PetPages, select};
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
-use crate::output::Printer;
-use crate::session::{Connector, Purpose};
+use crate::session::Purpose;
 use crate::status::Progress;
 use crate::time::count;
-use crate::ui::Ui;
 
 /// Lists pages until all ids are found.
-pub(super) async fn run(
-    ids: Vec<i64>,
-    status: Option<PetStatus>,
-    connector: &Connector,
-    printer: &Printer,
-    ui: &Ui,
-) -> Result<()> {
-    let mut output = printer.start(PETS)?;
+pub(super) async fn run(context: &Context, ids: Vec<i64>, status: Option<PetStatus>) -> Result<()> {
+    let ui = context.ui();
+    let mut output = context.printer().start(PETS)?;
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
-    let client = connector.connect(Purpose::Read).await?;
+    let client = context.connector().connect(Purpose::Read).await?;
     // The pets of all statuses are listed, to tell a missing pet from one with another status.
-    let mut pages = select(&client, Some(MAX_PAGE), None).pages();
+    let mut pages = PetPages::new(select(&client, Some(MAX_PAGE), None), None);
     let mut others = Vec::new();
-    let mut has_more = Some(false);
     let mut searched = 0;
-    let mut has_offered_pages = false;
-    while let Some(page) = pages.try_next().await? {
-        has_offered_pages |= has_more == Some(true);
-        has_more = page.has_more();
+    while let Some(page) = pages.next().await? {
         let found = page.iter().filter(|pet| missing.remove(&pet.id));
         let is_wanted = |pet: &&Pet| status.is_none() || pet.status == status;
         let (found, other): (Vec<&Pet>, Vec<&Pet>) = found.partition(is_wanted);
@@ -42,7 +32,7 @@ pub(super) async fn run(
         if missing.is_empty() {
             break;
         }
-        if searched == page.len() && has_more == Some(true) {
+        if searched == page.len() && pages.has_more() == Some(true) {
             let pets = named(&missing);
             ui.note_now(&format!("searching all pages of pets for {pets}"));
         }
@@ -61,7 +51,7 @@ pub(super) async fn run(
     }
     let pets = named(&missing);
     let searched = count(searched);
-    if has_more.is_none() && !has_offered_pages {
+    if pages.has_more().is_none() {
         let problem = format!("no {pets} among the {searched} pets that the service lists");
         let hint = "there may be more; the service does not say how to list them";
         return Err(CliError::new(Kind::Partial, problem).hint(hint));

@@ -1,12 +1,11 @@
 //! The fields of a pet as they stand in CSV and JSON.
 
 use std::collections::BTreeMap;
+use std::num::IntErrorKind;
 
 use csv::StringRecord;
 use petstore_client::{NewPet, PetStatus};
 use serde_json::value::RawValue;
-
-use crate::error::Invalid;
 
 const NAME: &str = "name";
 const CATEGORY: &str = "categoryId";
@@ -99,8 +98,13 @@ impl Fields<'_> {
 
     fn category_id(&self) -> Result<i64, String> {
         let raw = self.get(CATEGORY).ok_or("missing")?;
-        raw.parse()
-            .map_err(|error| format!("`{}` {}", shorten(raw), Invalid::from(error)))
+        raw.parse::<i64>().map_err(|error| {
+            let problem = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "out of range",
+                _ => "not a whole number",
+            };
+            format!("`{}` is {problem}", shorten(raw))
+        })
     }
 
     /// A status that the specification does not list is a mistake, unless the row was exported.
