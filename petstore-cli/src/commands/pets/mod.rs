@@ -53,8 +53,9 @@ impl Pets {
                     .await
             }
             Self::Get(get) => get.run(&connector, &printer).await,
-            Self::Import(import) => import.run(context).await,
-            Self::Export(export) => export.run(context).await,
+            // Their futures are nested so deeply that the compiler's limit is near.
+            Self::Import(import) => Box::pin(import.run(context)).await,
+            Self::Export(export) => Box::pin(export.run(context)).await,
         }
     }
 }
