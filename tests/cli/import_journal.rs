@@ -97,7 +97,8 @@ async fn a_journal_that_cannot_be_used_ends_the_import() {
     let damaged = whole.replacen("{\"created\":[2,", "{\"creat", 1);
     let endless = whole.replacen("{\"created\":[2,", "{\"created\":[99999999999,", 1);
     let newer = whole.replacen("\"version\":7", "\"version\":8", 1);
-    let older = "{\"petstoreJournal\":6,\"baseUrl\":\"http://x/v1\",\"timeout\":30,\"started\":\"\"}\n";
+    let older =
+        "{\"petstoreJournal\":6,\"baseUrl\":\"http://x/v1\",\"timeout\":30,\"started\":\"\"}\n";
     let foreign = "exists, and is not a journal of an import\n";
     for (text, problem) in [
         ("", "is empty: what it recorded is lost"),
