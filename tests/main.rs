@@ -1,7 +1,5 @@
 //! The tests of several crates, as one binary.
 
-// The futures of commands lie deep within those of the tests.
-#![recursion_limit = "256"]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod cli;

@@ -98,24 +98,3 @@ async fn sends_data_with_post() {
     let both = Petstore::bare().run("api /pets -d {} --input -").await;
     both.ended(2);
 }
-
-#[tokio::test]
-async fn a_delete_with_a_lost_first_answer_may_have_deleted() {
-    let missing = || {
-        let problem = r#"{"code":"pet_not_found","message":"no such pet"}"#;
-        answer(404, &[], problem)
-    };
-    let lost = "; an earlier attempt, whose response was lost, may have deleted it (after 2 attempts)\n\
-                hint: the request may have been processed: ";
-    let plain = "\nhint: check the path, and that the base URL ends with /v1";
-    for (acts, said) in [
-        (vec![Act::Reset(Vec::new()), missing()], lost),
-        (vec![missing()], plain),
-    ] {
-        let server = Wire::of(acts);
-        let petstore = Petstore::with(&server.base(), "key");
-        let ran = petstore.run("api pets/1 -X DELETE").await;
-        ran.says(&format!("404 Not Found (pet_not_found): no such pet{said}"));
-        ran.ended(9);
-    }
-}

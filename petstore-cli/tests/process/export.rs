@@ -36,7 +36,8 @@ impl Scene {
         let mut command = petstore();
         command
             .env("PETSTORE_BASE_URL", self.server.url())
-            .args(["pets", "export"])
+            // An attempt that is held must not be repeated before a slow machine sends the signal.
+            .args(["pets", "export", "--timeout", "1h"])
             .args(arguments.split(' '))
             .current_dir(self.folder.path())
             .stdout(Stdio::piped())

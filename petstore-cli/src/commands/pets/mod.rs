@@ -47,8 +47,9 @@ impl Pets {
             Self::List(list) => list.run(context).await,
             Self::Create(create) => create.run(context).await,
             Self::Get(get) => get.run(context).await,
-            Self::Import(import) => import.run(context).await,
-            Self::Export(export) => export.run(context).await,
+            // Their futures are nested so deeply that the compiler's limit is near.
+            Self::Import(import) => Box::pin(import.run(context)).await,
+            Self::Export(export) => Box::pin(export.run(context)).await,
         }
     }
 }

@@ -17,7 +17,7 @@ const KINDS = {
   "no rate headers": { effect: () => ({ rateHeaders: "missing" }) },
   "garbage rate headers": { effect: () => ({ rateHeaders: "garbage" }) },
   "Date": { hint: "Thu, 01 Jan 1970 00:00:00 GMT", effect: (value) => ({ setHeader: { name: "date", value: value || "Thu, 01 Jan 1970 00:00:00 GMT" } }) },
-  "Retry-After": { hint: "soon", effect: (value) => ({ setHeader: { name: "retry-after", value: value || "soon" } }) },
+  "Retry-After, seconds": { hint: "30", effect: (value) => ({ retryAfter: { seconds: Number(value || 30) } }) },
 };
 
 export async function refresh() {
