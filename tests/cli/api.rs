@@ -4,7 +4,6 @@ use petstore_mock::{Plan, Seed};
 use serde_json::json;
 
 use super::harness::{Petstore, answering, serve, stocked};
-use crate::client::{Act, Wire, answer};
 
 #[tokio::test]
 async fn shows_the_answer_laid_out_and_its_headers_where_asked() {
