@@ -48,11 +48,15 @@ impl Scene {
         self.server.requests(Operation::ListPets).len()
     }
 
-    /// Starts an export, and sends it a signal after it has requested this many more pages.
-    fn interrupt(&self, arguments: &str, pages: usize, sent: Signal) -> std::process::Output {
-        let enough = self.listed() + pages;
+    /// Starts an export, and sends it a signal when it is time.
+    fn interrupt(
+        &self,
+        arguments: &str,
+        is_time: impl Fn() -> bool,
+        sent: Signal,
+    ) -> std::process::Output {
         let mut child = self.export(arguments).spawn().unwrap();
-        while self.listed() < enough && child.try_wait().unwrap().is_none() {
+        while !is_time() && child.try_wait().unwrap().is_none() {
             pause();
         }
         signal(&child, sent);
@@ -79,7 +83,8 @@ fn an_export_that_is_killed_continues_and_has_each_row_once() {
         let lists = scene.server.faults().on(Operation::ListPets);
         let slow = lists.delay(Duration::from_millis(120));
         for pages in [1, 4, 2] {
-            scene.interrupt(&arguments, pages, Signal::KILL);
+            let enough = scene.listed() + pages;
+            scene.interrupt(&arguments, || scene.listed() >= enough, Signal::KILL);
             assert!(!scene.path(name).exists(), "{name} is not complete");
         }
         // The export may have been killed while it wrote where to continue.
@@ -105,7 +110,8 @@ fn ctrl_c_says_how_far_an_export_is_and_how_to_continue() {
     let scene = Scene::new();
     let lists = scene.server.faults().on(Operation::ListPets);
     let slow = lists.after(3).delay(Duration::from_secs(600));
-    let output = scene.interrupt("pets.ndjson", 4, Signal::INT);
+    let is_held = || slow.hits() >= 1;
+    let output = scene.interrupt("pets.ndjson", is_held, Signal::INT);
     let expected = "error: interrupted after 300 pets\n  the same command continues\n";
     assert_eq!(said(&output), expected);
     assert_eq!(output.status.code(), Some(130));
@@ -126,7 +132,8 @@ fn an_export_in_another_format_starts_over() {
     let scene = Scene::new();
     let lists = scene.server.faults().on(Operation::ListPets);
     let slow = lists.after(3).delay(Duration::from_secs(600));
-    scene.interrupt("pets.csv", 4, Signal::KILL);
+    let is_held = || slow.hits() >= 1;
+    scene.interrupt("pets.csv", is_held, Signal::KILL);
     drop(slow);
     let ended = scene.export("pets.csv").output().unwrap();
     assert_eq!(said(&ended), "note: wrote 650 pets\n");
@@ -141,7 +148,8 @@ fn pages_that_overlap_after_an_interruption_are_noticed() {
     let scene = Scene::new();
     let lists = scene.server.faults().on(Operation::ListPets);
     let slow = lists.after(3).delay(Duration::from_secs(600));
-    scene.interrupt("pets.ndjson", 4, Signal::INT);
+    let is_held = || slow.hits() >= 1;
+    scene.interrupt("pets.ndjson", is_held, Signal::INT);
     drop(slow);
     // The service lists the first page again in place of the fourth.
     let part = scene.path("pets.ndjson.petstore-part");
