@@ -26,10 +26,6 @@ const FORMAT: u32 = 1;
 
 /// A store that processes share, for [`Limits::store`](crate::limits::Limits::store): a `FileStore` or a `RedisStore`.
 #[derive(Debug, Clone)]
-#[cfg_attr(
-    not(any(feature = "file-store", feature = "redis")),
-    expect(dead_code, reason = "no store can be shared")
-)]
 pub struct SharedStore(Kind);
 
 #[derive(Debug, Clone)]
