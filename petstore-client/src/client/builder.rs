@@ -179,7 +179,7 @@ impl ClientBuilder {
 
     /// Adds a function that receives all events: requests, waits, 429s, retries and deprecations.
     /// It runs on the call's task and should return quickly. Events do not contain the API key, but
-    /// may contain other secrets of the requests. The [guide](crate::guide::observability) has an example.
+    /// may contain other secrets of the requests. [`EventKind`](crate::events::EventKind) has an example.
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.events.add(hook);
         self
