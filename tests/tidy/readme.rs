@@ -1,4 +1,4 @@
-//! Runs the shell blocks of the READMEs, or checks that `.ci/run` does, and compares what they show
+//! Runs the shell blocks of the READMEs, or checks that `.ci/full` does, and compares what they show
 //! with what the programs print. Rust blocks run as examples or as rustdoc tests. The examples of the help
 //! run too.
 
@@ -74,11 +74,11 @@ fn every_block_of_the_readmes_has_a_tested_kind() {
 #[test]
 #[cfg(unix)]
 fn every_shell_block_of_the_readmes_runs() {
-    let ci = read(".ci/run");
+    let ci = read(".ci/full");
     for Block { file, text, .. } in of("sh") {
         let by_ci = |line: &&str| line.starts_with("cargo ") && !line.starts_with("cargo run ");
         for line in text.lines().filter(by_ci) {
-            assert!(ci.contains(line), "`{line}` of {file} is not in .ci/run");
+            assert!(ci.contains(line), "`{line}` of {file} is not in .ci/full");
         }
         let typed: Vec<_> = text.lines().filter(|line| !by_ci(line)).collect();
         if !typed.is_empty() {
