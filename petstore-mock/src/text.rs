@@ -74,6 +74,27 @@ pub(crate) fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, ParseName
     T::deserialize(text.into_deserializer())
 }
 
+/// Writes and parses the values of types by their names in JSON.
+macro_rules! named {
+    ($($name:ty),*) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::text::ParseNameError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::text::parse_name(text)
+            }
+        }
+    )*};
+}
+
+pub(crate) use named;
+
 /// Reads an existing field, including `null`.
 pub(crate) fn present<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where

@@ -6,10 +6,10 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tokio::runtime::Runtime;
 
 use super::{
+    client::{self, HealthArgs, ReportArgs},
     exec::{self, ExecArgs},
     flags::ServeArgs,
     outcome::{CliError, DONE, print, say},
-    running::{self, HealthArgs, ReportArgs},
     serve,
     variables::{warn_of_unknown, with_variables},
 };
@@ -91,8 +91,8 @@ async fn run(program: &Program) -> Result<u8, CliError> {
         None => serve::run(&program.serve).await,
         Some(Command::Serve(args)) => serve::run(args).await,
         Some(Command::Exec(args)) => exec::run(args).await,
-        Some(Command::Health(args)) => running::health(args).await,
-        Some(Command::Report(args)) => running::report(args).await,
+        Some(Command::Health(args)) => client::health(args).await,
+        Some(Command::Report(args)) => client::report(args).await,
         Some(Command::OpenApi { admin: false }) => show(OpenApi::Service),
         Some(Command::OpenApi { admin: true }) => show(OpenApi::Administration),
     }

@@ -20,9 +20,6 @@ use crate::{
     state::DEFAULT_KEYS,
 };
 
-/// The maximum number of keys in the greeting.
-const MAX_KEYS: usize = 6;
-
 /// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
     // Signals are handled before the ready line is printed. After that line, a signal must stop the
@@ -98,32 +95,20 @@ fn greeting(server: &MockServer, authority: Option<&Path>) -> String {
         None if origin.starts_with("https:") => "--insecure ".to_owned(),
         None => String::new(),
     };
+    // Only a public key is shown as its own name.
+    let usages = keys.iter().filter_map(Key::usage);
+    let shown = usages.map(|usage| format!("{} ({})", usage.label.name(), usage.plan));
+    let shown: Vec<_> = shown.collect();
     let is_default = |key: &&Key| DEFAULT_KEYS.iter().any(|(known, _)| **known == ***key);
     let key = match keys.iter().find(is_default) {
         Some(key) => key.as_str(),
         None => "$PETSTORE_API_KEY",
     };
     format!(
-        "{ready}{keys}  inspector: {origin}/_mock\n  \
+        "{ready}  keys: {keys}\n  inspector: {origin}/_mock\n  \
          try: curl {trust}-H \"Authorization: Bearer {key}\" \"{url}/pets?limit=2\"\n  \
          -v logs each request; Ctrl-C stops the mock and prints what its report found\n",
         ready = ready_line(server),
-        keys = listed(&keys),
+        keys = shown.join(", "),
     )
-}
-
-/// Returns a line with the keys.
-fn listed(keys: &[Key]) -> String {
-    let shown: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(described).collect();
-    let shown = shown.join(", ");
-    match keys.len().saturating_sub(MAX_KEYS) {
-        0 => format!("  keys: {shown}\n"),
-        more => format!("  keys: {shown} and {more} more\n"),
-    }
-}
-
-/// Returns the name and the plan of a key. Only a public key is shown as its own name.
-fn described(key: &Key) -> Option<String> {
-    let label = key.usage()?.label;
-    Some(format!("{} ({})", label.name(), label.plan()))
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{ArgAction, Command, builder::FalseyValueParser};
 
-use super::outcome::say;
+use super::outcome::{say, variable};
 
 const PREFIX: &str = "PETSTORE_MOCK_";
 
@@ -15,6 +15,10 @@ pub(super) fn with_variables(command: Command) -> Command {
             return arg;
         };
         let name = format!("{PREFIX}{}", flag.replace('-', "_").to_uppercase());
+        // Kubernetes sets the variable of the port to `tcp://…` for a service named `petstore-mock`.
+        if variable(&name).is_some_and(|value| value.to_string_lossy().starts_with("tcp://")) {
+            return arg;
+        }
         let arg = arg.env(name).hide_env(true);
         match arg.get_action() {
             // `0` and `false` do not set a flag.
@@ -51,8 +55,11 @@ fn warnings(command: &Command, names: impl Iterator<Item = OsString>) -> Vec<Str
 /// Whether Kubernetes sets a variable of this name for a service named `petstore-mock`.
 fn is_of_kubernetes(name: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or_default();
-    let is_port = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
-    rest.starts_with("SERVICE_") || rest.strip_prefix("PORT_").is_some_and(is_port)
+    let is_port = |rest: &str| {
+        let rest = rest.trim_start_matches('_');
+        rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_digit())
+    };
+    rest.starts_with("SERVICE_") || rest.strip_prefix("PORT").is_some_and(is_port)
 }
 
 /// Collects the variables of a command's flags.

@@ -33,21 +33,15 @@ pub(crate) fn seconds_until(until: Duration, now: Duration) -> u64 {
 pub(crate) mod seconds {
     use std::time::Duration;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(crate) fn serialize<S: Serializer>(
-        time: &(impl Into<Option<Duration>> + Copy),
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        (*time).into().map(|time| time.as_secs_f64()).serialize(to)
+    pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(time.as_secs_f64())
     }
 
-    pub(crate) fn deserialize<'de, T: From<Duration>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<T, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let error = "a time is a number of seconds from 0 to 253402300799, such as 1.5";
-        let time = super::time(f64::deserialize(from)?);
-        time.map(T::from).ok_or_else(|| D::Error::custom(error))
+        super::time(f64::deserialize(from)?).ok_or_else(|| D::Error::custom(error))
     }
 }
 

@@ -3,12 +3,11 @@
 use std::{fmt, num::NonZeroU32, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
-    change::FaultTarget,
-    headers::{self, RateFault, RetryAfter},
+    change::{self, EndMode, FaultTarget, Pace, RateFault, RetryAfter},
     random::Random,
-    socket_effects::{EndMode, Pace},
 };
 use crate::clock::seconds;
 
@@ -92,21 +91,11 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Returns the name of the kind in JSON.
-    const fn kind(&self) -> &'static str {
-        match self {
-            Self::All(_) => "all",
-            Self::Status(_) => "status",
-            Self::Delay(_) => "delay",
-            Self::Body { .. } => "body",
-            Self::RateHeaders(_) => "rateHeaders",
-            Self::RetryAfter(_) => "retryAfter",
-            Self::SetHeader { .. } => "setHeader",
-            Self::Reset { .. } => "reset",
-            Self::EmptyReply {} => "emptyReply",
-            Self::Cut { .. } => "cut",
-            Self::Hang { .. } => "hang",
-            Self::Trickle { .. } => "trickle",
+    /// Returns the name of the kind in JSON: that of the only field.
+    fn kind(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields.keys().cloned().collect(),
+            _ => String::new(),
         }
     }
 
@@ -126,7 +115,7 @@ impl Effect {
             }
             Self::All(effects) => effects.iter().find_map(Self::problem),
             Self::Status(..200 | 600..) => Some("the status of a response is from 200 to 599"),
-            Self::SetHeader { name, value } => headers::problem(name, value.as_deref()),
+            Self::SetHeader { name, value } => change::problem_of_header(name, value.as_deref()),
             Self::Status(_)
             | Self::Delay(_)
             | Self::Body { .. }
@@ -179,7 +168,7 @@ impl Effect {
             Self::Body { text } => target.set_body(text),
             Self::RateHeaders(fault) => fault.apply(target),
             Self::RetryAfter(form) => form.apply(target),
-            Self::SetHeader { name, value } => headers::set(target, name, value.as_deref()),
+            Self::SetHeader { name, value } => change::set_header(target, name, value.as_deref()),
             Self::Reset { after_body_bytes } => target.end(*after_body_bytes, EndMode::Reset),
             Self::EmptyReply {} => target.end(None, EndMode::Close),
             Self::Cut { after_body_bytes } => target.end(Some(*after_body_bytes), EndMode::Close),

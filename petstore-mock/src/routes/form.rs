@@ -23,17 +23,12 @@ impl Route {
 struct RouteForm {
     method: String,
     path: String,
-    #[serde(default = "success")]
-    status: u16,
+    status: Option<u16>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "present")]
     json: Option<Value>,
     text: Option<String>,
-}
-
-const fn success() -> u16 {
-    200
 }
 
 impl RouteForm {
@@ -57,7 +52,7 @@ impl RouteForm {
             let value = HeaderValue::try_from(value).map_err(|_| wrong())?;
             response = response.with_header(name, value);
         }
-        let response = response.with_status(self.status);
+        let response = response.with_status(self.status.unwrap_or(200));
         Ok(Route::new(method, &self.path, response))
     }
 }

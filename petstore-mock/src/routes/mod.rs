@@ -3,7 +3,7 @@
 #[cfg(any(test, feature = "cli"))]
 mod form;
 
-use std::{cmp::Ordering, fmt};
+use std::fmt;
 
 use bytes::Bytes;
 use http::{
@@ -193,10 +193,9 @@ impl Routes {
     /// beats a parameter, also one of the contract's.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Option<&RouteResponse> {
         let found = self.0.iter().filter(|route| route.answers(method, path));
-        let best = found.max_by(|one, other| compare(&one.path, &other.path))?;
+        let best = found.max_by_key(|route| literals(&route.path))?;
         let contract = Operation::of(method, path).map(|one| PathTemplate::new(one.path()));
-        let is_beaten =
-            contract.is_some_and(|contract| compare(&best.path, &contract) == Ordering::Less);
+        let is_beaten = contract.is_some_and(|it| literals(&best.path) < literals(&it));
         (!is_beaten).then_some(&best.response)
     }
 
@@ -206,26 +205,17 @@ impl Routes {
         routes.map(|route| &route.method).collect()
     }
 
-    /// Returns the methods of all routes.
-    pub(crate) fn methods(&self) -> impl Iterator<Item = &Method> {
-        self.0.iter().map(|route| &route.method)
-    }
-
     /// Returns the method and path of each route.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(ToString::to_string)
     }
 }
 
-/// Compares two templates that fit the same path: the one whose first different segment is a
-/// literal is greater.
-fn compare(one: &PathTemplate, other: &PathTemplate) -> Ordering {
-    let literals = |path: &PathTemplate| -> Vec<bool> {
-        path.segments()
-            .map(|segment| !is_parameter(segment))
-            .collect()
-    };
-    literals(one).cmp(&literals(other))
+/// Returns which segments are literals. Of two templates that fit the same path, the one whose first
+/// different segment is a literal is greater.
+fn literals(path: &PathTemplate) -> Vec<bool> {
+    let segments = path.segments();
+    segments.map(|segment| !is_parameter(segment)).collect()
 }
 
 /// Returns the segments without the names of the parameters.

@@ -95,7 +95,7 @@ async fn a_preflight_needs_no_key_and_costs_no_quota() {
     assert_eq!((reply.status, &*reply.body), (204, ""));
     for (name, value) in [
         ("access-control-allow-origin", "*"),
-        ("access-control-allow-methods", "GET, HEAD, POST"),
+        ("access-control-allow-methods", "*"),
         ("access-control-allow-headers", "Authorization, *"),
     ] {
         assert_eq!(reply.header(name), value);

@@ -89,17 +89,6 @@ async fn a_body_of_more_than_a_mebibyte_is_413() {
 }
 
 #[tokio::test]
-async fn a_refused_client_that_waits_for_100_continue_need_not_send_its_body() {
-    let mock = start().await;
-    let head = post_head("Content-Length: 32\r\nExpect: 100-continue");
-    let stranger = mock
-        .raw(head.replace("free-key", "no-key").as_bytes())
-        .await;
-    stranger.expect_error(401, "unauthorized");
-    assert_eq!(stranger.header("connection"), "close");
-}
-
-#[tokio::test]
 async fn the_sender_of_a_body_that_is_too_long_gets_the_answer() {
     let mock = start().await;
     // This is far more than the kernel buffers. If the mock closed at once, the connection would be

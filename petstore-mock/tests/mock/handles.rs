@@ -100,7 +100,7 @@ async fn a_reset_restores_the_initial_state_and_clears_the_journal() {
     server.pets().clear().unwrap();
     server.orders().insert(json!({})).unwrap();
     server.faults().clear();
-    server.faults().on_all().status(500).detach();
+    server.faults().on(..).status(500).detach();
     assert_eq!(mock.get("/v1/pets").await.status, 500);
     server.reset().unwrap();
     assert_eq!((server.snapshot(), server.requests(..).len()), (before, 0));

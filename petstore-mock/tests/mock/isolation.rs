@@ -70,7 +70,7 @@ async fn a_request_chooses_a_fault_by_its_name_if_that_is_switched_on() {
         reply(request.header("x-mock-fault", name))
     };
     let busy = |mock: &Mock| {
-        let busy = mock.server.faults().on_all().named("busy").only_named();
+        let busy = mock.server.faults().on(..).named("busy").only_named();
         busy.apply(Effect::Status(503))
     };
     let mock = start_with(Builder::fault_header).await;

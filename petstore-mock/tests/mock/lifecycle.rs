@@ -156,7 +156,7 @@ async fn starting_returns_errors() {
     let error = unsendable.start().await.unwrap_err();
     assert!(matches!(error, StartError::Key(_)));
     let twin = SeedPet::new("twin", 1).with_id(1);
-    let twins = Seed::new().pet(twin.clone()).pet(twin);
+    let twins = Seed::none().pet(twin.clone()).pet(twin);
     let error = MockServer::builder().seed(twins).start().await.unwrap_err();
     assert!(error.to_string().contains("pets[1]: the id 1"), "{error}");
 }
@@ -193,7 +193,7 @@ fn a_server_needs_no_runtime_of_the_tests() {
 fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
     let builder = MockServer::builder().clock(Clock::frozen(at(NOW)));
     let server = builder.start_blocking().unwrap();
-    let slow = server.faults().on_all().delay(Duration::from_secs(1));
+    let slow = server.faults().on(..).delay(Duration::from_secs(1));
     for request in 1..=100 {
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| list(&server, "enterprise-key"));

@@ -1,12 +1,13 @@
-//! The operations of the service: names, methods and paths.
+//! The operations of the contract, and which requests are meant by an operation or by a method and a
+//! path.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, ops::RangeFull, time::Duration};
 
 use http::{HeaderName, Method};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::text::{ParseNameError, parse_name};
+use crate::text::named;
 
 /// The headers of every response: the limit, the requests left, and when the quota resets.
 pub(crate) const RATE_HEADERS: [HeaderName; 3] = [
@@ -102,7 +103,7 @@ pub(crate) fn is_method(sent: &Method, meant: &Method) -> bool {
 }
 
 /// Whether a path, with or without percent-encoding, fits a template.
-pub(super) fn fits(template: &str, path: &str) -> bool {
+fn fits(template: &str, path: &str) -> bool {
     let mut sent = path.split('/');
     for wanted in template.split('/') {
         let Some(segment) = sent.next() else {
@@ -125,17 +126,133 @@ pub(crate) fn is_parameter(segment: &str) -> bool {
     segment.len() > 2 && segment.starts_with('{') && segment.ends_with('}')
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named!(Operation);
+
+/// The requests that a fault, `requests` or `verify` means.
+///
+/// An [`Operation`] converts to it, and so do a method with a path, and `..` for all requests. The
+/// path is below `/v1`, and a segment in braces stands for any value.
+///
+/// ```
+/// # use petstore_mock::{MockServer, Operation};
+/// use http::Method;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), reqwest::Error> {
+/// let server = MockServer::start().await;
+/// reqwest::get(format!("{}/pets/7", server.url())).await?;
+///
+/// assert_eq!(server.requests(..).len(), 1);
+/// assert_eq!(server.requests(Operation::GetPet).len(), 1);
+/// assert_eq!(server.requests((Method::GET, "/pets/{petId}")).len(), 1);
+/// assert_eq!(server.requests((Method::PUT, "/pets/{petId}")).len(), 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target(Meant);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Meant {
+    #[default]
+    All,
+    Operation(Operation),
+    Path(Method, PathTemplate),
+}
+
+impl Target {
+    pub(crate) fn is_all(&self) -> bool {
+        self.0 == Meant::All
+    }
+
+    pub(crate) fn operation(&self) -> Option<Operation> {
+        match self.0 {
+            Meant::Operation(operation) => Some(operation),
+            Meant::All | Meant::Path(..) => None,
+        }
+    }
+
+    pub(crate) fn method_and_path(&self) -> Option<(&Method, &PathTemplate)> {
+        match &self.0 {
+            Meant::Path(method, path) => Some((method, path)),
+            Meant::All | Meant::Operation(_) => None,
+        }
+    }
+
+    /// Whether a request is meant. `HEAD` counts as `GET`.
+    pub(crate) fn matches(
+        &self,
+        operation: Option<Operation>,
+        method: &Method,
+        path: &str,
+    ) -> bool {
+        match &self.0 {
+            Meant::All => true,
+            Meant::Operation(meant) => operation == Some(*meant),
+            Meant::Path(meant, template) => is_method(method, meant) && template.matches(path),
+        }
     }
 }
 
-impl FromStr for Operation {
-    type Err = ParseNameError;
+impl From<Operation> for Target {
+    fn from(operation: Operation) -> Self {
+        Self(Meant::Operation(operation))
+    }
+}
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_name(text)
+impl From<(Method, &str)> for Target {
+    fn from((method, path): (Method, &str)) -> Self {
+        Self(Meant::Path(method, PathTemplate::new(path)))
+    }
+}
+
+impl From<RangeFull> for Target {
+    fn from(_: RangeFull) -> Self {
+        Self(Meant::All)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Meant::All => f.write_str("any kind"),
+            Meant::Operation(operation) => write!(f, "{operation}"),
+            Meant::Path(method, path) => write!(f, "{method} {path}"),
+        }
+    }
+}
+
+/// A path below `/v1`. A segment in braces is a parameter, which stands for any value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PathTemplate(String);
+
+impl PathTemplate {
+    /// Creates a template. The path may begin with `/v1` or not.
+    pub(crate) fn new(path: &str) -> Self {
+        let rest = match path.strip_prefix("/v1") {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
+            _ => path,
+        };
+        Self(format!("/v1{rest}"))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').skip(1)
+    }
+
+    /// Whether a path, with or without percent-encoding, fits.
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        fits(&self.0, path)
+    }
+}
+
+impl fmt::Display for PathTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -160,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_guide_describes_each_operation() {
-        let guide = include_str!("../../guide/specification.md");
+        let guide = include_str!("../guide/specification.md");
         for operation in Operation::ALL {
             let path = operation.path().trim_start_matches("/v1");
             let request = format!("`{} {path}`", operation.method());
@@ -200,5 +317,47 @@ mod tests {
         ] {
             assert_eq!(Operation::methods_of(path), methods, "{path}");
         }
+    }
+
+    #[test]
+    fn a_template_fits_paths_with_values_for_its_parameters() {
+        let template = PathTemplate::new("/store/{shop}/orders");
+        assert_eq!(template, PathTemplate::new("/v1/store/{shop}/orders"));
+        for path in [
+            "/v1/store/7/orders",
+            "/v1/%73tore/a%2Fb/orders",
+            "/v1/store/{shop}/orders",
+        ] {
+            assert!(template.matches(path), "{path}");
+        }
+        for path in [
+            "/v1/store//orders",
+            "/v1/store/7",
+            "/v1/store/7/orders/1",
+            "/v1/store/7/orders/",
+            "/store/7/orders",
+            "/v1/Store/7/orders",
+            "",
+        ] {
+            assert!(!template.matches(path), "{path}");
+        }
+        assert_eq!(PathTemplate::new("/v1x").as_str(), "/v1/v1x");
+    }
+
+    #[test]
+    fn a_target_means_its_operation_or_its_method_and_path() {
+        let get_pet = Some(Operation::GetPet);
+        let by_path = Target::from((Method::GET, "/pets/{petId}"));
+        for (target, text) in [
+            (Target::from(Operation::GetPet), "getPet"),
+            (by_path, "GET /v1/pets/{petId}"),
+        ] {
+            assert!(target.matches(get_pet, &Method::GET, "/v1/pets/7"));
+            assert!(target.matches(get_pet, &Method::HEAD, "/v1/pets/7"));
+            assert!(!target.matches(None, &Method::PUT, "/v1/pets/7"));
+            assert!(!target.matches(Some(Operation::ListPets), &Method::GET, "/v1/pets"));
+            assert_eq!(target.to_string(), text);
+        }
+        assert!(Target::from(..).matches(None, &Method::PUT, "/"));
     }
 }
