@@ -71,7 +71,7 @@ impl From<StartError> for CliError {
     fn from(error: StartError) -> Self {
         match &error {
             StartError::Key(_) | StartError::AdminToken => Self::usage(error.to_string()),
-            StartError::Bind { source, .. } => Self::new(format!("{error}{}", hint(source.kind()))),
+            StartError::Bind { cause, .. } => Self::new(format!("{error}{}", hint(cause.kind()))),
             _ => Self::new(error.to_string()),
         }
     }

@@ -187,7 +187,7 @@ impl Builder {
         self.new_key(NewKey::new(Some(key.into()), plan))
     }
 
-    /// Adds a key like [`Builder::key`], with a name for reports and the journal.
+    /// Adds a key like [`Builder::key`], with a name for reports and the journal, which no other key has.
     pub fn named_key(self, name: impl Into<String>, key: impl Into<String>, plan: Plan) -> Self {
         self.new_key(NewKey::new(Some(key.into()), plan).with_name(name))
     }
@@ -406,8 +406,8 @@ impl Builder {
         if !settings.admin_token.iter().all(|token| is_sendable(token)) {
             return Err(StartError::AdminToken);
         }
-        settings.routes = Routes::new(routes)?;
-        let store = seed.into_store()?;
+        settings.routes = Routes::new(routes).map_err(StartError::Route)?;
+        let store = seed.into_store().map_err(StartError::Seed)?;
         #[cfg(feature = "tls")]
         let mut acceptor = None;
         #[cfg(feature = "tls")]
@@ -422,7 +422,7 @@ impl Builder {
             return Err(StartError::Fault(problem));
         }
         app.reset_faults();
-        let bind_error = |source| StartError::Bind { addr, source };
+        let bind_error = |cause| StartError::Bind { addr, cause };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
@@ -431,7 +431,7 @@ impl Builder {
                 let file = path.clone();
                 let opened = tokio::task::spawn_blocking(move || app.with_data(&file)).await;
                 let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error).into()));
-                opened.map_err(|source| StartError::Data { path, source })?
+                opened.map_err(|cause| StartError::Data { path, cause })?
             }
             None => app,
         };
@@ -482,31 +482,32 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// Why a server cannot be started.
+/// Why a server cannot be started. The message contains the whole cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The address cannot be bound.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}: {cause}")]
     Bind {
         /// The address with the requested port.
         addr: SocketAddr,
         /// The error of the operating system.
-        source: io::Error,
+        cause: io::Error,
     },
-    /// A key is invalid in a header, or its name in a report. The message does not contain the key.
+    /// A key is invalid in a header, or its name in a report, or two have one name. The message does not
+    /// contain the key.
     #[error("{0}")]
     Key(KeyError),
     /// The admin token is empty, or contains a space or a non-ASCII character.
     #[error("the admin token is empty, or contains a space or a non-ASCII character")]
     AdminToken,
     /// The data file cannot be used.
-    #[error("cannot use the data file {path}: {source}", path = path.display())]
+    #[error("cannot use the data file {path}: {cause}", path = path.display())]
     Data {
         /// The file.
         path: PathBuf,
-        /// The cause.
-        source: DataError,
+        /// Why not.
+        cause: DataError,
     },
     /// The certificates cannot be created.
     #[cfg(feature = "tls")]
@@ -517,11 +518,11 @@ pub enum StartError {
     Thread(io::Error),
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
-    Seed(#[from] SeedError),
+    Seed(SeedError),
     /// A fault can never hit a request, or is for a key that the server does not have.
     #[error("{0}")]
     Fault(String),
     /// An own route is invalid, repeated, or an operation of the contract.
     #[error("{0}")]
-    Route(#[from] RouteError),
+    Route(RouteError),
 }
