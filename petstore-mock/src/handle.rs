@@ -41,8 +41,8 @@ impl Keys<'_> {
     ///
     /// # Errors
     ///
-    /// If the server already has the key, it is invalid in a header, or the name is empty, too long, or
-    /// would spoil a report.
+    /// If the server already has the key or the name, the key is invalid in a header, or the name is
+    /// empty, too long, or would spoil a report.
     pub fn insert_named(self, name: &str, key: &str, plan: Plan) -> Result<Key, KeyError> {
         let key = NewKey::new(Some(key.to_owned()), plan);
         Key::add(self.0, &key.with_name(name))
@@ -188,12 +188,12 @@ impl Key {
         self.app.reset_key(self.number);
     }
 
-    /// Returns its own pets, if keys are isolated, or else those of the server.
+    /// Returns its own pets, if keys are isolated and it was not removed, or else those of the server.
     #[must_use]
     pub fn pets(&self) -> Pets<'_> {
         Pets {
             app: &self.app,
-            key: Some(self.number),
+            key: self.usage().map(|usage| usage.number),
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     ban::BanRecord,
@@ -18,7 +18,6 @@ use crate::{
     clock::{instant, serialize_seconds},
     exchange::{KeyLabel, Rate},
     plan::Plan,
-    text::present,
 };
 
 /// The error of adding a key. The message does not contain the key.
@@ -34,9 +33,13 @@ pub enum KeyError {
     Unsendable,
     /// The name of the key would look like another label, or spoil a report.
     #[error(
-        "the name of a key must be 1 to 100 characters, without control characters or a leading `…`"
+        "the name of a key must be 1 to 100 characters, without control characters or a leading `…` \
+         or `#`"
     )]
     Name,
+    /// Another key has the name.
+    #[error("the server has another key with this name: give each key its own")]
+    NameTaken,
 }
 
 /// A key to add.
@@ -48,7 +51,7 @@ pub(crate) struct NewKey {
     name: Option<String>,
     plan: Plan,
     /// `None` for the number of all keys.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "some_senders")]
     senders: Option<NonZeroU32>,
 }
 
@@ -82,6 +85,17 @@ impl NewKey {
     pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
+}
+
+/// Reads a number of senders.
+pub(crate) fn some_senders<'de, D>(from: D) -> Result<Option<NonZeroU32>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let senders = NonZeroU32::new(u32::deserialize(from)?);
+    senders
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("a key has at least 1 sender"))
 }
 
 /// The accounts, by key.
@@ -136,6 +150,10 @@ impl Accounts {
         }
         let public = is_public(&key).then_some(&*key);
         let name = name.as_deref().or(public);
+        let has_name = |other: &Account| name.is_some_and(|name| other.label.name() == name);
+        if self.by_key.values().any(has_name) {
+            return Err(KeyError::NameTaken);
+        }
         let senders = senders.map_or(settings.senders, NonZeroU32::get);
         let label = KeyLabel::new(number, *plan, &key, name).with_senders(senders);
         let account = Account::new(label, settings);
@@ -200,7 +218,7 @@ pub(super) fn is_public(key: &str) -> bool {
 /// Whether a key can have this name. Others would look like another label, or spoil a report.
 fn is_name(name: &str) -> bool {
     (1..=100).contains(&name.chars().count())
-        && !name.starts_with('…')
+        && !name.starts_with(['…', '#'])
         && !name.chars().any(char::is_control)
 }
 

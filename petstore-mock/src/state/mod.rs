@@ -13,7 +13,7 @@ mod stores;
 
 pub(crate) use self::{
     app_state::AppState,
-    keys::{Account, NewKey, Verdict, is_sendable},
+    keys::{Account, NewKey, Verdict, is_sendable, some_senders},
     quota::Period,
     settings::{DEFAULT_KEYS, Settings},
     store::{Change, Store},

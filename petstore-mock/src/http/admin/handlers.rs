@@ -28,7 +28,9 @@ use crate::{
     operation::{Operation, PathTemplate},
     plan::Plan,
     report::Report,
-    state::{AppState, Change, ChangeError, KeyError, NewKey, Seed, SeedError, Snapshot},
+    state::{
+        AppState, Change, ChangeError, KeyError, NewKey, Seed, SeedError, Snapshot, some_senders,
+    },
     text::present,
 };
 
@@ -113,7 +115,7 @@ pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
     let new: NewKey = body.read("{\"plan\": \"free\"}")?;
     let added = app.add_key(&new);
     let (key, id) = added.map_err(|error| match error {
-        KeyError::Taken => conflict(error.to_string()),
+        KeyError::Taken | KeyError::NameTaken => conflict(error.to_string()),
         KeyError::Unsendable | KeyError::Name => invalid(error.to_string()),
     })?;
     let added = match new.key() {
@@ -128,7 +130,7 @@ pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
 struct KeyChange {
     #[serde(default, deserialize_with = "present")]
     plan: Option<Plan>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "some_senders")]
     senders: Option<NonZeroU32>,
 }
 
