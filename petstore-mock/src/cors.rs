@@ -1,7 +1,7 @@
 //! CORS headers (Fetch standard, "CORS protocol") for the service, which pages of all origins may use.
 //! The administration never allows other origins.
 
-use bytes::Bytes;
+use axum::body::Body;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::{
@@ -25,8 +25,8 @@ pub(crate) fn is_preflight<B>(request: &Request<B>) -> bool {
 }
 
 /// Returns the response to a preflight. It allows all methods, as own routes may have any.
-pub(crate) fn preflight() -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
+pub(crate) fn preflight() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     // `Authorization` must be named, because `*` does not include it. Browsers cache a preflight for
     // ten minutes.
@@ -38,6 +38,7 @@ pub(crate) fn preflight() -> Response<Bytes> {
         let value = HeaderValue::from_static(value);
         response.headers_mut().insert(name, value);
     }
+    open(response.headers_mut());
     response
 }
 

@@ -71,16 +71,19 @@ impl Service {
             request.extensions_mut().insert(caller);
             return self.administer(arrived, request.map(Body::new)).await;
         }
-        let key = arrival.key.as_ref().map(|key| key.number());
         let has_cors = rate.is_some() && app.settings().cors;
-        let is_preflight = has_cors && cors::is_preflight(&request);
+        // The browser sends a preflight by itself: no fault hits it, and it is not recorded.
+        if has_cors && cors::is_preflight(&request) {
+            let mut response = cors::preflight().map(Observed::from);
+            common_headers::add(response.headers_mut(), arrived, rate, None);
+            return response;
+        }
         let is_from_a_page = has_cors && request.headers().contains_key(ORIGIN);
+        let key = arrival.key.as_ref().map(|key| key.number());
         let mut faults = ActiveFaults::default();
-        if !is_preflight {
-            match self.faults(&arrival, &request) {
-                Ok(chosen) => faults = chosen,
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
+        match self.faults(&arrival, &request) {
+            Ok(chosen) => faults = chosen,
+            Err(error) => refusal = refusal.or(Some(error)),
         }
         let (request, body) = request.into_parts();
         let is_head = request.method == Method::HEAD;
@@ -91,7 +94,6 @@ impl Service {
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors::preflight(),
             None if faults.skips_service() => injected(503),
             None => {
                 let recording = &mut recording;
