@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, Response, StatusCode,
+    HeaderMap, HeaderValue, Response, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use http_body_util::BodyExt;
@@ -89,7 +89,8 @@ pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8], example: &str) -> Re
 /// Refuses a body whose content type is not JSON.
 pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let unsupported = |message| Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
-    if headers.contains_key(CONTENT_ENCODING) {
+    let is_plain = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
         return unsupported("the body is compressed or otherwise encoded: send it as plain JSON");
     }
     let mut types = headers.get_all(CONTENT_TYPE).iter();

@@ -57,7 +57,7 @@ pub enum ErrorCode {
     Conflict,
     /// 415: the content type of the body is not JSON.
     UnsupportedMediaType,
-    /// 413: the body is longer than 1 MiB.
+    /// 413: the body is longer than 1 MiB, or 16 MiB for the administration.
     PayloadTooLarge,
     /// 429: a quota of the key is exhausted.
     RateLimitExceeded,
@@ -159,10 +159,7 @@ impl ApiError {
     /// The key is banned until this time, since the Unix epoch.
     pub(crate) fn banned(until: Duration, now: Duration) -> Self {
         let wait = seconds_until(until, now);
-        let message = format!(
-            "this key is banned, because it kept sending while it was told to wait: wait {wait} s, \
-             and obey Retry-After from then on"
-        );
+        let message = format!("this key is banned: wait {wait} s");
         Self::new(ErrorCode::KeyBanned, message).with(RETRY_AFTER, wait)
     }
 }

@@ -1,5 +1,5 @@
-//! The temporary ban of the specification's section 8, rule 4, for keys that keep sending during a
-//! `Retry-After`. Pure functions of `now`.
+//! The temporary ban of the specification's section 8, rule 4, for keys that keep sending before an
+//! exhausted quota is reset. Pure functions of `now`.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -20,8 +20,8 @@ use crate::clock::END;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BanPolicy {
-    /// The number of early requests (before `Retry-After` has elapsed) without a ban, at most
-    /// 100,000. The next one causes a ban.
+    /// The number of early requests (after a 429, and before the reset of the quota) without a ban, at
+    /// most 100,000. The next one causes a ban. Faults change nothing about that.
     pub after: u32,
     /// The period within which early requests are counted.
     pub within: Duration,

@@ -57,6 +57,9 @@ async fn only_json_is_taken() {
         let answer = send(&[("content-type", value)]).await;
         assert_eq!(answer.status, 201, "{value}");
     }
+    let json = ("content-type", "application/json");
+    let plain = send(&[json, ("content-encoding", "identity")]).await;
+    assert_eq!(plain.status, 201, "it is not encoded");
     for fields in [
         &[("content-type", "application/json; charset=utf-16")][..],
         &[("content-type", "application/jsonp")],
