@@ -126,6 +126,12 @@ pub(crate) fn is_parameter(segment: &str) -> bool {
     segment.len() > 2 && segment.starts_with('{') && segment.ends_with('}')
 }
 
+/// Returns why no request that is meant can have this method, if so.
+pub(crate) fn problem_of_method(method: &Method) -> Option<&'static str> {
+    let is_small = method.as_str().contains(char::is_lowercase);
+    is_small.then_some("write the method in capitals, such as GET")
+}
+
 named!(Operation);
 
 /// The requests that a fault, `requests` or `verify` means.
@@ -229,11 +235,31 @@ pub(crate) struct PathTemplate(String);
 impl PathTemplate {
     /// Creates a template. The path may begin with `/v1` or not.
     pub(crate) fn new(path: &str) -> Self {
-        let rest = match path.strip_prefix("/v1") {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
-            _ => path,
+        let is_whole = path == "/v1" || path.starts_with("/v1/") || !path.starts_with('/');
+        Self(if is_whole {
+            path.to_owned()
+        } else {
+            format!("/v1{path}")
+        })
+    }
+
+    /// Returns why no request of the service can fit, if so.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        let is_valid = |segment: &str| {
+            let name = segment
+                .strip_prefix('{')
+                .and_then(|it| it.strip_suffix('}'));
+            let name = name.unwrap_or(segment);
+            let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"{}?#%".contains(&byte);
+            !name.is_empty() && name.bytes().all(is_plain)
         };
-        Self(format!("/v1{rest}"))
+        match self.0.strip_prefix("/v1/") {
+            Some(path) if !path.starts_with("_mock") && path.split('/').all(is_valid) => None,
+            _ => Some(
+                "write the path as in /store/orders/{orderId}: with a slash first, not below /_mock, \
+                 without a query, an empty segment, or other characters than ASCII",
+            ),
+        }
     }
 
     pub(crate) fn as_str(&self) -> &str {

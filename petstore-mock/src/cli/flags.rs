@@ -3,12 +3,13 @@
 use std::{
     collections::BTreeSet,
     fmt, fs,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use clap::{Args, value_parser};
+use clap::Args;
 
 use super::{
     assume,
@@ -23,7 +24,7 @@ use crate::{
     routes::Route,
     server::{Builder, MockServer},
     state::{NewKey, Seed},
-    text::read_json,
+    text::read_array,
 };
 
 /// The flags of `serve`.
@@ -39,7 +40,7 @@ pub(super) struct ServeArgs {
     addr: IpAddr,
 
     /// Port to listen on; 0 for a free port (default: 4010; with exec, a free port).
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     port: Option<u16>,
 
     /// File to write the port to, before the ready line.
@@ -98,8 +99,8 @@ struct ServiceArgs {
     ///
     /// Each of these senders may have to learn by itself that it is told to wait. Declare no more than
     /// there are, or the report finds less.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    senders: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = senders)]
+    senders: Option<NonZeroU32>,
 
     /// JSON file with the initial pets; `none` for an empty store.
     ///
@@ -174,20 +175,18 @@ struct ServiceArgs {
     assumptions: Vec<String>,
 }
 
-/// Parses an IP address. An address with a port is a common mistake.
-fn address(text: &str) -> Result<IpAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    match text.parse::<SocketAddr>() {
-        Ok(both) => {
-            let (address, port) = (both.ip(), both.port());
-            Err(format!(
-                "the port has its own flag: use `--addr {address} --port {port}`"
-            ))
-        }
-        Err(_) => Err("give an IP address, such as 127.0.0.1".to_owned()),
-    }
+fn address(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "give an IP address, such as 127.0.0.1, and the port as --port")
+}
+
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse()
+        .map_err(|_| "give a whole number from 0 to 65535")
+}
+
+fn senders(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse().map_err(|_| "give a whole number from 1 on")
 }
 
 impl ServeArgs {
@@ -230,7 +229,7 @@ impl ServiceArgs {
             builder = builder.data(path);
         }
         if let Some(senders) = self.senders {
-            builder = builder.senders(senders);
+            builder = builder.senders(senders.get());
         }
         let mut seen = BTreeSet::new();
         for text in &self.keys {
@@ -246,7 +245,7 @@ impl ServiceArgs {
             let is_json = given.trim_ascii_start().starts_with(['[', '{']);
             let faults = match is_json {
                 true => parse_faults(given.as_bytes())
-                    .map_err(|error| CliError::new(format!("--faults: {error}")))?,
+                    .map_err(|error| CliError::usage(format!("--faults: {error}")))?,
                 false => read("faults", Path::new(given), parse_faults)?,
             };
             for fault in faults {
@@ -254,7 +253,7 @@ impl ServiceArgs {
             }
         }
         if let Some(path) = &self.routes {
-            builder = builder.routes(read("routes", path, parse_routes)?);
+            builder = builder.routes(read("routes", path, Route::all_from_json)?);
         }
         if let Some(path) = &self.seed {
             builder = builder.seed(match path.as_os_str() == "none" {
@@ -279,7 +278,7 @@ fn initial_key(text: &str) -> Result<(&str, NewKey), CliError> {
     })?;
     let plan: Plan = plan.parse().map_err(|error| {
         CliError::usage(format!(
-            "a --key has no known plan after its last `=`: {error}"
+            "a --key has no known plan after its last `=`: {error}; `,senders=8` may follow it"
         ))
     })?;
     let (name, key) = key.split_once(':').unwrap_or(("", key));
@@ -287,7 +286,7 @@ fn initial_key(text: &str) -> Result<(&str, NewKey), CliError> {
     if !name.is_empty() {
         initial = initial.with_name(name);
     }
-    match senders.map(str::parse) {
+    match senders.map(self::senders) {
         None => Ok((key, initial)),
         Some(Ok(senders)) => Ok((key, initial.with_senders(senders))),
         Some(_) => Err(CliError::usage(
@@ -307,18 +306,8 @@ fn read<T, E: fmt::Display>(
     parse(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
-fn parse_routes(text: &[u8]) -> Result<Vec<Route>, String> {
-    Route::all_from_json(text).map_err(|error| {
-        let example = r#"[{"method": "PUT", "path": "/pets/{petId}", "json": {}}]"#;
-        format!("{error}; give an array of routes, such as {example}")
-    })
-}
-
 fn parse_faults(text: &[u8]) -> Result<Vec<Fault>, String> {
-    read_json(text).map_err(|error| {
-        let example = r#"[{"effect": {"status": 503}}]"#;
-        format!("{error}; give an array of faults, such as {example}")
-    })
+    read_array(text, Fault::EXAMPLE)
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use std::{
 use super::{
     client::{DEFAULT_PORT, admin_token},
     flags::ServeArgs,
-    outcome::{CliError, print},
+    outcome::{CliError, print, say},
     request_log::RequestLog,
     signals::Signals,
 };
 use crate::{
+    fault::Faults,
     handle::Key,
     server::{Builder, MockServer},
     state::DEFAULT_KEYS,
@@ -26,7 +27,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
     // server gracefully.
     let mut signals = Signals::listen()?;
     let server = start(args, args.builder(DEFAULT_PORT)?).await?;
-    let journal = server.journal();
+    let (journal, faults) = (server.journal(), server.faults().clone());
     let text = match io::stdout().is_terminal() {
         true => greeting(&server, args.tls_ca_file.as_deref()),
         false => ready_line(&server),
@@ -45,6 +46,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
         _ = signals.next() => {}
     }
     log.print();
+    tell_of_unused(&faults);
     let report = journal.report();
     args.gate.print(&report);
     args.gate.judge(&report, "check the base URL of the client")
@@ -65,6 +67,18 @@ pub(super) async fn start(args: &ServeArgs, mut builder: Builder) -> Result<Mock
             .map_err(|error| CliError::file("write the CA certificate", path, &error))?;
     }
     Ok(server)
+}
+
+/// Tells which faults have hit no request: a test that counts on them shows nothing.
+pub(super) fn tell_of_unused(faults: &Faults) {
+    for status in faults.list() {
+        if status.hits == 0 {
+            let fault = status.fault;
+            say(format_args!(
+                "petstore-mock: the fault `{fault}` has hit no request since it was set"
+            ));
+        }
+    }
 }
 
 /// Writes a file atomically, so that a process that waits for it can read it immediately.

@@ -1,6 +1,6 @@
 //! Effects of faults.
 
-use std::{fmt, num::NonZeroU32, time::Duration};
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,8 +82,8 @@ pub enum Effect {
     },
     /// Sends the response, with its head, in pieces of a number of bytes, at intervals.
     Trickle {
-        /// The number of bytes in a piece. The first piece is sent at once.
-        bytes: NonZeroU32,
+        /// The number of bytes in a piece, at least 1. The first piece is sent at once.
+        bytes: u32,
         /// The interval on the mock's clock.
         #[serde(with = "seconds")]
         every_seconds: Duration,
@@ -115,6 +115,12 @@ impl Effect {
             }
             Self::All(effects) => effects.iter().find_map(Self::problem),
             Self::Status(..200 | 600..) => Some("the status of a response is from 200 to 599"),
+            Self::RateHeaders(RateFault::Wrong {
+                limit: None,
+                remaining: None,
+                reset: None,
+            }) => Some("`wrong` needs at least one of `limit`, `remaining` and `reset`"),
+            Self::Trickle { bytes: 0, .. } => Some("`bytes` of a trickle is at least 1"),
             Self::SetHeader { name, value } => change::problem_of_header(name, value.as_deref()),
             Self::Status(_)
             | Self::Delay(_)
@@ -185,7 +191,10 @@ impl fmt::Display for Effect {
     /// Writes the JSON names of the kinds, such as `status + retryAfter`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.parts().into_iter().map(Self::kind).collect();
-        f.pad(&names.join(" + "))
+        match names.is_empty() {
+            true => f.pad("all"),
+            false => f.pad(&names.join(" + ")),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use http::{
 };
 use serde_json::Value;
 
-use crate::operation::{Operation, PathTemplate, is_method, is_parameter};
+use crate::operation::{Operation, PathTemplate, is_method, is_parameter, problem_of_method};
 
 /// The static response of an own route: see [`Builder::route`](crate::Builder::route).
 ///
@@ -129,21 +129,9 @@ impl Route {
     /// Returns what is wrong with the route, if anything.
     fn problem(&self) -> Option<&'static str> {
         let path = self.path.as_str();
-        let is_literal = |text: &str| {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_graphic() && !b"{}?#%".contains(&byte))
-        };
-        let mut segments = self.path.segments();
-        let is_valid = segments.next() == Some("v1")
-            && path != "/v1"
-            && segments.all(|one| {
-                is_literal(one.trim_start_matches('{').trim_end_matches('}'))
-                    && (is_literal(one) || is_parameter(one))
-            });
-        if !is_valid {
-            return Some("write the path as in /store/orders/{orderId}");
+        let problem = self.path.problem().or(problem_of_method(&self.method));
+        if problem.is_some() {
+            return problem;
         }
         if [Method::HEAD, Method::OPTIONS, Method::CONNECT].contains(&self.method) {
             return Some("HEAD follows from GET, and OPTIONS from the other methods");
@@ -289,13 +277,24 @@ mod tests {
                 "the route PUT /v1/a/{c}: another one answers the same requests: PUT /v1/a/{b}",
             ),
             (&[(Method::HEAD, "/a")], "HEAD follows from GET"),
-            (&[(Method::GET, "")], "write the path as in"),
             (&[(Method::GET, "/")], "write the path as in"),
-            (&[(Method::GET, "/a//b")], "write the path as in"),
-            (&[(Method::GET, "/a?b=1")], "write the path as in"),
+            (&[(Method::GET, "/a//b")], "an empty segment"),
+            (&[(Method::GET, "/a?b=1")], "without a query"),
             (&[(Method::GET, "/a{b}")], "write the path as in"),
             (&[(Method::GET, "/{}")], "write the path as in"),
-            (&[(Method::GET, "a")], "write the path as in"),
+            (
+                &[(Method::GET, "/caf\u{e9}")],
+                "other characters than ASCII",
+            ),
+            (&[(Method::GET, "/_mock/health")], "not below /_mock"),
+            (
+                &[(Method::GET, "a/b")],
+                "the route GET a/b: write the path as in /store/orders/{orderId}: with a slash",
+            ),
+            (
+                &[(Method::from_bytes(b"get").unwrap(), "/a")],
+                "the route get /v1/a: write the method in capitals, such as GET",
+            ),
         ] {
             let error = routes(all).unwrap_err();
             assert!(error.contains(wrong), "{all:?}: {error}");

@@ -119,10 +119,15 @@ impl AppState {
     /// Returns why a fault can never hit a request of this server.
     pub(crate) fn problem_of(&self, fault: &Fault) -> Option<String> {
         let is_unknown = |key| self.accounts().get(key).is_none();
-        let problem = fault.problem().or_else(|| {
-            let is_of_no_key = fault.key().is_some_and(is_unknown);
-            is_of_no_key.then_some("it is for a key that this server does not have: add it first")
-        })?;
+        let problem = if let Some(problem) = fault.problem() {
+            problem
+        } else if fault.is_named() && !self.settings.fault_header {
+            "requests cannot choose it: start the mock with --fault-header (`fault_header()` in Rust)"
+        } else if fault.key().is_some_and(is_unknown) {
+            "it is for a key that this server does not have: add it first"
+        } else {
+            return None;
+        };
         Some(format!("the fault `{fault}`: {problem}"))
     }
 

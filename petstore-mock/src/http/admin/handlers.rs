@@ -189,7 +189,7 @@ pub(super) async fn faults(State(app): App) -> Response {
 
 /// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
-    let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
+    let fault: Fault = body.read(Fault::EXAMPLE)?;
     if let Some(problem) = app.problem_of(&fault) {
         return Err(invalid(problem));
     }
