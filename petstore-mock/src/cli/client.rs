@@ -47,7 +47,7 @@ pub(super) const DEFAULT_PORT: u16 = 4010;
 struct TargetArgs {
     /// URL of the mock, with or without http://; only its scheme, host and port matter (default:
     /// http://127.0.0.1:4010, or with the port in PETSTORE_MOCK_PORT).
-    #[arg(value_name = "URL", env = "PETSTORE_MOCK_URL", hide_env = true, value_parser = origin)]
+    #[arg(value_name = "URL", value_parser = origin)]
     url: Option<Uri>,
 
     /// File with the certificate authority to trust (PEM), for https.
