@@ -312,40 +312,6 @@ mod tests {
     }
 
     #[test]
-    fn is_found_by_method_and_path() {
-        for &operation in Operation::ALL {
-            let path = operation.path().replace("{petId}", "7");
-            assert_eq!(Operation::of(&operation.method(), &path), Some(operation));
-        }
-        assert_eq!(
-            Operation::of(&Method::HEAD, "/v1/pets"),
-            Some(Operation::ListPets)
-        );
-        for (method, path) in [
-            (Method::PUT, "/v1/pets"),
-            (Method::POST, "/v1/pets/1"),
-            (Method::GET, "/pets"),
-            (Method::GET, "/v1/pets/"),
-            (Method::GET, "/v1/pets/1/2"),
-            (Method::DELETE, "/v1/store/orders"),
-        ] {
-            assert_eq!(Operation::of(&method, path), None, "{method} {path}");
-        }
-    }
-
-    #[test]
-    fn a_path_supports_the_methods_of_its_operations() {
-        for (path, methods) in [
-            ("/v1/pets", &[Method::GET, Method::POST][..]),
-            ("/v1/pets/7", &[Method::GET]),
-            ("/v1/store/orders", &[Method::GET]),
-            ("/v1/pets/", &[]),
-        ] {
-            assert_eq!(Operation::methods_of(path), methods, "{path}");
-        }
-    }
-
-    #[test]
     fn a_template_fits_paths_with_values_for_its_parameters() {
         let template = PathTemplate::new("/store/{shop}/orders");
         assert_eq!(template, PathTemplate::new("/v1/store/{shop}/orders"));

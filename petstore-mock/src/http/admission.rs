@@ -233,35 +233,4 @@ mod tests {
         assert!(other("authorization", &basic("me:free-key")));
         assert!(!other("authorization", "Basic abc") && !other("x-api-key", "nonsense"));
     }
-
-    fn of(values: &[&'static [u8]]) -> Result<String, CredentialError> {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
-        }
-        bearer(&headers).map(str::to_owned)
-    }
-
-    #[test]
-    fn finds_the_key_whatever_the_case_of_the_scheme() {
-        for value in [&b"Bearer k=1/2"[..], b"bearer k=1/2", b"BEARER   k=1/2"] {
-            assert_eq!(of(&[value]).as_deref(), Ok("k=1/2"));
-        }
-    }
-
-    #[test]
-    fn says_what_is_wrong() {
-        assert_eq!(of(&[]), Err(CredentialError::Missing));
-        assert_eq!(of(&[b""]), Err(CredentialError::Missing));
-        assert_eq!(
-            of(&[b"Bearer a", b"Bearer a"]),
-            Err(CredentialError::Repeated)
-        );
-        assert_eq!(of(&[b"Basic abc"]), Err(CredentialError::NotBearer));
-        assert_eq!(of(&[b"free-key"]), Err(CredentialError::NotBearer));
-        assert_eq!(of(&[b"Bearer"]), Err(CredentialError::Empty));
-        assert_eq!(of(&[b"Bearer  "]), Err(CredentialError::Empty));
-        assert_eq!(of(&[b"Bearer a b"]), Err(CredentialError::Malformed));
-        assert_eq!(of(&[b"Bearer \xff"]), Err(CredentialError::Malformed));
-    }
 }

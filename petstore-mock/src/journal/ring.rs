@@ -232,23 +232,3 @@ impl Journal {
         (ring.bytes, ring.has_dropped) = (0, false);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn an_arrival_lets_lost_requests_end_first() {
-        let (clock, changes) = (Clock::system(), Changes::default());
-        let journal = Arc::new(Journal::new(0, Severities::default(), clock, changes));
-        journal.in_flight.store(1, Ordering::Release);
-        let lost = Arc::clone(&journal);
-        let task = tokio::spawn(async move { lost.in_flight.store(0, Ordering::Release) });
-        journal.settle().await;
-        assert_eq!(journal.in_flight.load(Ordering::Acquire), 0);
-        task.await.unwrap();
-        journal.in_flight.store(1, Ordering::Release);
-        // This gives up, because the request is still running.
-        journal.settle().await;
-    }
-}

@@ -196,19 +196,4 @@ mod tests {
         record.pardon();
         assert_eq!(record, BanRecord::default());
     }
-
-    #[test]
-    fn holds_a_bounded_number_of_strikes() {
-        let endless = BanPolicy {
-            after: u32::MAX,
-            within: Duration::MAX,
-            ..policy()
-        };
-        let mut record = told_to_wait_a_minute();
-        for _ in 0..=BanPolicy::MAX_AFTER {
-            record.arrive(at(1.0), endless);
-            assert!(record.strikes.len() <= BanPolicy::MAX_AFTER as usize);
-        }
-        assert!(record.banned_until(at(1.0)).is_some());
-    }
 }

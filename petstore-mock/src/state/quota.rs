@@ -260,15 +260,6 @@ mod tests {
     }
 
     #[test]
-    fn a_sliding_log_holds_one_entry_a_second() {
-        let mut quota = Quota::new(u32::MAX, Period::Minute, Window::Sliding);
-        for tenth in 0..10_000 {
-            quota.count(at(tenth * 100));
-        }
-        assert_eq!((quota.used.len(), quota.count), (60, 600));
-    }
-
-    #[test]
     fn a_clock_that_goes_back_releases_no_requests() {
         for window in [Window::Fixed, Window::Sliding] {
             let mut quota = Quota::new(3, Period::Minute, window);
@@ -276,17 +267,6 @@ mod tests {
             let rate = used(&mut quota, at(0), 1);
             assert_eq!(rate.remaining, 0, "{window:?}");
             assert!(rate.reset > START + 120, "{window:?}");
-        }
-    }
-
-    #[test]
-    fn survives_the_end_of_time() {
-        for window in [Window::Fixed, Window::Sliding] {
-            let mut quota = Quota::new(1, Period::Minute, window);
-            let rate = used(&mut quota, Duration::from_secs(253_402_300_799), 5);
-            assert_eq!(rate.remaining, 0, "{window:?}");
-            quota.count(Duration::MAX);
-            quota.rate(Duration::MAX);
         }
     }
 
