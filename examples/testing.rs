@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = MockServer::builder()
         .key("test-key", Plan::Free)
         .key("another-key", Plan::Free)
-        .seed(Seed::new().pet(SeedPet::new("Rex", 7)))
+        .seed(Seed::none().pet(SeedPet::new("Rex", 7)))
         .clock(Clock::frozen(
             SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000),
         ))

@@ -81,7 +81,7 @@ fn serve() {
             .key(SHARED_KEY, plan)
             .key(LATE_KEY, late);
         let server = builder.start().await.unwrap();
-        let _late = server.faults().on_all().key(LATE_KEY).delay(LATENCY);
+        let _late = server.faults().on(..).key(LATE_KEY).delay(LATENCY);
         println!("{}", server.url());
         std::future::pending::<()>().await;
     });

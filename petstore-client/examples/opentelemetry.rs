@@ -88,7 +88,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .key("key", Plan::Business)
         .start()
         .await?;
-    let _busy = server.faults().on_all().first(1).status(503);
+    let _busy = server.faults().on(..).first(1).status(503);
     let client = Client::builder(server.url())
         .api_key("key")
         .on_request(propagate)

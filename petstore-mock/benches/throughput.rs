@@ -172,7 +172,7 @@ fn builder() -> petstore_mock::Builder {
     let pet = |id| SeedPet::new("Captain Plume", 7).with_id(id);
     let seed = (1..=25)
         .chain([1_000_000])
-        .fold(Seed::new(), |seed, id| seed.pet(pet(id)));
+        .fold(Seed::none(), |seed, id| seed.pet(pet(id)));
     MockServer::builder()
         .key(KEY, Plan::enterprise(2_000_000_000, 4_000_000_000))
         .seed(seed)

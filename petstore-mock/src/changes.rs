@@ -9,7 +9,7 @@ use std::sync::{
 use tokio::sync::watch;
 
 /// The changes of a server. Clones share them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     sender: watch::Sender<()>,
     boundaries: Arc<AtomicU64>,
@@ -35,14 +35,5 @@ impl Changes {
     /// Returns a receiver that is notified of each change.
     pub(crate) fn listen(&self) -> watch::Receiver<()> {
         self.sender.subscribe()
-    }
-}
-
-impl Default for Changes {
-    fn default() -> Self {
-        Self {
-            sender: watch::Sender::new(()),
-            boundaries: Arc::default(),
-        }
     }
 }

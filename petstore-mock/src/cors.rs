@@ -1,7 +1,7 @@
 //! CORS headers (Fetch standard, "CORS protocol") for the service, which pages of all origins may use.
 //! The administration never allows other origins.
 
-use bytes::Bytes;
+use axum::body::Body;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::{
@@ -10,8 +10,6 @@ use http::{
         ORIGIN,
     },
 };
-
-use crate::operation::Operation;
 
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Link, Location, \
@@ -26,27 +24,21 @@ pub(crate) fn is_preflight<B>(request: &Request<B>) -> bool {
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Returns the response to a preflight. It allows the methods of all operations, and of own routes.
-pub(crate) fn preflight<'m>(own: impl Iterator<Item = &'m Method>) -> Response<Bytes> {
-    let operations = Operation::ALL.iter().map(|operation| operation.method());
-    let methods = operations.chain(own.cloned());
-    let mut names: Vec<String> = methods.map(|method| method.to_string()).collect();
-    names.push(Method::HEAD.to_string());
-    names.sort();
-    names.dedup();
-    // The names are those of valid methods, so they are a valid value.
-    let methods = HeaderValue::try_from(names.join(", "));
-    let methods = methods.unwrap_or(HeaderValue::from_static("*"));
-    let mut response = Response::new(Bytes::new());
+/// Returns the response to a preflight. It allows all methods, as own routes may have any.
+pub(crate) fn preflight() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-    // `Authorization` must be named, because `*` does not include it.
-    let fields = HeaderValue::from_static("Authorization, *");
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, fields);
-    // Browsers cache a preflight for ten minutes.
-    let max_age = HeaderValue::from_static("600");
-    headers.insert(ACCESS_CONTROL_MAX_AGE, max_age);
+    // `Authorization` must be named, because `*` does not include it. Browsers cache a preflight for
+    // ten minutes.
+    for (name, value) in [
+        (ACCESS_CONTROL_ALLOW_METHODS, "*"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, *"),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ] {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
+    }
+    open(response.headers_mut());
     response
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     model::{Pet, SeedPet},
     plan::Plan,
-    state::{Account, AppState, Change, ChangeError, KeyError, KeyUsage},
+    state::{Account, AppState, Change, ChangeError, KeyError, KeyUsage, NewKey},
 };
 
 /// The keys of a server: see [`MockServer::keys`](crate::MockServer::keys).
@@ -25,32 +25,27 @@ use crate::{
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Keys<'a>(&'a Arc<AppState>);
+pub struct Keys<'a>(pub(crate) &'a Arc<AppState>);
 
-impl<'a> Keys<'a> {
-    pub(crate) const fn new(app: &'a Arc<AppState>) -> Self {
-        Self(app)
-    }
-
+impl Keys<'_> {
     /// Adds a key.
     ///
     /// # Errors
     ///
     /// If the server already has the key, or it is invalid in a header.
     pub fn insert(self, key: &str, plan: Plan) -> Result<Key, KeyError> {
-        let (text, number) = self.0.add_key(Some(key), None, plan)?;
-        Ok(Key::new(self.0, text, number))
+        Key::add(self.0, &NewKey::new(Some(key.to_owned()), plan))
     }
 
     /// Adds a key like [`Keys::insert`], with a name for reports and the journal.
     ///
     /// # Errors
     ///
-    /// If the server already has the key, it is invalid in a header, or the name is empty, too long, or
-    /// would spoil a report.
+    /// If the server already has the key or the name, the key is invalid in a header, or the name is
+    /// empty, too long, or would spoil a report.
     pub fn insert_named(self, name: &str, key: &str, plan: Plan) -> Result<Key, KeyError> {
-        let (text, number) = self.0.add_key(Some(key), Some(name), plan)?;
-        Ok(Key::new(self.0, text, number))
+        let key = NewKey::new(Some(key.to_owned()), plan);
+        Key::add(self.0, &key.with_name(name))
     }
 
     /// Returns the key with this text, if the server has it.
@@ -107,10 +102,13 @@ impl Key {
         }
     }
 
+    fn add(app: &Arc<AppState>, key: &NewKey) -> Result<Self, KeyError> {
+        let (text, number) = app.add_key(key)?;
+        Ok(Self::new(app, text, number))
+    }
+
     pub(crate) fn fresh(app: &Arc<AppState>, plan: Plan) -> Self {
-        let added = app.add_key(None, None, plan);
-        let (text, number) = added.expect("a new key is valid and unused");
-        Self::new(app, text, number)
+        Self::add(app, &NewKey::new(None, plan)).expect("a new key is valid and unused")
     }
 
     /// Returns the key, to be sent after `Bearer `.
@@ -190,12 +188,12 @@ impl Key {
         self.app.reset_key(self.number);
     }
 
-    /// Returns its own pets, if keys are isolated, or else those of the server.
+    /// Returns its own pets, if keys are isolated and it was not removed, or else those of the server.
     #[must_use]
     pub fn pets(&self) -> Pets<'_> {
         Pets {
             app: &self.app,
-            key: Some(self.number),
+            key: self.usage().map(|usage| usage.number),
         }
     }
 
@@ -321,13 +319,9 @@ impl<'a> Pets<'a> {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Orders<'a>(&'a AppState);
+pub struct Orders<'a>(pub(crate) &'a AppState);
 
-impl<'a> Orders<'a> {
-    pub(crate) const fn new(app: &'a AppState) -> Self {
-        Self(app)
-    }
-
+impl Orders<'_> {
     /// Adds an order: any JSON object, since the specification does not show its fields.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! [specification]: guide::specification
 #![doc = include_str!("../README.md")]
 
+mod lock;
 mod text;
 
 mod changes;

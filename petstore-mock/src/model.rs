@@ -1,10 +1,8 @@
 //! The resources of the service (specification, section 2).
 
-use std::{fmt, str::FromStr};
-
 use serde::{Deserialize, Serialize};
 
-use crate::text::{ParseNameError, parse_name};
+use crate::text::named;
 
 /// The availability of a pet.
 ///
@@ -26,19 +24,7 @@ pub enum PetStatus {
     Sold,
 }
 
-impl fmt::Display for PetStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl FromStr for PetStatus {
-    type Err = ParseNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_name(text)
-    }
-}
+named!(PetStatus);
 
 /// A pet to add, from a seed, a test or a request.
 ///

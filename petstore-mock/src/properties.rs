@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::{
-        new_pet,
+        handlers::new_pet,
         params::{ListQuery, Query, cursor, pet_id},
     },
     model::{PetStatus, SeedPet},
@@ -234,7 +234,7 @@ fn a_new_pet_is_taken_exactly_if_its_fields_are_right() {
             fields.extend(status.as_ref().map(|status| format!("\"status\":{status}")));
             fields.extend(more.then(|| "\"more\":{\"name\":1}".to_owned()));
             let body = format!(" {{{}}}\n", fields.join(","));
-            let read = new_pet::read(body.as_bytes());
+            let read = new_pet(body.as_bytes());
             let name = name.as_ref().and_then(Value::as_str);
             let category = category.and_then(|(_, number)| number);
             let known = status

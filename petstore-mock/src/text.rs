@@ -74,6 +74,27 @@ pub(crate) fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, ParseName
     T::deserialize(text.into_deserializer())
 }
 
+/// Writes and parses the values of types by their names in JSON.
+macro_rules! named {
+    ($($name:ty),*) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::text::ParseNameError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::text::parse_name(text)
+            }
+        }
+    )*};
+}
+
+pub(crate) use named;
+
 /// Reads an existing field, including `null`.
 pub(crate) fn present<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
@@ -95,38 +116,58 @@ pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     if let Ok(value) = serde_json::from_slice(text) {
         return Ok(value);
     }
-    let read = read_with_path(text).or_else(|error| read_with_integers(text, error));
     // The error may quote a long text of the client.
-    read.map_err(|error| shortened(&error, 200, 100))
+    read_with_path(text).map_err(|error| shortened(&error, 200, 100))
+}
+
+/// Parses a JSON array. An error contains `example`, an item.
+#[cfg(any(test, feature = "cli"))]
+pub(crate) fn read_array<T: DeserializeOwned>(
+    text: &[u8],
+    example: &str,
+) -> Result<Vec<T>, String> {
+    if !text.trim_ascii_start().starts_with(b"[") {
+        return Err(format!("give an array, such as [{example}]"));
+    }
+    read_json(text).map_err(|error| format!("{error}; an item is such as {example}"))
 }
 
 fn read_with_path<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value =
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| located(&error))?;
-    deserializer.end().map_err(|error| error.to_string())?;
-    Ok(value)
+    match serde_path_to_error::deserialize(&mut deserializer) {
+        Ok(value) => match deserializer.end() {
+            Ok(()) => Ok(value),
+            Err(error) => Err(error.to_string()),
+        },
+        Err(error) => read_by_value(text, &error),
+    }
 }
 
+type PathError = serde_path_to_error::Error<serde_json::Error>;
+
 /// Returns the text of an error with its path.
-fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+fn located(error: &PathError) -> String {
     match error.path().to_string().as_str() {
         "." | "?" => error.inner().to_string(),
         path => format!("`{path}`: {}", error.inner()),
     }
 }
 
-/// Parses JSON in which integers are written as decimals. If there are none, fails with `error`.
-fn read_with_integers<T: DeserializeOwned>(text: &[u8], error: String) -> Result<T, String> {
+/// Parses JSON that cannot be parsed as it is: its integers may be written as decimals.
+fn read_by_value<T: DeserializeOwned>(text: &[u8], error: &PathError) -> Result<T, String> {
     let Ok(value) = serde_json::from_slice::<Value>(text) else {
-        return Err(error);
+        return Err(located(error));
     };
     let mut unified = value.clone();
     unify_integers(&mut unified);
-    if unified == value {
-        return Err(error);
+    let has_decimals = unified != value;
+    match serde_path_to_error::deserialize(unified) {
+        Ok(read) if has_decimals => Ok(read),
+        // A syntax error in valid JSON is an enum of another form, which only the other error
+        // describes.
+        Err(better) if has_decimals || error.inner().is_syntax() => Err(located(&better)),
+        _ => Err(located(error)),
     }
-    serde_path_to_error::deserialize(unified).map_err(|error| located(&error))
 }
 
 /// Turns decimals such as 7.0 and 70e-1 into integers. In JSON Schema and OpenAPI, these are the same

@@ -46,6 +46,10 @@ async fn gauges_a_quota_counts_a_ban_down_and_leads_to_requests() {
     browser.sees("#chart-text", "free-key: 72 requests").await;
     let refused = "12 refused; at most 60 of 60 in one minute";
     browser.sees("#chart-text", refused).await;
+    // Another plan changes the label of a key, and its requests stay.
+    let key = browser.server().keys().get("free-key").unwrap();
+    key.set_plan(Plan::Pro);
+    browser.sees("#chart-text", "at most 60 of 300").await;
     browser.select("#timeline-key", "pro-key").await;
     browser.sees("#chart-text", "pro-key: 0 requests").await;
     browser.sees("#verdict", "violation").await;
@@ -124,7 +128,7 @@ async fn shows_adds_removes_and_resets_the_pets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn adds_bans_and_removes_a_key() {
+async fn adds_changes_bans_and_removes_a_key() {
     let browser = open().await;
     browser.fill("#new-key [name=name]", "mine").await;
     browser.click("#new-key button").await;
@@ -133,6 +137,12 @@ async fn adds_bans_and_removes_a_key() {
     browser.sees(key, "mine").await;
     // A script finds and clicks a button in one step, because an event may redraw it in between.
     let click = |name: &str| format!("document.querySelector('[data-focus={name}-5]').click()");
+    for (name, value, shown) in [("plan", "pro", "0 of 300"), ("senders", "8", "8 senders")] {
+        let answer = format!("window.prompt = () => '{value}'");
+        browser.script(&answer).await;
+        browser.script(&click(name)).await;
+        browser.sees(key, shown).await;
+    }
     browser.script(&click("ban")).await;
     browser.sees(key, "banned for 5:00").await;
     browser.sees("[data-focus='ban-5']", "Unban").await;

@@ -8,7 +8,7 @@ use super::harness::{Petstore, answering, serve, stocked};
 #[tokio::test]
 async fn shows_the_answer_laid_out_and_its_headers_where_asked() {
     let order = json!({ "id": 5, "lines": [{ "petId": 1 }] });
-    let server = stocked(Seed::new().order(order)).await;
+    let server = stocked(Seed::none().order(order)).await;
     let run = async |line: &str| Petstore::at(&server, "k").run(line).await;
     let ran = run("api store/orders -i").await;
     assert!(ran.stdout.starts_with("HTTP 200 OK\ncontent-type: "));

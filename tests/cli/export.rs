@@ -8,7 +8,7 @@ use super::harness::{Petstore, noon, stocked};
 use super::shop::{Paging, Shop};
 
 fn pets(count: i64) -> Seed {
-    (0..count).fold(Seed::new(), |seed, row| seed.pet(SeedPet::new("x", row)))
+    (0..count).fold(Seed::none(), |seed, row| seed.pet(SeedPet::new("x", row)))
 }
 
 #[tokio::test]

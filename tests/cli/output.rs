@@ -61,7 +61,7 @@ async fn a_jq_expression_that_fails_leaves_no_half_document() {
 
 #[tokio::test]
 async fn a_table_fits_the_terminal_and_cuts_no_identifier() {
-    let seed = Seed::new()
+    let seed = Seed::none()
         .pet(SeedPet::new("a very long name that goes on", i64::MAX))
         .pet(SeedPet::new("犬犬犬犬犬犬犬犬犬犬犬犬", 2));
     let server = stocked(seed).await;
@@ -186,7 +186,7 @@ async fn output_is_harmless_at_a_terminal_and_reads_back() {
         "=",
     ];
     let pets = |seed: Seed, name: &&str| seed.pet(SeedPet::new(*name, 1));
-    let server = stocked(names.iter().fold(Seed::new(), pets)).await;
+    let server = stocked(names.iter().fold(Seed::none(), pets)).await;
     let run = async |line: &str| {
         let ran = Petstore::at(&server, "k")
             .run(&format!("{line} -vvv"))

@@ -9,7 +9,7 @@ use super::kit::{key, mock};
 /// A service with one pet, Rex.
 async fn service() -> (MockServer, Client) {
     let rex = SeedPet::new("Rex", 7).with_status(petstore_mock::PetStatus::Sold);
-    let builder = mock(key(), Plan::Pro).seed(Seed::new().pet(rex));
+    let builder = mock(key(), Plan::Pro).seed(Seed::none().pet(rex));
     let server = builder.start().await.unwrap();
     let client = Client::new(server.url(), key()).unwrap();
     (server, client)

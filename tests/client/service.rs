@@ -32,7 +32,7 @@ pub(super) async fn start_with(key: String, per_minute: u32, latency: Duration) 
         .start()
         .await
         .unwrap();
-    server.faults().on_all().delay(latency).detach();
+    server.faults().on(..).delay(latency).detach();
     server
 }
 

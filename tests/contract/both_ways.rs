@@ -136,7 +136,7 @@ fn assert_is(operation: &Described, method: &Method, target: &str, who: &str) {
 async fn server() -> Watched {
     let pet = |number: i64| SeedPet::new(format!("pet {number}"), number);
     let sold = |number| pet(number).with_status(petstore_mock::PetStatus::Sold);
-    let seed = (1..=3).fold(Seed::new(), |seed, number| seed.pet(sold(number)));
+    let seed = (1..=3).fold(Seed::none(), |seed, number| seed.pet(sold(number)));
     watched(frozen(Plan::Pro).seed(seed)).await
 }
 
@@ -262,7 +262,7 @@ async fn cause(server: &MockServer, operation: &Described, status: u16) -> Cause
         (429, _) => {
             let _first = client(server).pets().list().await;
         }
-        (500 | 507, _) => drop(server.faults().on_all().status(status).detach()),
+        (500 | 507, _) => drop(server.faults().on(..).status(status).detach()),
         _ => panic!("{} describes {status}: what causes it?", operation.id),
     }
     cause
@@ -297,7 +297,7 @@ async fn server_for(status: u16) -> Watched {
         429 => Plan::enterprise(1, 1_000),
         _ => Plan::Pro,
     };
-    let pets = (1..=21).fold(Seed::new(), |seed, number| {
+    let pets = (1..=21).fold(Seed::none(), |seed, number| {
         seed.pet(SeedPet::new("Rex", number))
     });
     watched(frozen(plan).seed(pets)).await

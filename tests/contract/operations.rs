@@ -15,7 +15,7 @@ fn ids(pets: &[Pet]) -> Vec<i64> {
 
 /// Starts a server with pets, every second of them sold.
 async fn with_pets(count: i64) -> Watched {
-    let mut seed = Seed::new().order(serde_json::json!({ "id": 1, "quantity": 2 }));
+    let mut seed = Seed::none().order(serde_json::json!({ "id": 1, "quantity": 2 }));
     for n in 1..=count {
         let mut pet = SeedPet::new(format!("pet {n}"), n);
         if n % 2 == 0 {

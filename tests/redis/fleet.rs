@@ -101,7 +101,7 @@ impl Store {
 async fn run(store: Store, per_minute: u32, processes: u32, tasks: usize) -> Option<String> {
     let server = mock(per_minute).await;
     let latency = Duration::from_millis(90);
-    server.faults().on_all().delay(latency).detach();
+    server.faults().on(..).delay(latency).detach();
     let end = Instant::now() + LENGTH;
     let (port, _kept) = store.open().await;
     let mut children = Vec::new();

@@ -19,7 +19,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let pets = (0..PETS).map(|number| SeedPet::new(format!("pet {number}"), 7));
-        let seed = pets.fold(Seed::new(), Seed::pet);
+        let seed = pets.fold(Seed::none(), Seed::pet);
         let plan = Plan::enterprise(1_000_000, 100_000_000);
         let builder = MockServer::builder().key(KEY, plan).seed(seed);
         Self {

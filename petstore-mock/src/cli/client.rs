@@ -1,4 +1,5 @@
-//! A client for the administration of a running mock.
+//! The commands that ask a running mock: `health`, for containers and scripts without another client,
+//! and `report`, for suites that run beside the mock.
 
 use std::{
     error::Error,
@@ -12,10 +13,10 @@ use bytes::Bytes;
 use clap::Args;
 use http::{
     Request, Response, Uri,
-    header::{AUTHORIZATION, HOST},
-    uri::Scheme,
+    header::AUTHORIZATION,
+    uri::{Authority, Scheme},
 };
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Empty};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -28,23 +29,25 @@ use tokio_rustls::rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use super::outcome::{CliError, variable};
+use super::{
+    assume::seconds,
+    gate::GateArgs,
+    outcome::{CliError, DONE, USAGE, print, variable},
+};
+use crate::{clock::real_time, report::Report};
 
 /// The time limit for connecting, sending and reading together.
 const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Larger than any report.
-const MAX_RESPONSE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The port of a mock without `--port`.
 pub(super) const DEFAULT_PORT: u16 = 4010;
 
 /// A running mock.
 #[derive(Args)]
-pub(super) struct TargetArgs {
+struct TargetArgs {
     /// URL of the mock, with or without http://; only its scheme, host and port matter (default:
     /// http://127.0.0.1:4010, or with the port in PETSTORE_MOCK_PORT).
-    #[arg(value_name = "URL", env = "PETSTORE_MOCK_URL", hide_env = true, value_parser = origin)]
+    #[arg(value_name = "URL", value_parser = origin)]
     url: Option<Uri>,
 
     /// File with the certificate authority to trust (PEM), for https.
@@ -55,7 +58,7 @@ pub(super) struct TargetArgs {
 }
 
 /// The client of one mock.
-pub(super) struct AdminClient {
+struct AdminClient {
     client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     origin: Uri,
     token: Option<String>,
@@ -63,7 +66,7 @@ pub(super) struct AdminClient {
 
 impl AdminClient {
     /// Creates the client. It sends a token, if there is one, to the administration.
-    pub(super) fn new(target: &TargetArgs, token: Option<String>) -> Result<Self, CliError> {
+    fn new(target: &TargetArgs, token: Option<String>) -> Result<Self, CliError> {
         let origin = target.url.clone().unwrap_or_else(of_this_machine);
         let connector = match origin.scheme() == Some(&Scheme::HTTPS) {
             true => connector(Some(&target.authority()?))?,
@@ -77,7 +80,7 @@ impl AdminClient {
     }
 
     /// Sends a GET for a path of the administration.
-    pub(super) async fn get(&self, path: &str) -> Result<Response<Bytes>, CliError> {
+    async fn get(&self, path: &str) -> Result<Response<Bytes>, CliError> {
         let problem = match timeout(TIMEOUT, self.ask(path)).await {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => innermost(&*error).to_string(),
@@ -91,25 +94,18 @@ impl AdminClient {
 
     async fn ask(&self, path: &str) -> Result<Response<Bytes>, Box<dyn Error + Send + Sync>> {
         let target = format!("{}{path}", self.origin.to_string().trim_end_matches('/'));
-        // The mock refuses a request that names another host, unless it has the token.
-        let mut request = Request::get(target).header(HOST, "localhost");
+        let mut request = Request::get(target);
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let response = self.client.request(request.body(Empty::new())?).await?;
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await?;
-        Ok(Response::from_parts(head, body.to_bytes()))
+        Ok(Response::from_parts(head, body.collect().await?.to_bytes()))
     }
 
     /// Returns the host and port.
-    pub(super) fn place(&self) -> String {
-        let host = self.origin.host().unwrap_or_default();
-        let standard = match self.origin.scheme() == Some(&Scheme::HTTPS) {
-            true => 443,
-            false => 80,
-        };
-        format!("{host}:{}", self.origin.port_u16().unwrap_or(standard))
+    fn place(&self) -> &str {
+        self.origin.authority().map_or("", Authority::as_str)
     }
 }
 
@@ -194,6 +190,86 @@ pub(super) fn admin_token(file: Option<&Path>) -> Result<Option<String>, CliErro
         Ok(text) => Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned())),
         Err(error) => Err(CliError::file("read the admin token", path, &error)),
     }
+}
+
+/// The wait between two checks of `health --wait`.
+const STEP: Duration = Duration::from_millis(50);
+
+#[derive(Args)]
+pub(super) struct HealthArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Seconds to wait for the mock to be ready (default: asks once).
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    wait: Option<Duration>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  petstore-mock report http://petstore:4010 --fail-on warnings")]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// File with the token of the mock's administration, if it runs on another machine.
+    ///
+    /// The variable PETSTORE_MOCK_ADMIN_TOKEN also sets it.
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    gate: GateArgs,
+}
+
+/// Checks whether a mock is ready, until it is or the time is over.
+pub(super) async fn health(args: &HealthArgs) -> Result<u8, CliError> {
+    let start = real_time::now();
+    loop {
+        match check(&args.target).await {
+            Ok(()) => {
+                print("ok\n")?;
+                return Ok(DONE);
+            }
+            Err(error) if error.status() == USAGE => return Err(error),
+            Err(error) if start.elapsed() >= args.wait.unwrap_or_default() => return Err(error),
+            Err(_) => real_time::sleep(STEP).await,
+        }
+    }
+}
+
+async fn check(target: &TargetArgs) -> Result<(), CliError> {
+    let client = AdminClient::new(target, None)?;
+    let response = client.get("/_mock/health").await?;
+    let place = client.place();
+    Err(CliError::new(match response.status().as_u16() {
+        200 if *response.body() == r#"{"status":"ok"}"# => return Ok(()),
+        507 => format!("the mock at {place} is not ready: its data file cannot be written"),
+        _ => format!("the server at {place} is not a mock that is ready"),
+    }))
+}
+
+/// Prints and judges the compliance report of a running mock.
+pub(super) async fn report(args: &ReportArgs) -> Result<u8, CliError> {
+    let token = admin_token(args.admin_token_file.as_deref())?;
+    let client = AdminClient::new(&args.target, token)?;
+    let response = client.get("/_mock/report.json").await?;
+    let problem = match response.status().as_u16() {
+        200 => match serde_json::from_slice::<Report>(response.body()) {
+            Ok(report) => {
+                print(&report.to_text())?;
+                return args.gate.judge(&report, "check the base URL of the client");
+            }
+            Err(_) => "the response is not a report of this version of petstore-mock",
+        },
+        401 => "it needs the token of its administration: set --admin-token-file",
+        404 => {
+            "it shows its report to its own machine only, or it is no mock: start it with \
+             --admin-token-file, and give the file here too"
+        }
+        _ => "the response is not a report",
+    };
+    let place = client.place();
+    Err(CliError::new(format!("no report from {place}: {problem}")))
 }
 
 #[cfg(test)]

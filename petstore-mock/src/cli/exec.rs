@@ -17,7 +17,7 @@ use super::{
     flags::ServeArgs,
     outcome::{CliError, DONE, FAILED, NOT_EXECUTABLE, NOT_FOUND, variable},
     request_log::RequestLog,
-    serve::start,
+    serve::{start, tell_of_unused},
     signals::{Signals, forward},
 };
 use crate::{plan::Plan, server::MockServer, state::DEFAULT_KEYS};
@@ -95,11 +95,12 @@ pub(super) async fn run(args: &ExecArgs) -> Result<u8, CliError> {
         };
         CliError::new(format!("cannot run {program}: {error}")).with_status(status)
     })?;
-    let journal = server.journal();
+    let (journal, faults) = (server.journal(), server.faults().clone());
     let mut log = RequestLog::new(server.journal(), serve.verbose);
     let ended = wait(&mut child, &mut signals, &mut log).await?;
     server.stop().await;
     log.print();
+    tell_of_unused(&faults);
     let report = journal.report();
     serve.gate.print(&report);
     let status = status(ended);
@@ -184,16 +185,4 @@ fn trust(command: &mut Command, authority: &str) -> io::Result<NamedTempFile> {
         command.env(name, file.path());
     }
     Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_keys_are_the_same() {
-        let key = fresh_key();
-        assert_eq!(key.len(), 37);
-        assert_ne!(key, fresh_key());
-    }
 }

@@ -2,17 +2,18 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
-    net::{IpAddr, SocketAddr},
+    fmt, fs,
+    net::IpAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use clap::{Args, value_parser};
+use clap::Args;
 
 use super::{
     assume,
-    gate::{GateArgs, help_of_rule, rule},
+    gate::{GateArgs, rule},
     outcome::CliError,
 };
 use crate::{
@@ -22,8 +23,8 @@ use crate::{
     report::{Rule, Severity},
     routes::Route,
     server::{Builder, MockServer},
-    state::{InitialKey, Seed},
-    text::read_json,
+    state::{NewKey, Seed},
+    text::read_array,
 };
 
 /// The flags of `serve`.
@@ -40,7 +41,7 @@ pub(super) struct ServeArgs {
 
     /// Port to listen on; 0 for a free port (default: 4010; with exec, a free port).
     #[arg(long, value_name = "PORT", value_parser = port)]
-    port: Option<Port>,
+    port: Option<u16>,
 
     /// File to write the port to, before the ready line.
     #[arg(long, value_name = "FILE")]
@@ -67,8 +68,11 @@ pub(super) struct ServeArgs {
     service: ServiceArgs,
 
     /// Severity of a rule: off, notice, warning or violation (repeatable).
+    ///
+    /// Rules: told-to-wait (violation), back-off (violation), repeated-post (violation), key
+    /// (violation), retry-after (warning), deprecated (notice). A notice never fails a run.
     #[arg(long = "rule", value_name = "NAME=SEVERITY", help_heading = "Report")]
-    #[arg(value_delimiter = ' ', value_parser = rule, long_help = help_of_rule())]
+    #[arg(value_delimiter = ' ', value_parser = rule)]
     rules: Vec<(Rule, Option<Severity>)>,
 
     #[command(flatten)]
@@ -95,8 +99,8 @@ struct ServiceArgs {
     ///
     /// Each of these senders may have to learn by itself that it is told to wait. Declare no more than
     /// there are, or the report finds less.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    senders: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = senders)]
+    senders: Option<NonZeroU32>,
 
     /// JSON file with the initial pets; `none` for an empty store.
     ///
@@ -171,45 +175,26 @@ struct ServiceArgs {
     assumptions: Vec<String>,
 }
 
-/// A port; `None` if the variable is the address of a service.
-#[derive(Clone, Copy)]
-struct Port(Option<u16>);
-
-/// Parses an IP address. An address with a port is a common mistake.
-fn address(text: &str) -> Result<IpAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    match text.parse::<SocketAddr>() {
-        Ok(both) => {
-            let (address, port) = (both.ip(), both.port());
-            Err(format!(
-                "the port has its own flag: use `--addr {address} --port {port}`"
-            ))
-        }
-        Err(_) => Err("give an IP address, such as 127.0.0.1".to_owned()),
-    }
+fn address(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "give an IP address, such as 127.0.0.1, and the port as --port")
 }
 
-/// Parses a port. Kubernetes sets the variable to `tcp://…` for a service named `petstore-mock`,
-/// which means nothing here.
-fn port(text: &str) -> Result<Port, String> {
-    if text.starts_with("tcp://") {
-        return Ok(Port(None));
-    }
-    match text.parse() {
-        Ok(port) => Ok(Port(Some(port))),
-        Err(_) => Err("a port is a number from 0 to 65535".to_owned()),
-    }
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse()
+        .map_err(|_| "give a whole number from 0 to 65535")
+}
+
+fn senders(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse().map_err(|_| "give a whole number from 1 on")
 }
 
 impl ServeArgs {
     /// Returns a builder for the flags. The port applies unless there is a flag for it.
     pub(super) fn builder(&self, port: u16) -> Result<Builder, CliError> {
-        let given = self.port.and_then(|port| port.0);
         let mut builder = MockServer::builder()
             .addr(self.addr)
-            .port(given.unwrap_or(port));
+            .port(self.port.unwrap_or(port));
         if self.tls {
             builder = builder.tls();
         }
@@ -244,7 +229,7 @@ impl ServiceArgs {
             builder = builder.data(path);
         }
         if let Some(senders) = self.senders {
-            builder = builder.senders(senders);
+            builder = builder.senders(senders.get());
         }
         let mut seen = BTreeSet::new();
         for text in &self.keys {
@@ -254,25 +239,34 @@ impl ServiceArgs {
                     "a --key names a key that another one names already: give each key once";
                 return Err(CliError::usage(message));
             }
-            builder = builder.initial_key(initial);
+            builder = builder.new_key(initial);
         }
         if let Some(given) = &self.faults {
-            for fault in read_faults(given)? {
+            let is_json = given.trim_ascii_start().starts_with(['[', '{']);
+            let faults = match is_json {
+                true => parse_faults(given.as_bytes())
+                    .map_err(|error| CliError::usage(format!("--faults: {error}")))?,
+                false => read("faults", Path::new(given), parse_faults)?,
+            };
+            for fault in faults {
                 builder = builder.fault(fault);
             }
         }
         if let Some(path) = &self.routes {
-            builder = builder.routes(read_routes(path)?);
+            builder = builder.routes(read("routes", path, Route::all_from_json)?);
         }
         if let Some(path) = &self.seed {
-            builder = builder.seed(read_seed(path)?);
+            builder = builder.seed(match path.as_os_str() == "none" {
+                true => Seed::none(),
+                false => read("seed", path, Seed::from_json)?,
+            });
         }
         Ok(builder)
     }
 }
 
 /// Parses a `--key`. Returns the key itself, too. No error shows it.
-fn initial_key(text: &str) -> Result<(&str, InitialKey), CliError> {
+fn initial_key(text: &str) -> Result<(&str, NewKey), CliError> {
     let (text, senders) = match text.rsplit_once(",senders=") {
         // Without an equals sign before it, this is a part of the key.
         Some((text, senders)) if text.contains('=') => (text, Some(senders)),
@@ -284,57 +278,36 @@ fn initial_key(text: &str) -> Result<(&str, InitialKey), CliError> {
     })?;
     let plan: Plan = plan.parse().map_err(|error| {
         CliError::usage(format!(
-            "a --key has no known plan after its last `=`: {error}"
+            "a --key has no known plan after its last `=`: {error}; `,senders=8` may follow it"
         ))
     })?;
     let (name, key) = key.split_once(':').unwrap_or(("", key));
-    let mut initial = InitialKey::new(key, plan);
+    let mut initial = NewKey::new(Some(key.to_owned()), plan);
     if !name.is_empty() {
         initial = initial.with_name(name);
     }
-    match senders.map(str::parse) {
+    match senders.map(self::senders) {
         None => Ok((key, initial)),
-        Some(Ok(senders @ 1..)) => Ok((key, initial.with_senders(senders))),
+        Some(Ok(senders)) => Ok((key, initial.with_senders(senders))),
         Some(_) => Err(CliError::usage(
             "a --key has no number from 1 on after `senders=`, such as --key my-key=free,senders=8",
         )),
     }
 }
 
-fn read_seed(path: &Path) -> Result<Seed, CliError> {
-    if path.as_os_str() == "none" {
-        return Ok(Seed::none());
-    }
-    let text = fs::read(path).map_err(|error| CliError::file("read the seed", path, &error))?;
-    Seed::from_json(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
+/// Reads a file, and parses it. An error names it.
+fn read<T, E: fmt::Display>(
+    what: &str,
+    path: &Path,
+    parse: impl FnOnce(&[u8]) -> Result<T, E>,
+) -> Result<T, CliError> {
+    let text = fs::read(path);
+    let text = text.map_err(|error| CliError::file(&format!("read the {what}"), path, &error))?;
+    parse(&text).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }
 
-fn read_routes(path: &Path) -> Result<Vec<Route>, CliError> {
-    let text = fs::read(path).map_err(|error| CliError::file("read the routes", path, &error))?;
-    Route::all_from_json(&text).map_err(|error| {
-        let example = r#"[{"method": "PUT", "path": "/pets/{petId}", "json": {}}]"#;
-        let path = path.display();
-        CliError::new(format!(
-            "{path}: {error}; give an array of routes, such as {example}"
-        ))
-    })
-}
-
-/// Reads faults: JSON, or a file with it.
-fn read_faults(given: &str) -> Result<Vec<Fault>, CliError> {
-    let (place, text) = if given.trim_ascii_start().starts_with(['[', '{']) {
-        ("--faults", given.to_owned())
-    } else {
-        let text = fs::read_to_string(given)
-            .map_err(|error| CliError::file("read the faults", Path::new(given), &error))?;
-        (given, text)
-    };
-    read_json(text.as_bytes()).map_err(|error| {
-        let example = r#"[{"effect": {"status": 503}}]"#;
-        CliError::new(format!(
-            "{place}: {error}; give an array of faults, such as {example}"
-        ))
-    })
+fn parse_faults(text: &[u8]) -> Result<Vec<Fault>, String> {
+    read_array(text, Fault::EXAMPLE)
 }
 
 #[cfg(test)]

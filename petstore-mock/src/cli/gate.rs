@@ -65,34 +65,17 @@ fn report_file(text: &str) -> Result<ReportFile, String> {
     Ok(ReportFile { path, write })
 }
 
-/// Returns the help of `--rule`, with all rules.
-pub(super) fn help_of_rule() -> String {
-    let rules = Rule::ALL
-        .iter()
-        .map(|rule| format!("{rule} ({})", rule.default_severity()));
-    let rules: Vec<_> = rules.collect();
-    format!(
-        "Severity of a rule: off, notice, warning or violation (repeatable).\n\n\
-         Rules: {}. A notice never fails a run.",
-        rules.join(", ")
-    )
-}
-
 /// Parses a rule and its severity; `None` for a rule that is off.
 pub(super) fn rule(text: &str) -> Result<(Rule, Option<Severity>), String> {
     let (name, severity) = text.split_once('=').ok_or("write NAME=SEVERITY")?;
-    let rule = name.parse().map_err(|_| {
-        let rules: Vec<_> = Rule::ALL.iter().map(ToString::to_string).collect();
-        format!("unknown rule; rules: {}", rules.join(", "))
-    })?;
+    let rule = name.parse::<Rule>();
+    let rule = rule.map_err(|error| format!("unknown rule: {error}"))?;
     if severity == "off" {
         return Ok((rule, None));
     }
     match severity.parse() {
         Ok(severity) => Ok((rule, Some(severity))),
-        Err(_) => {
-            Err("unknown severity; severities: notice, warning, violation, or off".to_owned())
-        }
+        Err(error) => Err(format!("unknown severity: {error}, off")),
     }
 }
 

@@ -12,7 +12,6 @@ mod github;
 mod outcome;
 mod request_log;
 mod run;
-mod running;
 mod serve;
 mod signals;
 mod variables;

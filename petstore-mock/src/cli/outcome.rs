@@ -71,7 +71,7 @@ impl From<StartError> for CliError {
     fn from(error: StartError) -> Self {
         match &error {
             StartError::Key(_) | StartError::AdminToken => Self::usage(error.to_string()),
-            StartError::Bind { source, .. } => Self::new(format!("{error}{}", hint(source.kind()))),
+            StartError::Bind { cause, .. } => Self::new(format!("{error}{}", hint(cause.kind()))),
             _ => Self::new(error.to_string()),
         }
     }
@@ -102,11 +102,11 @@ pub(super) fn say(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Returns a variable of the environment.
+/// Returns a variable of the environment, unless it is empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the command line reads its environment here"
 )]
 pub(super) fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }

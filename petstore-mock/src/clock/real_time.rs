@@ -25,10 +25,15 @@ static TIMERS: LazyLock<Option<Handle>> = LazyLock::new(|| {
     Some(handle)
 });
 
-/// Sleeps in real time. If no thread can be started, uses the caller's runtime.
-pub(crate) fn sleep(duration: Duration) -> Sleep {
+/// Creates a timer in real time. If no thread can be started, it is one of the caller's runtime.
+pub(crate) fn within<T>(create: impl FnOnce() -> T) -> T {
     let _entered = TIMERS.as_ref().map(Handle::enter);
-    tokio::time::sleep(duration)
+    create()
+}
+
+/// Sleeps in real time.
+pub(crate) fn sleep(duration: Duration) -> Sleep {
+    within(|| tokio::time::sleep(duration))
 }
 
 /// Returns the real time.

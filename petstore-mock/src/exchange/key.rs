@@ -36,26 +36,18 @@ pub struct KeyLabel {
 }
 
 impl KeyLabel {
-    /// Labels the `number`th key. A public key is shown in full.
-    pub(crate) fn new(number: u32, plan: Plan, key: &str, is_public: bool) -> Self {
-        let shown = match key.char_indices().nth_back(3) {
-            _ if is_public => key.to_owned(),
-            Some((end, _)) if key.chars().count() >= LONG_ENOUGH => format!("…{}", &key[end..]),
-            _ => String::new(),
+    /// Labels the `number`th key, which is ASCII.
+    pub(crate) fn new(number: u32, plan: Plan, key: &str, name: Option<&str>) -> Self {
+        let shown = match name {
+            Some(name) => name.to_owned(),
+            None if key.len() >= LONG_ENOUGH => format!("…{}", &key[key.len() - 4..]),
+            None => String::new(),
         };
         Self {
             number,
             plan,
             shown: shown.into(),
             senders: 1,
-        }
-    }
-
-    /// Returns the label with a name.
-    pub(crate) fn named(self, name: &str) -> Self {
-        Self {
-            shown: name.into(),
-            ..self
         }
     }
 
@@ -120,7 +112,8 @@ mod tests {
     use super::*;
 
     fn label(key: &str) -> String {
-        KeyLabel::new(7, Plan::Pro, key, key == "pro-key").to_string()
+        let name = (key == "pro-key").then_some(key);
+        KeyLabel::new(7, Plan::Pro, key, name).to_string()
     }
 
     #[test]

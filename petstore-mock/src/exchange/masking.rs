@@ -1,7 +1,7 @@
 //! Masks credentials: the server's keys wherever they were sent, and the values of all credential
 //! fields.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
@@ -119,12 +119,6 @@ pub(super) fn is_credential(name: &str) -> bool {
     words.iter().any(is_secret) || matches!(words[..], ["key"] | [.., "api", "key"])
 }
 
-impl fmt::Debug for Masker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Masker").field(&self.0.len()).finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +137,6 @@ mod tests {
         let masked = keys.text("é/long-key-2?a=long-key&b=short&c=free-key…");
         assert_eq!(masked, "é/***?a=***&b=***&c=free-key…");
         assert_eq!(keys.text("long-ke"), "long-ke");
-        assert_eq!(format!("{keys:?}"), "Masker(3)");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use std::{
     borrow::Cow,
-    fmt,
     hash::{DefaultHasher, Hasher as _},
     net::IpAddr,
     sync::{
@@ -38,11 +37,6 @@ impl Moment {
     /// Creates the moment at which the mock's clock shows `at`. Each moment needs a higher `order`.
     pub(crate) fn new(order: u64, at: Duration, real: Instant) -> Self {
         Self { order, at, real }
-    }
-
-    /// Returns its number, which increases with each arrival and end.
-    pub(crate) fn order(&self) -> u64 {
-        self.order
     }
 
     /// Returns the time on the mock's clock, since the Unix epoch.
@@ -136,7 +130,6 @@ pub(crate) struct Caller {
 }
 
 /// What is known of a request before it is routed.
-#[derive(Debug)]
 pub(crate) struct Arrival {
     /// The time on the mock's clock, since the Unix epoch.
     pub(crate) now: Duration,
@@ -145,8 +138,6 @@ pub(crate) struct Arrival {
     pub(crate) operation: Option<Operation>,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
-    /// Distinguishes the credentials of requests without a valid key.
-    pub(crate) credentials: u64,
     pub(crate) admission: Admission,
     /// The number of early requests of its key, including this one, if it came before the key's
     /// `Retry-After` had elapsed. If it was banned as well, it is the one that caused the ban.
@@ -164,7 +155,6 @@ impl Arrival {
             operation: None,
             key: None,
             flaw: None,
-            credentials: 0,
             admission: Admission::Outside,
             strikes: 0,
             rate: None,
@@ -173,7 +163,6 @@ impl Arrival {
 }
 
 /// A request and its response.
-#[derive(Debug)]
 pub(crate) struct Record {
     /// The number of the request, from 1.
     pub(crate) number: u64,
@@ -243,34 +232,23 @@ impl Captured {
     /// The maximum number of bytes of a body that are kept: 16 KiB.
     pub(crate) const MAX: usize = 16 * 1024;
 
-    /// Captures the body of a request, or the part of it that was read.
-    pub(crate) fn new(body: &[u8], is_partial: bool) -> Self {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(body);
+    /// Captures a body, or the part of it that was read. Only the whole body of a request has a digest.
+    pub(crate) fn new(body: &[u8], has_digest: bool) -> Self {
+        let digest = || {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(body);
+            hasher.finish()
+        };
         Self {
             start: Bytes::copy_from_slice(&body[..body.len().min(Self::MAX)]),
             length: body.len() as u64,
-            digest: (!is_partial).then(|| hasher.finish()),
-        }
-    }
-
-    /// Captures the body of a response, which needs no digest.
-    pub(crate) fn reply(body: &Bytes) -> Self {
-        // A slice would keep all of a long body in memory.
-        let start = match body.get(..Self::MAX) {
-            Some(start) if body.len() > Self::MAX => Bytes::copy_from_slice(start),
-            _ => body.clone(),
-        };
-        Self {
-            start,
-            length: body.len() as u64,
-            digest: None,
+            digest: has_digest.then(digest),
         }
     }
 }
 
-/// The header fields of a message, in one block of bytes. For each field, it has the length of the
-/// name, the name, the length of the value and the value. So a search can skip fields.
+/// The header fields of a message, in one block of bytes. Each name and each value ends with a zero
+/// byte, which neither can contain.
 ///
 /// Recording only copies the fields. Values of credential fields are masked when they are read.
 #[derive(Clone, Default)]
@@ -280,13 +258,12 @@ impl Fields {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let length = headers
             .iter()
-            .map(|(name, value)| name.as_str().len() + value.len() + 8);
+            .map(|(name, value)| name.as_str().len() + value.len() + 2);
         let mut all = Vec::with_capacity(length.sum());
         for (name, value) in headers {
             for part in [name.as_str().as_bytes(), value.as_bytes()] {
-                // A head has at most a few MiB.
-                all.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
                 all.extend_from_slice(part);
+                all.push(0);
             }
         }
         Self(all.into_boxed_slice())
@@ -319,20 +296,9 @@ impl Fields {
     }
 
     fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let mut rest = &*self.0;
-        std::iter::from_fn(move || {
-            let (name, after) = part(rest)?;
-            let (value, after) = part(after)?;
-            rest = after;
-            Some((name, value))
-        })
+        let mut parts = self.0.split(|byte| *byte == 0);
+        std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
     }
-}
-
-/// Splits off the first length-prefixed part.
-fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
 /// Returns the value, masked if it is a credential.
@@ -345,12 +311,6 @@ fn without_secret<'a>(name: &str, value: &'a [u8]) -> &'a [u8] {
         return b"Bearer ***";
     }
     MASK.as_bytes()
-}
-
-impl fmt::Debug for Fields {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.to_map().fmt(f)
-    }
 }
 
 #[cfg(test)]
@@ -369,7 +329,6 @@ mod tests {
         map.append(AUTHORIZATION, HeaderValue::from_static("secret"));
         map.append(COOKIE, HeaderValue::from_static("secret"));
         let fields = Fields::of(&map);
-        assert_eq!(format!("{fields:?}"), format!("{:?}", fields.to_map()));
         assert_eq!(fields.get("authorization"), Some(&b"Bearer ***"[..]));
         assert_eq!(fields.get("cookie"), Some(&b"***"[..]));
         let back = fields.to_map();

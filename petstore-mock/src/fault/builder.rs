@@ -1,38 +1,19 @@
-//! Sets faults from Rust: first the requests, then the effect. JSON produces the same [`Fault`]. The
-//! guard of a fault removes it.
-
-use std::thread;
+//! Sets faults from Rust: first the requests, then the effect. JSON produces the same [`Fault`].
 
 use super::{
     effect::{Delay, Effect},
-    registry::{FaultStatus, Faults, SharedFault, lock},
+    registry::{FaultGuard, Faults},
     spec::{Fault, MatchedKey, Trigger},
 };
 use crate::operation::Target;
 
 impl Faults {
-    /// Starts a fault for an operation, or for a method and a path such as `(Method::PUT,
-    /// "/pets/{petId}")`.
+    /// Starts a fault for an operation, for a method and a path such as `(Method::PUT,
+    /// "/pets/{petId}")`, or with `..` for every request to the service, including unknown paths.
     pub fn on(&self, target: impl Into<Target>) -> FaultBuilder<'_> {
         FaultBuilder {
             faults: self,
             fault: Fault::on(&target.into()),
-        }
-    }
-
-    /// Starts a fault for every request to the service, including unknown paths.
-    pub fn on_all(&self) -> FaultBuilder<'_> {
-        self.on(..)
-    }
-
-    /// Sets a fault that was read from JSON.
-    #[track_caller]
-    pub fn set(&self, fault: Fault) -> FaultGuard {
-        FaultGuard {
-            faults: self.clone(),
-            fault: self.add(fault),
-            optional: false,
-            detached: false,
         }
     }
 }
@@ -174,101 +155,5 @@ impl FaultBuilder<'_> {
     #[track_caller]
     pub fn delay(self, delay: impl Into<Delay>) -> FaultGuard {
         self.apply(Effect::Delay(delay.into()))
-    }
-}
-
-/// The guard of a fault. The fault is removed when the guard is dropped.
-///
-/// If the fault has hit no request, dropping the guard panics: without the fault, the test proves
-/// nothing. It does not panic if the thread already panics, or if the fault is
-/// [`optional`](Self::optional). [`detach`](Self::detach) keeps the fault without a guard.
-///
-/// ```
-/// use petstore_mock::{MockServer, Operation};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), reqwest::Error> {
-/// let server = MockServer::start().await;
-/// let busy = server.faults().on(Operation::ListPets).first(1).status(503);
-/// # let client = reqwest::Client::builder().no_proxy().build()?;
-/// let list = || client.get(format!("{}/pets", server.url())).bearer_auth("free-key").send();
-/// assert_eq!(list().await?.status(), 503);
-/// assert_eq!(list().await?.status(), 200);
-/// assert_eq!(busy.hits(), 1);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug)]
-#[must_use = "dropping the guard removes the fault, and panics since nothing has hit it yet"]
-pub struct FaultGuard {
-    faults: Faults,
-    fault: SharedFault,
-    optional: bool,
-    detached: bool,
-}
-
-impl FaultGuard {
-    /// Returns the number of requests that the fault has changed.
-    ///
-    /// Matching requests whose response had nothing to change do not count, for example if the body
-    /// was too short to be cut.
-    #[must_use]
-    pub fn hits(&self) -> u64 {
-        lock(&self.fault).status().hits
-    }
-
-    /// Returns the number of matching requests, hit or not.
-    #[must_use]
-    pub fn matched(&self) -> u64 {
-        lock(&self.fault).status().matched
-    }
-
-    /// Accepts that the fault may hit no request.
-    pub fn optional(mut self) -> Self {
-        self.optional = true;
-        self
-    }
-
-    /// Keeps the fault without a guard, until it is removed or the server stops. Returns its number
-    /// for [`Faults::remove`](crate::Faults::remove).
-    #[expect(
-        clippy::must_use_candidate,
-        reason = "a fault that is never removed needs no number"
-    )]
-    pub fn detach(mut self) -> u64 {
-        self.detached = true;
-        lock(&self.fault).status().id
-    }
-}
-
-impl Drop for FaultGuard {
-    #[expect(clippy::panic, reason = "a test without its fault shows nothing")]
-    fn drop(&mut self) {
-        if self.detached {
-            return;
-        }
-        let id = lock(&self.fault).status().id;
-        self.faults.remove(id);
-        let FaultStatus {
-            fault,
-            seen,
-            matched,
-            hits,
-            ..
-        } = lock(&self.fault).status().clone();
-        if hits > 0 || self.optional || thread::panicking() {
-            return;
-        }
-        let why = match (seen, matched) {
-            (0, _) => "no request came".to_owned(),
-            (seen, 0) => format!("{seen} requests came, none matched"),
-            (seen, matched) => format!(
-                "{seen} requests came, {matched} matched, none triggered the fault: it was not their \
-                 turn, or there was nothing to change"
-            ),
-        };
-        panic!(
-            "the fault `{fault}` was never hit: {why}. Send a request that matches, or call `.optional()`"
-        );
     }
 }

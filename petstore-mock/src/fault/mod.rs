@@ -2,10 +2,8 @@
 //! the router applies the faults.
 
 mod random;
-mod socket_effects;
 
 mod change;
-mod headers;
 
 mod effect;
 
@@ -16,14 +14,14 @@ mod registry;
 mod builder;
 
 pub use self::{
-    builder::{FaultBuilder, FaultGuard},
+    builder::FaultBuilder,
+    change::{RateFault, RetryAfter},
     effect::{Delay, Effect},
-    headers::{RateFault, RetryAfter},
-    registry::{FaultStatus, Faults},
+    registry::{FaultGuard, FaultStatus, Faults},
     spec::Fault,
 };
 pub(crate) use self::{
+    change::{EndMode, Pace, SocketPlan, injected},
     registry::ActiveFaults,
-    socket_effects::{EndMode, Pace, SocketPlan},
     spec::RequestView,
 };

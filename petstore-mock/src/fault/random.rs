@@ -36,13 +36,4 @@ mod tests {
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);
     }
-
-    #[test]
-    fn draws_are_spread_as_they_should_be() {
-        let mut random = Random::new(7);
-        let units: Vec<f64> = (0..10_000).map(|_| random.unit()).collect();
-        assert!(units.iter().all(|unit| (0.0..1.0).contains(unit)));
-        let below = units.iter().filter(|unit| **unit < 0.2).count();
-        assert!((1_900..2_100).contains(&below), "{below}");
-    }
 }

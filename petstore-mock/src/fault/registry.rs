@@ -2,7 +2,8 @@
 
 use std::{
     fmt, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
+    thread,
     time::Duration,
 };
 
@@ -11,13 +12,12 @@ use http::Response;
 use serde::Serialize;
 
 use super::{
-    change::{FaultTarget, injected},
+    change::{FaultTarget, SocketPlan},
     effect::Effect,
     random::Random,
-    socket_effects::SocketPlan,
     spec::{Fault, RequestView},
 };
-use crate::{changes::Changes, operation::Target};
+use crate::{changes::Changes, lock::lock, operation::Target};
 
 /// The faults of a server. Clones share them.
 ///
@@ -36,8 +36,8 @@ use crate::{changes::Changes, operation::Target};
 /// // The pet is added, and the response is lost.
 /// let lost = server.faults().on(Operation::CreatePet).nth(2).apply(Effect::EmptyReply {});
 /// // For one key, each response comes late. A tenth of all requests fails, the same in each run.
-/// let slow = server.faults().on_all().key("pro-key").delay(Duration::from_secs(2));
-/// let flaky = server.faults().on_all().chance(0.1).seed(7).status(500);
+/// let slow = server.faults().on(..).key("pro-key").delay(Duration::from_secs(2));
+/// let flaky = server.faults().on(..).chance(0.1).seed(7).status(500);
 /// // One effect after the other.
 /// let steps = [Effect::Status(503), Effect::EmptyReply {}];
 /// let odd = server.faults().on(Operation::ListPets).sequence(steps);
@@ -57,10 +57,10 @@ struct Entries {
 }
 
 /// An active fault. The registry, its guard and the requests that it hits share it.
-pub(super) type SharedFault = Arc<Mutex<ActiveFault>>;
+type SharedFault = Arc<Mutex<ActiveFault>>;
 
 #[derive(Debug)]
-pub(super) struct ActiveFault {
+struct ActiveFault {
     status: FaultStatus,
     target: Target,
     random: Random,
@@ -83,10 +83,6 @@ impl ActiveFault {
                 hits: 0,
             },
         }))
-    }
-
-    pub(super) fn status(&self) -> &FaultStatus {
-        &self.status
     }
 
     /// Counts a request, and returns the effect that hits it and its delay, if it is its turn.
@@ -137,21 +133,31 @@ impl Faults {
         }
     }
 
+    /// Sets a fault that was read from JSON.
+    ///
+    /// # Panics
+    ///
+    /// If it can never hit a request, or if a response cannot be so.
     #[track_caller]
     #[expect(
         clippy::panic,
         reason = "a fault that hits nothing is a mistake of the test"
     )]
-    pub(super) fn add(&self, fault: Fault) -> SharedFault {
+    pub fn set(&self, fault: Fault) -> FaultGuard {
         if let Some(problem) = fault.problem() {
             panic!("{problem}");
         }
         let mut entries = lock(&self.entries);
         entries.last_id += 1;
-        let shared = ActiveFault::new(entries.last_id, fault);
-        entries.list.push(Arc::clone(&shared));
+        let fault = ActiveFault::new(entries.last_id, fault);
+        entries.list.push(Arc::clone(&fault));
         self.note_change();
-        shared
+        FaultGuard {
+            faults: self.clone(),
+            fault,
+            optional: false,
+            detached: false,
+        }
     }
 
     /// Returns the active faults in order, with their counts.
@@ -215,10 +221,100 @@ impl Faults {
     }
 }
 
-/// Every change is a single push, count or removal, so a panic cannot leave the faults
-/// inconsistent.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The guard of a fault. The fault is removed when the guard is dropped.
+///
+/// If the fault has hit no request, dropping the guard panics: without the fault, the test proves
+/// nothing. It does not panic if the thread already panics, or if the fault is
+/// [`optional`](Self::optional). [`detach`](Self::detach) keeps the fault without a guard.
+///
+/// ```
+/// use petstore_mock::{MockServer, Operation};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), reqwest::Error> {
+/// let server = MockServer::start().await;
+/// let busy = server.faults().on(Operation::ListPets).first(1).status(503);
+/// # let client = reqwest::Client::builder().no_proxy().build()?;
+/// let list = || client.get(format!("{}/pets", server.url())).bearer_auth("free-key").send();
+/// assert_eq!(list().await?.status(), 503);
+/// assert_eq!(list().await?.status(), 200);
+/// assert_eq!(busy.hits(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping the guard removes the fault, and panics since nothing has hit it yet"]
+pub struct FaultGuard {
+    faults: Faults,
+    fault: SharedFault,
+    optional: bool,
+    detached: bool,
+}
+
+impl FaultGuard {
+    /// Returns the number of requests that the fault has changed.
+    ///
+    /// Matching requests whose response had nothing to change do not count, for example if the body
+    /// was too short to be cut.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        lock(&self.fault).status.hits
+    }
+
+    /// Returns the number of matching requests, hit or not.
+    #[must_use]
+    pub fn matched(&self) -> u64 {
+        lock(&self.fault).status.matched
+    }
+
+    /// Accepts that the fault may hit no request.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    /// Keeps the fault without a guard, until it is removed or the server stops. Returns its number
+    /// for [`Faults::remove`](crate::Faults::remove).
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "a fault that is never removed needs no number"
+    )]
+    pub fn detach(mut self) -> u64 {
+        self.detached = true;
+        lock(&self.fault).status.id
+    }
+}
+
+impl Drop for FaultGuard {
+    #[expect(clippy::panic, reason = "a test without its fault shows nothing")]
+    fn drop(&mut self) {
+        if self.detached {
+            return;
+        }
+        let id = lock(&self.fault).status.id;
+        self.faults.remove(id);
+        let FaultStatus {
+            fault,
+            seen,
+            matched,
+            hits,
+            ..
+        } = lock(&self.fault).status.clone();
+        if hits > 0 || self.optional || thread::panicking() {
+            return;
+        }
+        let why = match (seen, matched) {
+            (0, _) => "no request came".to_owned(),
+            (seen, 0) => format!("{seen} requests came, none matched"),
+            (seen, matched) => format!(
+                "{seen} requests came, {matched} matched, none triggered the fault: it was not their \
+                 turn, or there was nothing to change"
+            ),
+        };
+        panic!(
+            "the fault `{fault}` was never hit: {why}. Send a request that matches, or call `.optional()`"
+        );
+    }
 }
 
 impl fmt::Debug for Faults {
@@ -228,11 +324,10 @@ impl fmt::Debug for Faults {
 }
 
 /// The faults that hit one request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ActiveFaults(Vec<Hit>);
 
 /// A fault that hits one request.
-#[derive(Debug)]
 struct Hit {
     fault: SharedFault,
     effect: Effect,
@@ -273,11 +368,6 @@ impl ActiveFaults {
     /// Whether the service does not process the request.
     pub(crate) fn skips_service(&self) -> bool {
         self.0.iter().any(|hit| hit.skips_service)
-    }
-
-    /// The response to an unprocessed request.
-    pub(crate) fn unavailable() -> Response<Bytes> {
-        injected(503)
     }
 
     /// Returns the delay of the response, and the names of the faults that cause it. The hits count

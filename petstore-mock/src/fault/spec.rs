@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{effect::Effect, random::Random};
 use crate::{
-    operation::{Operation, Target},
+    operation::{Operation, PathTemplate, Target, problem_of_method},
     text::{count, present},
 };
 
@@ -72,6 +72,10 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// What to write instead of JSON that is no fault.
+    pub(crate) const EXAMPLE: &str =
+        r#"{"effect": {"all": [{"status": 503}, {"retryAfter": {"seconds": 2}}]}}"#;
+
     /// Creates a fault without an effect.
     pub(super) fn on(target: &Target) -> Self {
         let (method, path) = target.method_and_path().unzip();
@@ -118,10 +122,16 @@ impl Fault {
         match (self.operation, &self.method, &self.path) {
             (None, None, None) => Ok(Target::default()),
             (Some(operation), None, None) => Ok(operation.into()),
-            (None, Some(method), Some(path)) => match Method::from_bytes(method.as_bytes()) {
-                Ok(method) => Ok((method, &**path).into()),
-                Err(_) => Err("the `method` of a fault is not a method"),
-            },
+            (None, Some(method), Some(path)) => {
+                let Ok(method) = Method::from_bytes(method.as_bytes()) else {
+                    return Err("the `method` of a fault is not a method");
+                };
+                let problem = PathTemplate::new(path).problem();
+                match problem.or(problem_of_method(&method)) {
+                    None => Ok((method, &**path).into()),
+                    Some(problem) => Err(problem),
+                }
+            }
             _ => Err("a fault has an `operation`, or both a `method` and a `path`"),
         }
     }
@@ -139,6 +149,11 @@ impl Fault {
     /// Returns the key whose requests it hits, if it is for one key.
     pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_ref().map(|key| &*key.0)
+    }
+
+    /// Whether the fault only hits requests that choose it by its name.
+    pub(crate) fn is_named(&self) -> bool {
+        self.when == Trigger::Named
     }
 
     /// Whether the fault only hits requests that choose it, and `name` is its name.
@@ -363,7 +378,7 @@ mod tests {
 {"effect": {"status": 600}} => from 200 to 599
 {"effect": {"status": "busy"}} => expected u16
 {"effect": {"delay": {"seconds": -1}}} => a number of seconds from 0 to
-{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}} => nonzero u32
+{"effect": {"trickle": {"bytes": 0, "everySeconds": 1}}} => `bytes` of a trickle is at least 1
 {"effect": {"retryAfter": {"soon": 1}}} => expected `seconds` or `httpDate`
 {"effect": {"setHeader": {"name": "Content-Length", "value": "5"}}} => use the effect `cut`
 {"sequence": [{"all": [{"setHeader": {"name": "transfer-encoding"}}]}]} => cannot set Content-Length or Transfer
@@ -372,6 +387,12 @@ mod tests {
 {"operation": "listpets", "effect": {"hang": {}}} => unknown variant `listpets`
 {"method": "GET", "effect": {"hang": {}}} => an `operation`, or both a `method` and a `path`
 {"method": "A B", "path": "/a", "effect": {"hang": {}}} => `method` of a fault is not a method
+{"method": "get", "path": "/pets", "effect": {"hang": {}}} => in capitals, such as GET
+{"method": "GET", "path": "pets", "effect": {"hang": {}}} => with a slash first
+{"method": "GET", "path": "http://localhost/v1/pets", "effect": {"hang": {}}} => with a slash first
+{"method": "GET", "path": "/pets?limit=5", "effect": {"hang": {}}} => without a query
+{"method": "GET", "path": "/_mock/health", "effect": {"hang": {}}} => not below /_mock
+{"effect": {"rateHeaders": {"wrong": {}}}} => `wrong` needs at least one of
 {"on": "listPets", "effect": {"hang": {}}} => unknown field `on`
 {"seed": -1, "effect": {"hang": {}}} => must be 0 or more
 {"when": {"every": 2}, "effect": {"hang": {}}} => unknown variant `every`

@@ -1,17 +1,15 @@
-//! Admission: whether a request has a known key, and is within the quotas of its key.
+//! Admission: whether a request has a known key (one `Authorization: Bearer KEY`; specification, section
+//! 5), and is within the quotas of its key. Also finds keys that were sent elsewhere.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use http::Request;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{HeaderMap, Request, Uri, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 
-use super::{
-    credentials::{CredentialError, bearer, credentials, has_other_credentials, key_in_url},
-    error::ApiError,
-};
+use super::error::ApiError;
 use crate::{
-    exchange::{Admission, KeyFlaw},
-    journal::Arrival,
+    exchange::{Admission, Arrival, KeyFlaw},
     operation::Operation,
     state::{AppState, Verdict},
 };
@@ -27,7 +25,8 @@ pub(crate) fn admit<B>(
     let now = app.clock().since_epoch();
     let (path, headers) = (request.uri().path(), request.headers());
     let mut arrival = Arrival::new(now, target);
-    if app.settings().routes.find(request.method(), path).is_none() {
+    let is_own = app.settings().routes.find(request.method(), path).is_some();
+    if !is_own {
         arrival.operation = Operation::of(request.method(), path);
     }
     if !is_of_the_service(path) {
@@ -41,8 +40,9 @@ pub(crate) fn admit<B>(
             arrival.strikes = admitted.strikes;
             let (admission, error) = match admitted.verdict {
                 Verdict::Admitted => (Admission::Admitted, None),
-                Verdict::Exhausted(quota) => {
-                    (Admission::Refused, Some(ApiError::exhausted(quota, now)))
+                Verdict::Exhausted(period, rate) => {
+                    let error = ApiError::exhausted(period, rate, now);
+                    (Admission::Refused, Some(error))
                 }
                 Verdict::Banned(until) => (Admission::Banned, Some(ApiError::banned(until, now))),
             };
@@ -56,8 +56,9 @@ pub(crate) fn admit<B>(
             if arrival.flaw.is_none() && is_other && has_other_credentials(headers, app) {
                 arrival.flaw = Some(KeyFlaw::OtherScheme);
             }
-            arrival.credentials = credentials(headers);
-            Some(error.into())
+            // An unknown path or method is an error of its own, with or without a key.
+            let is_known = is_own || arrival.operation.is_some();
+            is_known.then(|| error.into())
         }
     };
     (arrival, error)
@@ -67,4 +68,169 @@ pub(crate) fn admit<B>(
 fn is_of_the_service(path: &str) -> bool {
     let first = path.split('/').nth(1);
     first.is_some_and(|first| percent_decode_str(first).eq(b"v1".iter().copied()))
+}
+
+/// The error of a request's key. Messages omit the credentials, which may contain a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CredentialError {
+    #[error("the API key is missing: send it as `Authorization: Bearer KEY`")]
+    Missing,
+    #[error("there is more than one Authorization header: send exactly one")]
+    Repeated,
+    #[error("the Authorization header has another scheme: send `Authorization: Bearer KEY`")]
+    NotBearer,
+    #[error("the API key is empty: send it after `Authorization: Bearer `")]
+    Empty,
+    #[error(
+        "the API key contains a space or a non-ASCII character: send it as it is after `Bearer `"
+    )]
+    Malformed,
+    #[error(
+        "the API key is not known: check it for a typing error, or give it to the mock with --key \
+         KEY=PLAN"
+    )]
+    Unknown,
+}
+
+impl From<CredentialError> for ApiError {
+    fn from(error: CredentialError) -> Self {
+        // RFC 6750, section 3.
+        let challenge = match error {
+            CredentialError::Malformed | CredentialError::Unknown => {
+                "Bearer realm=\"petstore\", error=\"invalid_token\""
+            }
+            _ => "Bearer realm=\"petstore\"",
+        };
+        Self::unauthorized(error.to_string(), challenge)
+    }
+}
+
+/// Returns the key of a request.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, CredentialError> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(CredentialError::Missing)?.as_bytes();
+    if values.next().is_some() {
+        return Err(CredentialError::Repeated);
+    }
+    let end = value
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(value.len());
+    let (scheme, token) = (&value[..end], value[end..].trim_ascii());
+    if scheme.is_empty() {
+        return Err(CredentialError::Missing);
+    }
+    if !scheme.eq_ignore_ascii_case(b"bearer") {
+        return Err(CredentialError::NotBearer);
+    }
+    if token.is_empty() {
+        return Err(CredentialError::Empty);
+    }
+    let token = std::str::from_utf8(token).ok();
+    token
+        .filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()))
+        .ok_or(CredentialError::Malformed)
+}
+
+/// Finds a key of this server in a query parameter, or in the path.
+fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
+    let accounts = app.accounts();
+    for pair in uri.query().unwrap_or_default().split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if accounts.is_in(&decoded(value)) {
+            return Some(KeyFlaw::InUrl(decoded(name).into()));
+        }
+    }
+    let mut segments = uri.path().split('/');
+    let is_in_path = segments.any(|segment| accounts.is_in(&decoded(segment)));
+    is_in_path.then(|| KeyFlaw::InUrl("".into()))
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// Whether a valid key was sent in a wrong way: with another scheme than `Bearer`, without a
+/// scheme, or in `X-Api-Key`.
+fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let token = text("authorization").and_then(|value| value.split_ascii_whitespace().last());
+    let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
+    let basic = basic
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or_default();
+    let mut parts = basic.split(':').chain(token).chain(text("x-api-key"));
+    parts.any(|part| app.accounts().get(part).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::{
+        clock::Clock,
+        plan::Plan,
+        state::{NewKey, Settings, Store},
+    };
+
+    fn app() -> AppState {
+        let keys =
+            ["free-key", "7", "sold"].map(|key| NewKey::new(Some(key.to_owned()), Plan::Free));
+        let store = Store::default();
+        AppState::new(
+            Clock::system(),
+            Settings::default(),
+            keys.to_vec(),
+            store,
+            vec![],
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn finds_keys_in_a_url() {
+        let flaw = |target: &str| key_in_url(&target.parse().unwrap(), &app());
+        for (target, name) in [
+            ("/?a=free-key", "a"),
+            ("/?limit=5&x=free%2dkey", "x"),
+            ("/?API_KEY=free-key", "API_KEY"),
+            ("/v1/free%2dkey", ""),
+        ] {
+            assert_eq!(flaw(target), Some(KeyFlaw::InUrl(name.into())), "{target}");
+        }
+        for target in [
+            "/v1/pets",
+            "/?limit=5",
+            "/?token=1",
+            "/?api_key=x",
+            "/?api_key=",
+            "/?free-key",
+            "/?a=%ff",
+            // Short keys occur by chance.
+            "/?api_key=7",
+            "/v1/sold",
+            "/v1/pets/7",
+            "/v1/pets/%37",
+            "/v1/pets?limit=7&status=sold",
+        ] {
+            assert_eq!(flaw(target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn finds_a_valid_key_that_is_not_a_bearer_token() {
+        let other = |name: &'static str, value: &str| {
+            let headers = HeaderMap::from_iter([(
+                name.parse::<http::HeaderName>().unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            )]);
+            has_other_credentials(&headers, &app())
+        };
+        let basic = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
+        assert!(other("authorization", "free-key") && other("authorization", "Token free-key"));
+        assert!(other("x-api-key", "free-key") && other("authorization", &basic("free-key:")));
+        assert!(other("authorization", &basic("me:free-key")));
+        assert!(!other("authorization", "Basic abc") && !other("x-api-key", "nonsense"));
+    }
 }

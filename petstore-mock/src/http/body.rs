@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, Response, StatusCode,
+    HeaderMap, HeaderValue, Response, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use http_body_util::BodyExt;
@@ -16,7 +16,7 @@ use crate::text::read_json;
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// The part of a body that was read, and why it is not the whole body.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ReadBody {
     read: Vec<u8>,
     error: Option<ApiError>,
@@ -55,14 +55,6 @@ impl ReadBody {
         this
     }
 
-    /// Returns a body that is not read, because its sender waits for `100 Continue` in vain.
-    pub(crate) fn unread(refusal: &ApiError) -> Self {
-        Self {
-            read: Vec::new(),
-            error: Some(refusal.clone()),
-        }
-    }
-
     /// Whether the client may still send a part of the body.
     pub(crate) fn is_partial(&self) -> bool {
         self.error.is_some()
@@ -97,46 +89,34 @@ pub(crate) fn read_object<T: DeserializeOwned>(body: &[u8], example: &str) -> Re
 /// Refuses a body whose content type is not JSON.
 pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let unsupported = |message| Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
-    if headers.contains_key(CONTENT_ENCODING) {
+    let is_plain = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
         return unsupported("the body is compressed or otherwise encoded: send it as plain JSON");
     }
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     match (types.next(), types.next()) {
-        (Some(one), None) if is_json(one.as_bytes()) => check_charset(one.as_bytes()),
+        (Some(one), None) if is_json(one.as_bytes()) => Ok(()),
         (None, _) => {
             unsupported("the body has no media type: send `Content-Type: application/json`")
         }
         _ => unsupported(
-            "the content type of the body is not JSON: send `Content-Type: application/json`",
+            "the content type of the body is not JSON in UTF-8: send `Content-Type: application/json`",
         ),
     }
 }
 
-fn is_json(media_type: &[u8]) -> bool {
-    let essence = media_type.split(|byte| *byte == b';').next();
-    essence.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"application/json"))
-}
-
 /// JSON is UTF-8 (RFC 8259, section 8.1), which includes US-ASCII. Ignores parameters other than
 /// `charset`.
-fn check_charset(media_type: &[u8]) -> Result<(), ApiError> {
+fn is_json(media_type: &[u8]) -> bool {
     let text = String::from_utf8_lossy(media_type).to_ascii_lowercase();
-    let parameters = text
-        .split(';')
-        .skip(1)
-        .filter_map(|parameter| parameter.split_once('='));
-    let mut charsets = parameters.filter(|(name, _)| name.trim() == "charset");
+    let mut parts = text.split(';').map(str::trim);
+    let essence = parts.next();
+    let mut charsets = parts.filter_map(|parameter| parameter.strip_prefix("charset="));
     let is_utf8 = |charset: &str| {
-        matches!(
-            charset.trim().trim_matches('"'),
-            "utf-8" | "utf8" | "us-ascii"
-        )
+        let charset = charset.trim_matches('"');
+        matches!(charset, "utf-8" | "utf8" | "us-ascii")
     };
-    if charsets.all(|(_, charset)| is_utf8(charset)) {
-        return Ok(());
-    }
-    let message = "the body is not said to be UTF-8: send `Content-Type: application/json`";
-    Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
+    essence == Some("application/json") && charsets.all(is_utf8)
 }
 
 /// Returns a response with this JSON.
@@ -150,17 +130,12 @@ pub(crate) fn json_response(status: StatusCode, json: Bytes) -> Response<Bytes> 
 }
 
 /// Returns a response with this value as its body.
-pub(crate) fn json(
-    status: StatusCode,
-    value: &impl Serialize,
-) -> Result<Response<Bytes>, ApiError> {
-    Ok(json_response(status, to_json(value)?))
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Bytes> {
+    json_response(status, to_json(value))
 }
 
-/// Serializes a value.
-pub(crate) fn to_json(value: &impl Serialize) -> Result<Bytes, ApiError> {
-    let unwritten = |_| ApiError::internal("the response could not be written as JSON");
-    serde_json::to_vec(value)
-        .map(Bytes::from)
-        .map_err(unwritten)
+/// Serializes a value of the mock.
+pub(crate) fn to_json(value: &impl Serialize) -> Bytes {
+    let json = serde_json::to_vec(value);
+    json.expect("every value of the mock can be JSON").into()
 }

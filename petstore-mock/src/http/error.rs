@@ -16,7 +16,8 @@ use serde_json::json;
 
 use crate::{
     clock::seconds_until,
-    state::{ChangeError, Exhausted},
+    exchange::Rate,
+    state::{ChangeError, Period},
     text::printable,
 };
 
@@ -56,7 +57,7 @@ pub enum ErrorCode {
     Conflict,
     /// 415: the content type of the body is not JSON.
     UnsupportedMediaType,
-    /// 413: the body is longer than 1 MiB.
+    /// 413: the body is longer than 1 MiB, or 16 MiB for the administration.
     PayloadTooLarge,
     /// 429: a quota of the key is exhausted.
     RateLimitExceeded,
@@ -139,15 +140,12 @@ impl ApiError {
     /// The path does not support the method. `allow` lists the methods that it supports.
     pub(crate) fn method_not_allowed(allow: &str) -> Self {
         let message = format!("this path takes {allow}: use one of these methods");
-        let error = Self::new(ErrorCode::MethodNotAllowed, message);
-        match HeaderValue::try_from(allow) {
-            Ok(allow) => error.with(ALLOW, allow),
-            Err(_) => error,
-        }
+        let allow = HeaderValue::try_from(allow).expect("methods are a valid value");
+        Self::new(ErrorCode::MethodNotAllowed, message).with(ALLOW, allow)
     }
 
     /// A quota is exhausted.
-    pub(crate) fn exhausted(Exhausted { period, rate }: Exhausted, now: Duration) -> Self {
+    pub(crate) fn exhausted(period: Period, rate: Rate, now: Duration) -> Self {
         let wait = seconds_until(Duration::from_secs(rate.reset), now);
         let limit = rate.limit;
         let period = period.with_article();
@@ -161,16 +159,8 @@ impl ApiError {
     /// The key is banned until this time, since the Unix epoch.
     pub(crate) fn banned(until: Duration, now: Duration) -> Self {
         let wait = seconds_until(until, now);
-        let message = format!(
-            "this key is banned, because it kept sending while it was told to wait: wait {wait} s, \
-             and obey Retry-After from then on"
-        );
+        let message = format!("this key is banned: wait {wait} s");
         Self::new(ErrorCode::KeyBanned, message).with(RETRY_AFTER, wait)
-    }
-
-    /// An internal error of the mock.
-    pub(crate) fn internal(message: &'static str) -> Self {
-        Self::new(ErrorCode::InternalError, message)
     }
 }
 

@@ -9,31 +9,29 @@ use http::{
     request::Parts,
     uri::Authority,
 };
+use serde::Deserialize;
 
 use super::{
-    body::{ReadBody, check_is_json, json, json_response, to_json},
+    body::{ReadBody, check_is_json, json, json_response, read_object, to_json},
     error::{ApiError, ErrorCode},
-    new_pet,
     params::{ListQuery, cursor, pet_id},
 };
 use crate::{
     journal::Recording,
+    model::{PetStatus, SeedPet},
     operation::{Operation, REMOVAL},
     state::{AppState, Change, ChangeError, Store},
+    text::present,
 };
 
 type Outcome = Result<Response<Bytes>, ApiError>;
 
-/// The number of a key, or why it is refused. `None` for requests that need none.
-type CheckedKey = Result<Option<u32>, ApiError>;
-
-/// Answers a request that arrived at `now`. Errors of its path and method come before those of its
-/// key.
+/// Answers a request that arrived at `now`. `key` is the number of its key.
 pub(super) fn answer(
     app: &AppState,
     operation: Option<Operation>,
     now: Duration,
-    key: CheckedKey,
+    key: Option<u32>,
     request: &Parts,
     body: ReadBody,
     recording: &mut Recording,
@@ -42,9 +40,8 @@ pub(super) fn answer(
     let Some(operation) = operation else {
         let route = app.settings().routes.find(method, uri.path());
         let route = route.ok_or_else(|| unknown(app, method, uri))?;
-        return key.map(|_| route.to_response());
+        return Ok(route.to_response());
     };
-    let key = key?;
     match operation {
         Operation::ListPets => list_pets(app, key, uri),
         Operation::CreatePet => create_pet(app, key, request, body, recording),
@@ -60,11 +57,12 @@ fn list_pets(app: &AppState, key: Option<u32>, uri: &Uri) -> Outcome {
     // A change in between makes the page newer than its version, which no later request has.
     let asked = (app.version(), key, query);
     let page = LATEST.with_borrow_mut(|latest| match latest {
-        Some((same, page)) if *same == asked => Ok(page.clone()),
-        _ => app
-            .read(key, |store| Page::new(store, &query, paging))
-            .inspect(|page| *latest = Some((asked, page.clone()))),
-    })?;
+        Some((same, page)) if *same == asked => page.clone(),
+        _ => {
+            let page = app.read(key, |store| Page::new(store, &query, paging));
+            latest.insert((asked, page)).1.clone()
+        }
+    });
     let mut response = json_response(StatusCode::OK, page.json);
     if let Some(link) = page.link {
         response.headers_mut().insert(LINK, link);
@@ -88,7 +86,7 @@ struct Page {
 }
 
 impl Page {
-    fn new(store: &Store, query: &ListQuery, paging: bool) -> Result<Self, ApiError> {
+    fn new(store: &Store, query: &ListQuery, paging: bool) -> Self {
         let (pets, more) = store.page(query.after, query.limit, query.status);
         let link = match pets.last() {
             Some(last) if more && paging => {
@@ -97,8 +95,8 @@ impl Page {
             }
             _ => None,
         };
-        let json = to_json(&pets)?;
-        Ok(Self { json, link })
+        let json = to_json(&pets);
+        Self { json, link }
     }
 }
 
@@ -123,15 +121,36 @@ fn create_pet(
     recording: &mut Recording,
 ) -> Outcome {
     check_is_json(&request.headers)?;
-    let mut pet = new_pet::read(&body.whole()?)?;
+    let mut pet = new_pet(&body.whole()?)?;
     pet.status = pet.status.or(app.settings().default_status);
     let id = app.change(key, Change::Add(pet.clone()))?;
-    recording.added(id);
+    recording.record().added = Some(id);
     // The store is not read again, because the pet may have been removed in the meantime.
-    let mut response = json(StatusCode::CREATED, &pet.into_pet(id))?;
+    let mut response = json(StatusCode::CREATED, &pet.into_pet(id));
     let location = HeaderValue::try_from(format!("/v1/pets/{id}")).expect("the path is ASCII");
     response.headers_mut().insert(LOCATION, location);
     Ok(response)
+}
+
+/// The fields of a NewPet. Others are ignored.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewPet {
+    name: String,
+    category_id: i64,
+    #[serde(default, deserialize_with = "present")]
+    status: Option<PetStatus>,
+}
+
+/// Parses a pet to create.
+pub(crate) fn new_pet(body: &[u8]) -> Result<SeedPet, ApiError> {
+    let pet: NewPet = read_object(body, "{\"name\": \"Rex\", \"categoryId\": 7}")?;
+    Ok(SeedPet {
+        id: None,
+        name: pet.name,
+        category_id: pet.category_id,
+        status: pet.status,
+    })
 }
 
 /// `GET /pets/{petId}`: a pet or, from the removal date on, 410.
@@ -146,7 +165,7 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
     }
     let id = pet_id(uri.path())?;
     app.read(key, |store| match store.pet(id) {
-        Some(pet) => json(StatusCode::OK, pet),
+        Some(pet) => Ok(json(StatusCode::OK, pet)),
         None => Err(ChangeError::NoSuchPet(id).into()),
     })
 }
@@ -154,7 +173,7 @@ fn get_pet(app: &AppState, key: Option<u32>, now: Duration, uri: &Uri) -> Outcom
 /// `GET /store/orders`: returns the seeded objects, because the specification only names the
 /// operation (section 4.4).
 fn list_orders(app: &AppState, key: Option<u32>) -> Outcome {
-    app.read(key, |store| json(StatusCode::OK, &store.orders()))
+    app.read(key, |store| Ok(json(StatusCode::OK, &store.orders())))
 }
 
 /// Returns the error of a path that does not exist, or does not support the method.

@@ -4,10 +4,8 @@ pub(crate) mod admin;
 mod admission;
 mod body;
 mod common_headers;
-mod credentials;
 mod error;
-mod handlers;
-pub(crate) mod new_pet;
+pub(crate) mod handlers;
 pub(crate) mod params;
 mod router;
 

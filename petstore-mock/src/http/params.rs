@@ -179,26 +179,4 @@ mod tests {
         let query = format!("limit=100&status=sold&cursor={}", encode(7));
         assert_eq!(read(&query), Ok(some));
     }
-
-    #[test]
-    fn ignores_the_cursor_where_paging_is_off() {
-        assert!(read("cursor=5").is_err());
-        assert_eq!(
-            ListQuery::read("cursor=5&cursor=6", false).unwrap().after,
-            None
-        );
-    }
-
-    fn limit(query: &str) -> Option<String> {
-        Query(query).get::<String>("limit", "any").unwrap()
-    }
-
-    #[test]
-    fn finds_a_parameter_among_others() {
-        assert_eq!(limit("a=%zz&limit=5&&b"), Some("5".to_owned()));
-        assert_eq!(limit("%6Cimit=%35+"), Some("5 ".to_owned()));
-        assert_eq!(limit("limit"), Some(String::new()));
-        assert_eq!(limit("Limit=5&limits=6"), None);
-        assert_eq!(limit(""), None);
-    }
 }

@@ -10,7 +10,7 @@ use axum::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, StatusCode, Version,
-    header::{ALLOW, CONNECTION, CONTENT_LENGTH, EXPECT, ORIGIN},
+    header::{ALLOW, CONNECTION, CONTENT_LENGTH, ORIGIN},
     uri::PathAndQuery,
 };
 use hyper::body::Incoming;
@@ -18,23 +18,22 @@ use tower_service::Service as _;
 
 use super::{
     admin,
-    admission::admit,
+    admission::{admit, bearer},
     body::{MAX_BODY_BYTES, ReadBody},
     common_headers,
-    credentials::bearer,
     error::{ApiError, ErrorCode},
     handlers,
 };
 use crate::{
     cors,
-    exchange::Admission,
-    fault::{ActiveFaults, RequestView},
-    journal::{Arrival, Caller, Observed, Recording},
+    exchange::{Admission, Arrival, Caller, Captured},
+    fault::{ActiveFaults, RequestView, injected},
+    journal::{Observed, Recording},
     state::AppState,
 };
 
 /// Answers requests. Clones share one state.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Service {
     app: Arc<AppState>,
     administration: Router,
@@ -66,41 +65,36 @@ impl Service {
             .map_or("*", PathAndQuery::as_str)
             .into();
         // The request counts in its quota, whatever happens next.
-        let (arrival, error) = admit(app, target, &request);
-        let (arrived, operation, admission) = (arrival.now, arrival.operation, arrival.admission);
+        let (arrival, mut refusal) = admit(app, target, &request);
+        let (arrived, operation, rate) = (arrival.now, arrival.operation, arrival.rate);
         if request.uri().path().starts_with("/_mock") {
-            request.extensions_mut().insert(admin::Peer(caller.peer));
+            request.extensions_mut().insert(caller);
             return self.administer(arrived, request.map(Body::new)).await;
         }
-        // The service answers a 401, after errors of the path. Every other refusal comes before it.
-        let (key, refusal) = match error {
-            Some(error) if admission == Admission::Anonymous => (Err(error), None),
-            refusal => (Ok(arrival.key.as_ref().map(|key| key.number())), refusal),
-        };
-        let rate = arrival.rate;
         let has_cors = rate.is_some() && app.settings().cors;
-        let is_preflight = has_cors && cors::is_preflight(&request);
+        // The browser sends a preflight by itself: no fault hits it, and it is not recorded.
+        if has_cors && cors::is_preflight(&request) {
+            let mut response = cors::preflight().map(Observed::from);
+            common_headers::add(response.headers_mut(), arrived, rate, None);
+            return response;
+        }
         let is_from_a_page = has_cors && request.headers().contains_key(ORIGIN);
-        let (mut faults, refusal) = match self.faults(&arrival, &request) {
-            _ if is_preflight => (ActiveFaults::default(), refusal),
-            Ok(faults) => (faults, refusal),
-            Err(error) => (ActiveFaults::default(), refusal.or(Some(error))),
-        };
+        let key = arrival.key.as_ref().map(|key| key.number());
+        let mut faults = ActiveFaults::default();
+        match self.faults(&arrival, &request) {
+            Ok(chosen) => faults = chosen,
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
         let (request, body) = request.into_parts();
         let is_head = request.method == Method::HEAD;
         let mut recording = Recording::begin(Arc::clone(app.journal()), caller, arrival, &request);
-        let body = match refusal.as_ref().or(key.as_ref().err()) {
-            // A client that waits for `100 Continue` need not send the body of a refused request.
-            Some(refusal) if request.headers.contains_key(EXPECT) => ReadBody::unread(refusal),
-            _ => ReadBody::new(body, MAX_BODY_BYTES).await,
-        };
+        let body = ReadBody::new(body, MAX_BODY_BYTES).await;
         let is_partial = body.is_partial();
-        recording.read(body.read(), is_partial);
+        recording.record().body = Captured::new(body.read(), !is_partial);
         // Some faults skip the service.
         let mut response = match refusal {
             Some(error) => error.to_response(),
-            None if is_preflight => cors::preflight(app.settings().routes.methods()),
-            None if faults.skips_service() => ActiveFaults::unavailable(),
+            None if faults.skips_service() => injected(503),
             None => {
                 let recording = &mut recording;
                 handlers::answer(app, operation, arrived, key, &request, body, recording)
@@ -146,7 +140,7 @@ impl Service {
             return;
         }
         if clock.is_frozen() {
-            recording.note("delayed until the frozen clock was moved");
+            recording.record().note = Some("delayed until the frozen clock was moved");
             warn_of_frozen_clock();
         }
         clock.wait_until(from.saturating_add(delay)).await;

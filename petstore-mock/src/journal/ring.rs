@@ -3,19 +3,21 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use http::request::Parts;
 use tokio::sync::watch;
 
 use crate::{
     changes::Changes,
     clock::Clock,
     clock::real_time,
-    exchange::{Exchange, Masker, Moment, Record},
+    exchange::{Arrival, Caller, Captured, Exchange, Fields, Masker, Moment, Record},
+    lock::lock,
     operation::Target,
     report::{Audit, Report, Severities},
 };
@@ -31,7 +33,6 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 const SETTLING_YIELDS: usize = 4;
 
 /// The last exchanges.
-#[derive(Debug)]
 pub(crate) struct Journal {
     capacity: usize,
     requests: AtomicU64,
@@ -49,7 +50,7 @@ pub(crate) struct Journal {
     closed: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Ring {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
@@ -86,18 +87,13 @@ impl Journal {
         lock(&self.keys).add(key);
     }
 
-    /// Returns the number of a new request.
-    pub(super) fn next_number(&self) -> u64 {
-        self.requests.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     /// Returns the current moment.
     pub(crate) fn now(&self) -> Moment {
         self.moment(self.clock.since_epoch())
     }
 
     /// Returns the current moment, at which the mock's clock shows `at`.
-    pub(super) fn moment(&self, at: Duration) -> Moment {
+    fn moment(&self, at: Duration) -> Moment {
         let order = self.order.fetch_add(1, Ordering::Relaxed);
         Moment::new(order, at, real_time::now())
     }
@@ -132,23 +128,28 @@ impl Journal {
         }
     }
 
-    /// Records the opening and the end of a connection.
-    pub(super) fn connected(&self, connection: u64) {
-        lock(&self.audit).connected(connection);
-    }
-
-    pub(super) fn disconnected(&self, connection: u64) {
-        lock(&self.audit).disconnected(connection);
-    }
-
-    /// Counts a request in flight.
-    pub(super) fn arrived(&self) {
+    /// Returns the record of a request that arrives, which is in flight from now on.
+    pub(super) fn arrived(&self, caller: Caller, arrival: Arrival, request: &Parts) -> Record {
+        let arrived = self.moment(arrival.now);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns the number of boundaries so far.
-    pub(super) fn boundary(&self) -> u64 {
-        self.changes.boundaries()
+        Record {
+            number: self.requests.fetch_add(1, Ordering::Relaxed) + 1,
+            caller,
+            arrival,
+            boundary: self.changes.boundaries(),
+            arrived,
+            ended: arrived,
+            method: request.method.clone(),
+            fields: Fields::of(&request.headers),
+            body: Captured::default(),
+            status: None,
+            reply_fields: Fields::default(),
+            reply_body: Captured::default(),
+            added: None,
+            note: None,
+            faults: Vec::new(),
+            lost: AtomicBool::new(false),
+        }
     }
 
     /// Lets the rules judge an exchange when its response is read or lost.
@@ -229,30 +230,5 @@ impl Journal {
         let mut ring = lock(&self.ring);
         ring.records.clear();
         (ring.bytes, ring.has_dropped) = (0, false);
-    }
-}
-
-/// The data is consistent after every step, so a panic while it is locked does no harm.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn an_arrival_lets_lost_requests_end_first() {
-        let (clock, changes) = (Clock::system(), Changes::default());
-        let journal = Arc::new(Journal::new(0, Severities::default(), clock, changes));
-        journal.in_flight.store(1, Ordering::Release);
-        let lost = Arc::clone(&journal);
-        let task = tokio::spawn(async move { lost.in_flight.store(0, Ordering::Release) });
-        journal.settle().await;
-        assert_eq!(journal.in_flight.load(Ordering::Acquire), 0);
-        task.await.unwrap();
-        journal.in_flight.store(1, Ordering::Release);
-        // This gives up, because the request is still running.
-        journal.settle().await;
     }
 }

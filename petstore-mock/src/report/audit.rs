@@ -7,57 +7,34 @@ use std::{
 
 use super::{
     facts::Facts,
-    findings::Findings,
-    found::{Found, KeyName, What},
+    found::{Findings, Found, KeyName, What},
     rule::{Rule, Severities},
     rules::{Finder, History},
-    verdict::{Answers, JudgedKey, Report},
+    verdict::{Answers, Report},
 };
 use crate::{
     exchange::{KeyFlaw, Moment, Record},
     operation::Operation,
 };
 
-/// The maximum number of keys and unknown credentials.
-const MAX_KEYS: usize = 1_024;
 /// The maximum number of early requests that a ban names.
 const MAX_STRIKES: usize = 12;
 /// The maximum number of texts about single requests. Each query parameter with a key has one.
 const MAX_SINGLE: usize = 64;
 
 /// What the report knows of the exchanges so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Audit {
-    keys: BTreeMap<KeyId, KeyAudit>,
-    /// The open connections, with the key of the last request of each.
-    connections: BTreeMap<u64, Option<KeyId>>,
+    /// By number; `None` for all requests without a valid key.
+    keys: BTreeMap<Option<u32>, KeyAudit>,
     answers: Answers,
     findings: Findings,
 }
 
-/// A key, or unknown credentials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum KeyId {
-    Known(u32),
-    Unknown(u64),
-}
-
-impl KeyId {
-    fn of(record: &Record) -> Self {
-        match &record.arrival.key {
-            Some(key) => Self::Known(key.number()),
-            None => Self::Unknown(record.arrival.credentials),
-        }
-    }
-}
-
 /// What is known of one key.
-#[derive(Debug)]
 struct KeyAudit {
     name: Arc<KeyName>,
     requests: u64,
-    /// The `order` of its last exchange.
-    last: u64,
     /// The number of boundaries before the exchanges in the history.
     boundary: u64,
     history: History,
@@ -75,29 +52,13 @@ impl Audit {
         }
     }
 
-    /// Records that a connection was opened.
-    pub(crate) fn connected(&mut self, connection: u64) {
-        self.connections.insert(connection, None);
-    }
-
-    /// Records that a connection was closed.
-    pub(crate) fn disconnected(&mut self, connection: u64) {
-        self.connections.remove(&connection);
-    }
-
     /// Judges an exchange whose response was read or lost.
     pub(crate) fn ended(&mut self, record: &Record, ended: Moment) {
         let facts = Arc::new(Facts::new(record, ended));
         self.answers.add(facts.status());
-        let id = KeyId::of(record);
-        if !self.keys.contains_key(&id) {
-            self.make_room();
-        }
-        if let Some(last) = self.connections.get_mut(&record.caller.connection) {
-            *last = Some(id);
-        }
+        let id = record.arrival.key.as_ref().map(|key| key.number());
         let key = self.keys.entry(id).or_insert_with(|| KeyAudit::new(record));
-        key.count(record, &ended);
+        key.count(record);
         if record.boundary > key.boundary {
             key.boundary = record.boundary;
             key.history = History::default();
@@ -106,40 +67,20 @@ impl Audit {
         key.judge_ban(record, &facts, &mut self.findings);
         // A request before the last boundary has nothing to do with those after it.
         if record.boundary == key.boundary {
-            let open = &self.connections;
-            let connections = || open.values().filter(|last| **last == Some(id)).count();
-            let mut finder = Finder::new(&mut self.findings, &key.name, &connections);
+            let mut finder = Finder::new(&mut self.findings, &key.name);
             key.history.judge(record, &facts, &mut finder);
-        }
-    }
-
-    /// Forgets the key that was not used for the longest time, if there are too many.
-    fn make_room(&mut self) {
-        if self.keys.len() < MAX_KEYS {
-            return;
-        }
-        let oldest = self.keys.iter().min_by_key(|(_, key)| key.last);
-        if let Some(id) = oldest.map(|(id, _)| *id) {
-            self.keys.remove(&id);
         }
     }
 
     /// Returns the report. `mask` masks the keys in a text.
     pub(crate) fn report(&self, mask: impl Fn(&str) -> String) -> Report {
-        let mut requests: Vec<(String, u64)> = Vec::new();
+        let mut keys = BTreeMap::new();
         for key in self.keys.values() {
-            let name = key.name.as_str();
-            match requests.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, requests)) => *requests += key.requests,
-                None => requests.push((name.to_owned(), key.requests)),
-            }
+            *keys.entry(key.name.as_str().to_owned()).or_default() += key.requests;
         }
-        let keys = requests
-            .into_iter()
-            .map(|(name, requests)| JudgedKey::new(name, requests));
         Report::new(
             self.answers,
-            keys.collect(),
+            keys,
             self.findings.severities(),
             self.findings.list(&mask),
             self.findings.dropped(),
@@ -159,7 +100,6 @@ impl KeyAudit {
         Self {
             name: Arc::new(KeyName::of(record)),
             requests: 0,
-            last: 0,
             boundary: record.boundary,
             history: History::default(),
             strikes: VecDeque::new(),
@@ -168,9 +108,8 @@ impl KeyAudit {
     }
 
     /// Counts a request.
-    fn count(&mut self, record: &Record, ended: &Moment) {
+    fn count(&mut self, record: &Record) {
         self.requests += 1;
-        self.last = ended.order();
         if let Some(label) = &record.arrival.key
             && !self.name.is_still(label)
         {
@@ -216,7 +155,7 @@ impl KeyAudit {
             }
         };
         if let Some(found) = findings.get(number) {
-            found.add(facts, 0);
+            found.add(facts);
         }
     }
 
@@ -236,7 +175,7 @@ impl KeyAudit {
         let mut found = Found::new(Rule::ToldToWait, What::Ban, &self.name, u64::from(strikes));
         let counted = usize::try_from(strikes).unwrap_or(usize::MAX);
         for strike in self.strikes.iter().rev().take(counted).rev() {
-            found.add(strike, 0);
+            found.add(strike);
         }
         found.set_offences(u64::from(strikes));
         self.strikes.clear();

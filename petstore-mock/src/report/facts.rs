@@ -25,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(25 * 60 * 60);
 const DATE_DIFFERENCE: Duration = Duration::from_secs(2);
 
 /// The facts of one exchange.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Facts {
     /// The request as the cause of a finding. Its path is not masked.
     request: JudgedRequest,
@@ -38,7 +38,7 @@ pub(super) struct Facts {
 }
 
 /// The usable `Retry-After` of a 429 or 503.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Told {
     retry_after: Box<str>,
     /// The end of the wait, on the mock's clock.
@@ -216,40 +216,33 @@ fn is_falsified(shown: &str, record: &Record) -> bool {
     date(shown).is_none_or(|date| date < earliest || date > latest)
 }
 
-/// What the same requests of a key have in common: the method, the target, `X-Mock-Fault` and the body.
-/// Requests with another `Authorization` have another key.
-#[derive(Debug)]
-pub(super) struct Likeness {
-    /// A digest of all but the body, which is costly to compare.
-    head: u64,
-    body: Captured,
+/// Returns a number that is equal for the same requests of a key: by method, target, `X-Mock-Fault` and
+/// body. Requests with another `Authorization` have another key.
+pub(super) fn identity(record: &Record) -> u64 {
+    let mut hasher = identity_of_head(record);
+    match json(&record.body) {
+        Some(json) => json.hash(&mut hasher),
+        None => record.body.digest.hash(&mut hasher),
+    }
+    hasher.finish()
 }
 
-impl Likeness {
-    pub(super) fn of(record: &Record) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (&record.method, &record.arrival.target).hash(&mut hasher);
-        record.fields.get("x-mock-fault").hash(&mut hasher);
-        if record.body.digest.is_none() {
-            // A body that was not read completely is equal to no other.
-            record.number.hash(&mut hasher);
-        }
-        Self {
-            head: hasher.finish(),
-            body: record.body.clone(),
-        }
-    }
+/// Returns such a number that is cheap. It differs if the same JSON is written otherwise.
+pub(super) fn identity_of_bytes(record: &Record) -> u64 {
+    let mut hasher = identity_of_head(record);
+    record.body.digest.hash(&mut hasher);
+    hasher.finish()
+}
 
-    /// Returns a number that is equal for the same requests.
-    pub(super) fn identity(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.head.hash(&mut hasher);
-        match json(&self.body) {
-            Some(json) => json.hash(&mut hasher),
-            None => self.body.digest.hash(&mut hasher),
-        }
-        hasher.finish()
+fn identity_of_head(record: &Record) -> DefaultHasher {
+    let mut hasher = DefaultHasher::new();
+    (&record.method, &record.arrival.target).hash(&mut hasher);
+    record.fields.get("x-mock-fault").hash(&mut hasher);
+    if record.body.digest.is_none() {
+        // A body that was not read completely is equal to no other.
+        record.number.hash(&mut hasher);
     }
+    hasher
 }
 
 /// Returns a body as JSON, if all of it was kept. So the order of members and the form of numbers

@@ -1,6 +1,10 @@
-//! What the rules found. Its severity is decided when it is reported.
+//! What the rules found, in bounded memory. Its severity is decided when it is reported.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     facts::Facts,
@@ -18,7 +22,7 @@ use crate::{
 const MAX_SHOWN: usize = 12;
 
 /// The key of a finding, as it is reported.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct KeyName {
     name: String,
     plan: Option<Plan>,
@@ -29,10 +33,7 @@ impl KeyName {
     pub(super) fn of(record: &Record) -> Self {
         let (name, plan, senders) = match &record.arrival.key {
             Some(key) => (key.name(), Some(key.plan()), key.senders()),
-            None if record.fields.get("authorization").is_some() => {
-                ("an unknown key".to_owned(), None, 1)
-            }
-            None => ("no key".to_owned(), None, 1),
+            None => ("no valid key".to_owned(), None, 1),
         };
         Self {
             name,
@@ -57,7 +58,7 @@ impl KeyName {
 }
 
 /// Something that breaks a rule, if there is enough of it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Found {
     rule: Rule,
     what: What,
@@ -70,12 +71,10 @@ pub(super) struct Found {
     offences: u64,
     /// From how many on they break the rule.
     needed: u64,
-    /// How many connections of the key were open.
-    connections: usize,
 }
 
 /// What only one kind of finding has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum What {
     /// Requests came in a wait.
     Early,
@@ -139,7 +138,6 @@ impl Found {
             shown: Vec::new(),
             offences: 0,
             needed,
-            connections: 0,
         }
     }
 
@@ -148,10 +146,9 @@ impl Found {
         self
     }
 
-    /// Adds a request that breaks the rule, while so many connections of its key were open.
-    pub(super) fn add(&mut self, offence: &Arc<Facts>, connections: usize) {
+    /// Adds a request that breaks the rule.
+    pub(super) fn add(&mut self, offence: &Arc<Facts>) {
         self.offences += 1;
-        self.connections = self.connections.max(connections);
         if self.shown.len() < MAX_SHOWN {
             self.shown.push(Arc::clone(offence));
         }
@@ -167,12 +164,8 @@ impl Found {
         self.what = What::Repeats(repeats);
     }
 
-    pub(super) const fn rule(&self) -> Rule {
-        self.rule
-    }
-
     /// Returns the severity; `None` if the rule is off.
-    pub(super) fn severity(&self, set: &Severities) -> Option<Severity> {
+    fn severity(&self, set: &Severities) -> Option<Severity> {
         let is_broken = match &self.what {
             What::Ban => false,
             // Others may be the first attempts of several senders.
@@ -188,11 +181,7 @@ impl Found {
     }
 
     /// Returns the finding; `None` if the rule is off. `mask` masks the keys in a text.
-    pub(super) fn finding(
-        &self,
-        set: &Severities,
-        mask: &impl Fn(&str) -> String,
-    ) -> Option<Finding> {
+    fn finding(&self, set: &Severities, mask: &impl Fn(&str) -> String) -> Option<Finding> {
         let severity = self.severity(set)?;
         // Text of a client must not end a line of the report, or change the terminal's colour.
         let shown = |text: &str| escaped(&mask(text));
@@ -224,9 +213,11 @@ impl Found {
         if !depends || severity == Severity::Notice || self.key.senders > 1 {
             return None;
         }
-        let seen = match self.connections {
+        let shown = self.cause.iter().chain(&self.shown);
+        let connections: BTreeSet<_> = shown.map(|it| it.request().connection).collect();
+        let seen = match connections.len() {
             0 | 1 => String::new(),
-            open => format!(" ({open} connections were open)"),
+            used => format!(" ({used} connections were used)"),
         };
         Some(format!(
             "If several requests of this key may be under way at once, say so: `--senders N`{seen}"
@@ -342,5 +333,82 @@ impl Found {
             0 => list(&numbers),
             more => format!("{} and {more} more", numbers.join(", ")),
         }
+    }
+}
+
+/// The maximum number of findings. The rest is only counted.
+const MAX_FOUND: usize = 1_000;
+
+/// All findings of a server.
+#[derive(Default)]
+pub(super) struct Findings {
+    severities: Severities,
+    /// By their numbers, which are not reused.
+    all: BTreeMap<u64, Found>,
+    last: u64,
+    /// The number of findings that were dropped, by severity.
+    dropped: [u64; 3],
+}
+
+impl Findings {
+    pub(super) fn new(severities: Severities) -> Self {
+        Self {
+            severities,
+            ..Self::default()
+        }
+    }
+
+    pub(super) const fn severities(&self) -> &Severities {
+        &self.severities
+    }
+
+    pub(super) const fn dropped(&self) -> [u64; 3] {
+        self.dropped
+    }
+
+    /// Removes all findings.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.dropped = [0; 3];
+    }
+
+    /// Adds a finding, and returns its number.
+    pub(super) fn open(&mut self, found: Found) -> u64 {
+        self.last += 1;
+        if found.rule.severity(&self.severities).is_none() {
+            return self.last;
+        }
+        if self.all.len() >= MAX_FOUND {
+            self.drop_one();
+        }
+        self.all.insert(self.last, found);
+        self.last
+    }
+
+    /// Drops the oldest notice, or else the oldest finding. Its severity is judged now.
+    fn drop_one(&mut self) {
+        let severity = |found: &Found| found.severity(&self.severities);
+        let is_notice = |found: &Found| severity(found) == Some(Severity::Notice);
+        let notice = self.all.iter().find(|(_, found)| is_notice(found));
+        let Some((number, found)) = notice.or(self.all.first_key_value()) else {
+            return;
+        };
+        if let Some(severity) = severity(found) {
+            self.dropped[severity as usize] += 1;
+        }
+        let number = *number;
+        self.all.remove(&number);
+    }
+
+    /// Returns a finding, unless it was dropped or its rule is off.
+    pub(super) fn get(&mut self, number: u64) -> Option<&mut Found> {
+        self.all.get_mut(&number)
+    }
+
+    /// Returns the findings, the oldest first. `mask` masks the keys in a text.
+    pub(super) fn list(&self, mask: &impl Fn(&str) -> String) -> Vec<Finding> {
+        let all = self.all.values();
+        all.filter_map(|found| found.finding(&self.severities, mask))
+            .collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The compliance report: a function of the recorded exchanges. Each exchange is reduced to its
 //! `facts`. The `rules` judge the facts of one key, with what they remember of it. What they find is
-//! kept in `findings`, for the whole server in `audit`. The report shows each as a `finding`.
+//! kept in `found`, for the whole server in `audit`. The report shows each as a `finding`.
 
 mod rule;
 
@@ -9,7 +9,6 @@ mod facts;
 mod finding;
 mod found;
 
-mod findings;
 mod verdict;
 
 mod rules;

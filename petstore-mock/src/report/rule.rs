@@ -1,10 +1,10 @@
 //! The rules: names, severities and advice.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{ParseNameError, parse_name};
+use crate::text::named;
 
 /// The severity of a finding. Its text form is `notice`, `warning` or `violation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,19 +24,7 @@ impl Severity {
     pub const ALL: &'static [Self] = &[Self::Notice, Self::Warning, Self::Violation];
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl FromStr for Severity {
-    type Err = ParseNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_name(text)
-    }
-}
+named!(Severity, Rule);
 
 /// A rule of the compliance report.
 ///
@@ -64,20 +52,6 @@ pub enum Rule {
     RetryAfter,
     /// The deprecated operation was used.
     Deprecated,
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl FromStr for Rule {
-    type Err = ParseNameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_name(text)
-    }
 }
 
 impl Rule {

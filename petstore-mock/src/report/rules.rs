@@ -3,9 +3,8 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
-    facts::{Facts, Likeness},
-    findings::Findings,
-    found::{Found, KeyName, Repeats, What},
+    facts::{Facts, identity, identity_of_bytes},
+    found::{Findings, Found, KeyName, Repeats, What},
     rule::Rule,
 };
 use crate::exchange::{Moment, Record};
@@ -21,21 +20,11 @@ const MAX_ROWS: usize = 64;
 pub(super) struct Finder<'a> {
     findings: &'a mut Findings,
     key: &'a Arc<KeyName>,
-    /// How many connections of the key are open.
-    connections: &'a dyn Fn() -> usize,
 }
 
 impl<'a> Finder<'a> {
-    pub(super) fn new(
-        findings: &'a mut Findings,
-        key: &'a Arc<KeyName>,
-        connections: &'a dyn Fn() -> usize,
-    ) -> Self {
-        Self {
-            findings,
-            key,
-            connections,
-        }
+    pub(super) fn new(findings: &'a mut Findings, key: &'a Arc<KeyName>) -> Self {
+        Self { findings, key }
     }
 
     fn open(&mut self, rule: Rule, what: What, needed: u64, cause: &Arc<Facts>) -> u64 {
@@ -46,20 +35,20 @@ impl<'a> Finder<'a> {
 
     fn add(&mut self, finding: u64, offence: &Arc<Facts>) {
         if let Some(found) = self.findings.get(finding) {
-            found.add(offence, (self.connections)());
+            found.add(offence);
         }
     }
 }
 
 /// What is remembered of the requests of a key.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct History {
     /// The wait of the key after a 429.
     wait: Option<Wait>,
     /// The requests that failed. The ones that came last are at the end.
     rows: VecDeque<Row>,
     /// The last requests that were answered 201. Equal pets are wanted then.
-    created: VecDeque<Likeness>,
+    created: VecDeque<u64>,
 }
 
 impl History {
@@ -77,7 +66,7 @@ impl History {
             if self.created.len() == MAX_ROWS {
                 self.created.pop_front();
             }
-            self.created.push_back(Likeness::of(record));
+            self.created.push_back(identity_of_bytes(record));
         }
     }
 
@@ -86,12 +75,13 @@ impl History {
         if self.rows.is_empty() && !facts.has_failed() {
             return;
         }
-        let identity = Likeness::of(record).identity();
+        let identity = identity(record);
         let place = self.rows.iter().position(|row| row.identity == identity);
         let known = place.and_then(|place| self.rows.remove(place));
         let mut row = known.unwrap_or_else(|| Row::new(identity));
         row.judge(facts, finder);
-        if facts.is_unknown_post() && !self.has_created(identity) {
+        let was_created = || self.created.contains(&identity_of_bytes(record));
+        if facts.is_unknown_post() && !was_created() {
             row.post.unknown.get_or_insert_with(|| Arc::clone(facts));
         }
         if row.is_needed() {
@@ -101,14 +91,9 @@ impl History {
             self.rows.push_back(row);
         }
     }
-
-    fn has_created(&self, wanted: u64) -> bool {
-        self.created.iter().any(|one| one.identity() == wanted)
-    }
 }
 
 /// A period in which a client should wait.
-#[derive(Debug)]
 struct Wait {
     /// The exchange that named it first.
     first: Arc<Facts>,
@@ -155,7 +140,6 @@ impl Wait {
 }
 
 /// The same request, as often as it came.
-#[derive(Debug)]
 struct Row {
     identity: u64,
     /// Its last exchange, if that failed.
@@ -167,7 +151,7 @@ struct Row {
 }
 
 /// The repeats of a request that failed, until it succeeds or is told to wait.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Retries {
     repeats: Repeats,
     /// The quick repeats at the end, after the failure before them, until there is a finding.
@@ -176,7 +160,7 @@ struct Retries {
 }
 
 /// What became of a `POST`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Post {
     /// The first exchange whose outcome the client cannot know.
     unknown: Option<Arc<Facts>>,

@@ -41,19 +41,12 @@ pub struct Report {
     notices: u64,
     #[serde(flatten)]
     answers: Answers,
-    /// In order of their numbers.
-    keys: Vec<JudgedKey>,
+    /// The number of requests of each key, by its name.
+    keys: BTreeMap<String, u64>,
     /// The most severe first.
     findings: Vec<Finding>,
     /// The rules that are not off.
     rules: BTreeMap<Rule, Severity>,
-}
-
-/// A key with its number of requests.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct JudgedKey {
-    name: String,
-    requests: u64,
 }
 
 /// How the requests were answered.
@@ -83,17 +76,11 @@ impl Answers {
     }
 }
 
-impl JudgedKey {
-    pub(super) const fn new(name: String, requests: u64) -> Self {
-        Self { name, requests }
-    }
-}
-
 impl Report {
     /// Creates a report of findings, of which `unlisted` are left out, by severity.
     pub(super) fn new(
         answers: Answers,
-        keys: Vec<JudgedKey>,
+        keys: BTreeMap<String, u64>,
         severities: &Severities,
         mut findings: Vec<Finding>,
         unlisted: [u64; 3],
@@ -211,7 +198,7 @@ impl Report {
     /// Returns the names of the keys.
     #[cfg(feature = "junit")]
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.keys.iter().map(|key| &*key.name)
+        self.keys.keys().map(String::as_str)
     }
 
     /// Returns the rules that are not off.

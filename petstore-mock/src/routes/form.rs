@@ -6,14 +6,18 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Route, RouteResponse};
-use crate::text::{present, read_json};
+use super::{Route, RouteResponse, Routes};
+use crate::text::{present, read_array};
 
 impl Route {
-    /// Parses an array of routes.
+    /// Parses and checks an array of routes.
     pub(crate) fn all_from_json(text: &[u8]) -> Result<Vec<Self>, String> {
-        let forms: Vec<RouteForm> = read_json(text)?;
-        forms.into_iter().map(RouteForm::route).collect()
+        let example = r#"{"method": "PUT", "path": "/pets/{petId}", "json": {}}"#;
+        let forms: Vec<RouteForm> = read_array(text, example)?;
+        let routes = forms.into_iter().map(RouteForm::route);
+        let routes: Vec<_> = routes.collect::<Result<_, _>>()?;
+        Routes::new(routes.clone()).map_err(|error| error.to_string())?;
+        Ok(routes)
     }
 }
 
@@ -23,17 +27,12 @@ impl Route {
 struct RouteForm {
     method: String,
     path: String,
-    #[serde(default = "success")]
-    status: u16,
+    status: Option<u16>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "present")]
     json: Option<Value>,
     text: Option<String>,
-}
-
-const fn success() -> u16 {
-    200
 }
 
 impl RouteForm {
@@ -57,7 +56,7 @@ impl RouteForm {
             let value = HeaderValue::try_from(value).map_err(|_| wrong())?;
             response = response.with_header(name, value);
         }
-        let response = response.with_status(self.status);
+        let response = response.with_status(self.status.unwrap_or(200));
         Ok(Route::new(method, &self.path, response))
     }
 }
@@ -65,14 +64,10 @@ impl RouteForm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routes::Routes;
 
     #[test]
     fn reads_routes_and_says_what_is_wrong_with_them() {
-        let read = |text: &str| {
-            let routes = Route::all_from_json(text.as_bytes())?;
-            Routes::new(routes).map_err(|error| error.to_string())
-        };
+        let read = |text: &str| Route::all_from_json(text.as_bytes());
         let text = r#"[{"method": "PUT", "path": "/pets/{petId}", "status": 202,
             "headers": {"x-a": "1"}, "json": null}]"#;
         let response = RouteResponse::json(&Value::Null)
@@ -81,10 +76,10 @@ mod tests {
                 HeaderName::from_static("x-a"),
                 HeaderValue::from_static("1"),
             );
-        assert_eq!(
-            read(text).unwrap().find(&Method::PUT, "/v1/pets/1"),
-            Some(&response)
-        );
+        let routes = Routes::new(read(text).unwrap()).unwrap();
+        assert_eq!(routes.find(&Method::PUT, "/v1/pets/1"), Some(&response));
+        let object = read(r#"{"method": "PUT"}"#).unwrap_err();
+        assert!(object.starts_with("give an array, such as [{"), "{object}");
         for (route, wrong) in [
             (r#""path": "/a""#, "missing field `method`"),
             (

@@ -3,7 +3,7 @@
 #[cfg(any(test, feature = "cli"))]
 mod form;
 
-use std::{cmp::Ordering, fmt};
+use std::fmt;
 
 use bytes::Bytes;
 use http::{
@@ -12,7 +12,7 @@ use http::{
 };
 use serde_json::Value;
 
-use crate::operation::{Operation, PathTemplate, is_method, is_parameter};
+use crate::operation::{Operation, PathTemplate, is_method, is_parameter, problem_of_method};
 
 /// The static response of an own route: see [`Builder::route`](crate::Builder::route).
 ///
@@ -129,21 +129,9 @@ impl Route {
     /// Returns what is wrong with the route, if anything.
     fn problem(&self) -> Option<&'static str> {
         let path = self.path.as_str();
-        let is_literal = |text: &str| {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_graphic() && !b"{}?#%".contains(&byte))
-        };
-        let mut segments = self.path.segments();
-        let is_valid = segments.next() == Some("v1")
-            && path != "/v1"
-            && segments.all(|one| {
-                is_literal(one.trim_start_matches('{').trim_end_matches('}'))
-                    && (is_literal(one) || is_parameter(one))
-            });
-        if !is_valid {
-            return Some("write the path as in /store/orders/{orderId}");
+        let problem = self.path.problem().or(problem_of_method(&self.method));
+        if problem.is_some() {
+            return problem;
         }
         if [Method::HEAD, Method::OPTIONS, Method::CONNECT].contains(&self.method) {
             return Some("HEAD follows from GET, and OPTIONS from the other methods");
@@ -193,10 +181,9 @@ impl Routes {
     /// beats a parameter, also one of the contract's.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Option<&RouteResponse> {
         let found = self.0.iter().filter(|route| route.answers(method, path));
-        let best = found.max_by(|one, other| compare(&one.path, &other.path))?;
+        let best = found.max_by_key(|route| literals(&route.path))?;
         let contract = Operation::of(method, path).map(|one| PathTemplate::new(one.path()));
-        let is_beaten =
-            contract.is_some_and(|contract| compare(&best.path, &contract) == Ordering::Less);
+        let is_beaten = contract.is_some_and(|it| literals(&best.path) < literals(&it));
         (!is_beaten).then_some(&best.response)
     }
 
@@ -206,26 +193,17 @@ impl Routes {
         routes.map(|route| &route.method).collect()
     }
 
-    /// Returns the methods of all routes.
-    pub(crate) fn methods(&self) -> impl Iterator<Item = &Method> {
-        self.0.iter().map(|route| &route.method)
-    }
-
     /// Returns the method and path of each route.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(ToString::to_string)
     }
 }
 
-/// Compares two templates that fit the same path: the one whose first different segment is a
-/// literal is greater.
-fn compare(one: &PathTemplate, other: &PathTemplate) -> Ordering {
-    let literals = |path: &PathTemplate| -> Vec<bool> {
-        path.segments()
-            .map(|segment| !is_parameter(segment))
-            .collect()
-    };
-    literals(one).cmp(&literals(other))
+/// Returns which segments are literals. Of two templates that fit the same path, the one whose first
+/// different segment is a literal is greater.
+fn literals(path: &PathTemplate) -> Vec<bool> {
+    let segments = path.segments();
+    segments.map(|segment| !is_parameter(segment)).collect()
 }
 
 /// Returns the segments without the names of the parameters.
@@ -299,13 +277,24 @@ mod tests {
                 "the route PUT /v1/a/{c}: another one answers the same requests: PUT /v1/a/{b}",
             ),
             (&[(Method::HEAD, "/a")], "HEAD follows from GET"),
-            (&[(Method::GET, "")], "write the path as in"),
             (&[(Method::GET, "/")], "write the path as in"),
-            (&[(Method::GET, "/a//b")], "write the path as in"),
-            (&[(Method::GET, "/a?b=1")], "write the path as in"),
+            (&[(Method::GET, "/a//b")], "an empty segment"),
+            (&[(Method::GET, "/a?b=1")], "without a query"),
             (&[(Method::GET, "/a{b}")], "write the path as in"),
             (&[(Method::GET, "/{}")], "write the path as in"),
-            (&[(Method::GET, "a")], "write the path as in"),
+            (
+                &[(Method::GET, "/caf\u{e9}")],
+                "other characters than ASCII",
+            ),
+            (&[(Method::GET, "/_mock/health")], "not below /_mock"),
+            (
+                &[(Method::GET, "a/b")],
+                "the route GET a/b: write the path as in /store/orders/{orderId}: with a slash",
+            ),
+            (
+                &[(Method::from_bytes(b"get").unwrap(), "/a")],
+                "the route get /v1/a: write the method in capitals, such as GET",
+            ),
         ] {
             let error = routes(all).unwrap_err();
             assert!(error.contains(wrong), "{all:?}: {error}");

@@ -8,13 +8,14 @@ use std::{
 };
 
 use http::Method;
+use tokio::runtime;
 
 #[cfg(feature = "tls")]
-use super::tls::Tls;
+use super::tls;
 use super::{
     connection::{Limits, ServeContext},
     listener,
-    mock_server::{MockServer, OwnRuntime},
+    mock_server::MockServer,
 };
 use crate::{
     clock::Clock,
@@ -25,7 +26,7 @@ use crate::{
     report::{Rule, Severity},
     routes::{Route, RouteError, RouteResponse, Routes},
     state::{
-        AppState, BanPolicy, DEFAULT_KEYS, DataError, InitialKey, KeyError, RateHeaders, Seed,
+        AppState, BanPolicy, DEFAULT_KEYS, DataError, KeyError, NewKey, RateHeaders, Seed,
         SeedError, Settings, Window, is_sendable,
     },
 };
@@ -101,7 +102,7 @@ impl MockServer {
 pub struct Builder {
     addr: SocketAddr,
     /// If this is empty, the server has the default keys.
-    keys: Vec<InitialKey>,
+    keys: Vec<NewKey>,
     seed: Seed,
     data: Option<PathBuf>,
     clock: Clock,
@@ -182,34 +183,21 @@ impl Builder {
 
     /// Adds a key with a plan. The first call replaces the default keys. If a key is added
     /// twice, the last plan counts.
-    pub fn key(mut self, key: impl Into<String>, plan: Plan) -> Self {
-        self.add_key(InitialKey::new(key, plan));
-        self
+    pub fn key(self, key: impl Into<String>, plan: Plan) -> Self {
+        self.new_key(NewKey::new(Some(key.into()), plan))
     }
 
-    /// Adds a key like [`Builder::key`], with a name for reports and the journal.
-    pub fn named_key(
-        mut self,
-        name: impl Into<String>,
-        key: impl Into<String>,
-        plan: Plan,
-    ) -> Self {
-        self.add_key(InitialKey::new(key, plan).with_name(name));
-        self
+    /// Adds a key like [`Builder::key`], with a name for reports and the journal, which no other key has.
+    pub fn named_key(self, name: impl Into<String>, key: impl Into<String>, plan: Plan) -> Self {
+        self.new_key(NewKey::new(Some(key.into()), plan).with_name(name))
     }
 
-    /// Adds a key as the command line describes it.
-    #[cfg(feature = "cli")]
-    pub(crate) fn initial_key(mut self, key: InitialKey) -> Self {
-        self.add_key(key);
-        self
-    }
-
-    fn add_key(&mut self, key: InitialKey) {
+    pub(crate) fn new_key(mut self, key: NewKey) -> Self {
         match self.keys.iter_mut().find(|known| known.key() == key.key()) {
             Some(known) => *known = key,
             None => self.keys.push(key),
         }
+        self
     }
 
     /// Declares how many requests of each key may be under way at once (default: 1), for keys for which
@@ -412,23 +400,21 @@ impl Builder {
         } = self;
         if keys.is_empty() {
             keys = DEFAULT_KEYS
-                .map(|(key, plan)| InitialKey::new(key, plan))
+                .map(|(key, plan)| NewKey::new(Some(key.into()), plan))
                 .into();
         }
         if !settings.admin_token.iter().all(|token| is_sendable(token)) {
             return Err(StartError::AdminToken);
         }
-        settings.routes = Routes::new(routes)?;
-        let store = seed.into_store()?;
+        settings.routes = Routes::new(routes).map_err(StartError::Route)?;
+        let store = seed.into_store().map_err(StartError::Seed)?;
         #[cfg(feature = "tls")]
-        let tls = self
-            .tls
-            .then(|| Tls::new(addr.ip()))
-            .transpose()
-            .map_err(StartError::Tls)?;
+        let mut acceptor = None;
         #[cfg(feature = "tls")]
-        if let Some(tls) = &tls {
-            settings.authority = Some(tls.authority().to_owned());
+        if self.tls {
+            let created = tls::create(addr.ip()).map_err(io::Error::other);
+            let (authority, tls) = created.map_err(StartError::Tls)?;
+            (settings.authority, acceptor) = (Some(authority), Some(tls));
         }
         let app = AppState::new(clock, settings, keys, store, faults.clone());
         let app = app.map_err(StartError::Key)?;
@@ -436,7 +422,7 @@ impl Builder {
             return Err(StartError::Fault(problem));
         }
         app.reset_faults();
-        let bind_error = |source| StartError::Bind { addr, source };
+        let bind_error = |cause| StartError::Bind { addr, cause };
         let listener = listener::bind(addr).await.map_err(bind_error)?;
         let addr = listener.local_addr().map_err(bind_error)?;
         let app = match data {
@@ -445,7 +431,7 @@ impl Builder {
                 let file = path.clone();
                 let opened = tokio::task::spawn_blocking(move || app.with_data(&file)).await;
                 let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error).into()));
-                opened.map_err(|source| StartError::Data { path, source })?
+                opened.map_err(|cause| StartError::Data { path, cause })?
             }
             None => app,
         };
@@ -453,7 +439,7 @@ impl Builder {
             service: Service::new(Arc::new(app)),
             limits,
             #[cfg(feature = "tls")]
-            tls,
+            tls: acceptor,
         };
         Ok(MockServer::serve(listener, addr, context))
     }
@@ -465,13 +451,23 @@ impl Builder {
     ///
     /// Fails like [`Builder::start`], and if no thread can be started.
     pub fn start_blocking(self) -> Result<MockServer, StartError> {
-        let runtime = OwnRuntime::new().map_err(StartError::Thread)?;
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("petstore-mock")
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
         let (send, receive) = mpsc::channel();
         // If this thread were gone, nobody would wait for the server.
         runtime.spawn(async move { drop(send.send(self.start().await)) });
-        let started = receive.recv();
-        let server = started.map_err(|error| StartError::Thread(io::Error::other(error)))??;
-        Ok(server.on(runtime))
+        match receive.recv() {
+            Ok(Ok(server)) => Ok(server.on(runtime)),
+            Ok(Err(error)) => {
+                runtime.shutdown_background();
+                Err(error)
+            }
+            Err(error) => Err(StartError::Thread(io::Error::other(error))),
+        }
     }
 }
 
@@ -486,31 +482,32 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// Why a server cannot be started.
+/// Why a server cannot be started. The message contains the whole cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The address cannot be bound.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}: {cause}")]
     Bind {
         /// The address with the requested port.
         addr: SocketAddr,
         /// The error of the operating system.
-        source: io::Error,
+        cause: io::Error,
     },
-    /// A key is invalid in a header, or its name in a report. The message does not contain the key.
+    /// A key is invalid in a header, or its name in a report, or two have one name. The message does not
+    /// contain the key.
     #[error("{0}")]
     Key(KeyError),
     /// The admin token is empty, or contains a space or a non-ASCII character.
     #[error("the admin token is empty, or contains a space or a non-ASCII character")]
     AdminToken,
     /// The data file cannot be used.
-    #[error("cannot use the data file {path}: {source}", path = path.display())]
+    #[error("cannot use the data file {path}: {cause}", path = path.display())]
     Data {
         /// The file.
         path: PathBuf,
-        /// The cause.
-        source: DataError,
+        /// Why not.
+        cause: DataError,
     },
     /// The certificates cannot be created.
     #[cfg(feature = "tls")]
@@ -521,11 +518,11 @@ pub enum StartError {
     Thread(io::Error),
     /// The seed contradicts itself.
     #[error("the seed cannot be used: {0}")]
-    Seed(#[from] SeedError),
+    Seed(SeedError),
     /// A fault can never hit a request, or is for a key that the server does not have.
     #[error("{0}")]
     Fault(String),
     /// An own route is invalid, repeated, or an operation of the contract.
     #[error("{0}")]
-    Route(#[from] RouteError),
+    Route(RouteError),
 }

@@ -8,19 +8,16 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
+use futures_util::FutureExt as _;
 use http::{Request, Response, Version, header::CONNECTION};
-#[cfg(not(feature = "http2"))]
-use hyper::server::conn::http1;
 use hyper::{body::Incoming, rt, service::service_fn};
-use hyper_util::rt::TokioIo;
-#[cfg(feature = "http2")]
-use hyper_util::{rt::TokioExecutor, server::conn::auto};
-#[cfg(feature = "tls")]
-use tokio::io::AsyncWriteExt as _;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
 use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::watch};
 
 use super::{
@@ -30,9 +27,9 @@ use super::{
 };
 use crate::{
     clock::real_time,
+    exchange::Caller,
     fault::{EndMode, SocketPlan},
     http::Service,
-    journal::{Caller, OpenConnection},
 };
 
 /// What a server bears.
@@ -66,7 +63,7 @@ pub(super) struct ServeContext {
     pub(super) limits: Limits,
     /// `None` for plain HTTP.
     #[cfg(feature = "tls")]
-    pub(super) tls: Option<super::tls::Tls>,
+    pub(super) tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
 /// Serves a connection until its end. After `stop`, serves it only until the end of the request in
@@ -74,7 +71,6 @@ pub(super) struct ServeContext {
 pub(super) async fn serve(
     stream: TcpStream,
     caller: Caller,
-    open: OpenConnection,
     server: Arc<ServeContext>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -90,7 +86,6 @@ pub(super) async fn serve(
     let state = Shared::default();
     let io = ConnectionIo::new(stream, state.clone());
     let has_unread_bytes = speak(io, caller, &server, &state, stop).await;
-    drop(open);
     let (stream, end) = {
         let mut state = state.lock();
         (state.stream.take(), state.end)
@@ -102,7 +97,7 @@ pub(super) async fn serve(
         Some(EndMode::Reset) => drop(stream.socket().set_zero_linger()),
         Some(EndMode::Close | EndMode::Hang) => {}
         None if has_unread_bytes => drain(stream).await,
-        None => close(stream).await,
+        None => close(stream),
     }
 }
 
@@ -119,22 +114,29 @@ async fn begun(
     #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "for TLS"))]
     server: &ServeContext,
 ) -> Option<Box<dyn Transport>> {
+    let mut first = [0];
     // `readable` may return too early.
-    stream.peek(&mut [0]).await.ok()?;
+    if stream.peek(&mut first).await.ok()? == 0 {
+        return None;
+    }
     #[cfg(feature = "tls")]
     if let Some(tls) = &server.tls {
-        return match tls.accept(stream).await? {
-            Ok(stream) => Some(stream),
-            Err(mut stream) => {
-                // The client may have left.
-                let _ = stream.write_all(plain_http().as_bytes()).await;
-                drain(stream).await;
-                None
-            }
-        };
+        if first != [HANDSHAKE] {
+            let mut stream: Box<dyn Transport> = Box::new(stream);
+            // The client may have left.
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, plain_http().as_bytes()).await;
+            drain(stream).await;
+            return None;
+        }
+        // If the handshake fails, rustls sends an alert if it can.
+        return Some(Box::new(tls.accept(stream).await.ok()?));
     }
     Some(Box::new(stream))
 }
+
+/// The first byte of every TLS connection: a handshake record (RFC 8446, section 5.1).
+#[cfg(feature = "tls")]
+const HANDSHAKE: u8 = 22;
 
 /// Returns the response to a request in plain HTTP, if the server speaks TLS.
 #[cfg(feature = "tls")]
@@ -189,7 +191,6 @@ async fn speak(
 }
 
 /// Returns the protocols of a connection: HTTP/1.1, and HTTP/2 if the client starts with it.
-#[cfg(feature = "http2")]
 fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut protocols = auto::Builder::new(TokioExecutor::new());
     protocols
@@ -200,24 +201,11 @@ fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .timer(RealTimer)
         .header_read_timeout(limits.patience)
         .writev(false);
+    #[cfg(feature = "http2")]
     protocols
         .http2()
         .auto_date_header(false)
         .max_header_list_size(MAX_HEAD_BYTES);
-    protocols
-}
-
-/// The same without HTTP/2.
-#[cfg(not(feature = "http2"))]
-fn protocols(limits: &Limits) -> http1::Builder {
-    let mut protocols = http1::Builder::new();
-    protocols
-        .auto_date_header(false)
-        .max_headers(MAX_HEADERS)
-        .max_buf_size(MAX_HEAD_BYTES as usize)
-        .timer(RealTimer)
-        .header_read_timeout(limits.patience)
-        .writev(false);
     protocols
 }
 
@@ -273,31 +261,22 @@ async fn drain(mut stream: Box<dyn Transport>) {
 
 /// Closes the stream gracefully, if that can be written immediately. Over TLS, a close without an
 /// alert could be an attack (RFC 8446, section 6.1).
-async fn close(mut stream: Box<dyn Transport>) {
+fn close(mut stream: Box<dyn Transport>) {
     // hyper may have closed the stream already.
-    let _ = std::future::poll_fn(|context| {
-        Poll::Ready(tokio::io::AsyncWrite::poll_shutdown(
-            Pin::new(&mut stream),
-            context,
-        ))
-    })
-    .await;
+    let _ = tokio::io::AsyncWriteExt::shutdown(&mut stream).now_or_never();
 }
 
 /// hyper's timer, in real time: under paused time, an idle connection would time out at once.
 #[derive(Clone, Copy, Debug)]
 struct RealTimer;
 
-/// A wait in real time.
-struct RealSleep(Pin<Box<tokio::time::Sleep>>);
-
 impl rt::Timer for RealTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(RealSleep(Box::pin(real_time::sleep(duration))))
+        real_time::within(|| TokioTimer::new().sleep(duration))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn rt::Sleep>> {
-        self.sleep(deadline.saturating_duration_since(real_time::now()))
+        real_time::within(|| TokioTimer::new().sleep_until(deadline))
     }
 
     fn now(&self) -> Instant {
@@ -305,19 +284,7 @@ impl rt::Timer for RealTimer {
     }
 
     fn reset(&self, sleep: &mut Pin<Box<dyn rt::Sleep>>, deadline: Instant) {
-        if let Some(mut sleep) = sleep.as_mut().downcast_mut_pin::<RealSleep>() {
-            sleep.0.as_mut().reset(deadline.into());
-        }
-    }
-}
-
-impl rt::Sleep for RealSleep {}
-
-impl Future for RealSleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().poll(context)
+        TokioTimer::new().reset(sleep, deadline);
     }
 }
 

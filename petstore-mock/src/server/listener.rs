@@ -6,7 +6,7 @@ use std::{
     future::poll_fn,
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     task::Poll,
     time::Duration,
 };
@@ -18,10 +18,7 @@ use tokio::{
 };
 
 use super::connection::{self, ServeContext};
-use crate::{
-    clock::real_time,
-    journal::{Caller, OpenConnection},
-};
+use crate::{clock::real_time, exchange::Caller, lock::lock};
 
 /// Listens on an address. A free port is one that no earlier server of this process had, if there is one
 /// among 64. Otherwise clients would apply what they know of a key's limits to the new
@@ -31,10 +28,7 @@ pub(super) async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
 
     for _ in 0..64 {
         let listener = TcpListener::bind(addr).await?;
-        let is_new = USED
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(listener.local_addr()?);
+        let is_new = lock(&USED).insert(listener.local_addr()?);
         if is_new || addr.port() != 0 {
             return Ok(listener);
         }
@@ -52,20 +46,16 @@ impl Listener {
 
     /// Closes the socket. Does not wake `accept`; `stop` does.
     pub(super) fn close(&self) {
-        self.lock().take();
+        lock(&self.0).take();
     }
 
     /// Waits for a connection; `None` if the socket is closed.
     async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
-        poll_fn(|context| match &*self.lock() {
+        poll_fn(|context| match &*lock(&self.0) {
             Some(listener) => listener.poll_accept(context).map(Some),
             None => Poll::Ready(None),
         })
         .await
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<TcpListener>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -89,52 +79,20 @@ pub(super) async fn serve(
         match accepted {
             Some(Ok((stream, peer))) => {
                 count += 1;
-                let journal = &server.service.app().journal();
-                journal.settle().await;
-                let open = OpenConnection::new(Arc::clone(journal), count);
+                server.service.app().journal().settle().await;
                 let caller = Caller {
                     peer: peer.ip(),
                     connection: count,
                     nth: 0,
                 };
                 let server = Arc::clone(&server);
-                connections.spawn(connection::serve(
-                    stream,
-                    caller,
-                    open,
-                    server,
-                    stop.clone(),
-                ));
+                connections.spawn(connection::serve(stream, caller, server, stop.clone()));
             }
-            Some(Err(error)) if is_of_one_connection(&error) => {}
-            // Usually the process has no file descriptors left.
-            Some(Err(_)) => real_time::sleep(Duration::from_millis(100)).await,
+            // A waiting connection broke, or the process has no file descriptors left.
+            Some(Err(_)) => real_time::sleep(Duration::from_millis(10)).await,
             None => break,
         }
     }
     listener.close();
     while connections.join_next().await.is_some() {}
-}
-
-/// Whether accepting failed only because a waiting connection broke. Then no pause is needed.
-fn is_of_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionReset | Interrupted
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_only_for_errors_that_concern_all_connections() {
-        assert!(is_of_one_connection(
-            &io::ErrorKind::ConnectionAborted.into()
-        ));
-        let too_many_open_files = io::Error::from_raw_os_error(24);
-        assert!(!is_of_one_connection(&too_many_open_files));
-    }
 }

@@ -1,19 +1,13 @@
 //! A running server.
 
 use std::{
-    fmt, io,
+    fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
-    thread,
     time::Duration,
 };
 
-use tokio::{
-    net::TcpListener,
-    runtime::{self, Runtime},
-    sync::watch,
-    task::JoinHandle,
-};
+use tokio::{net::TcpListener, runtime::Runtime, sync::watch, task::JoinHandle};
 
 use super::{
     connection::ServeContext,
@@ -57,8 +51,8 @@ pub struct MockServer {
     listener: Arc<Listener>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    /// The server's own runtime, if any. It is the last field, so that it is dropped last.
-    runtime: Option<OwnRuntime>,
+    /// The server's own runtime, if any.
+    runtime: Option<Runtime>,
 }
 
 impl MockServer {
@@ -67,12 +61,9 @@ impl MockServer {
         let context = Arc::new(context);
         let listener = Arc::new(Listener::new(listener));
         let (stop, stopped) = watch::channel(false);
-        let scheme = "http";
-        #[cfg(feature = "tls")]
-        let scheme = if context.tls.is_some() {
-            "https"
-        } else {
-            scheme
+        let scheme = match context.service.app().settings().authority {
+            Some(_) => "https",
+            None => "http",
         };
         let task = tokio::spawn({
             let (listener, context) = (Arc::clone(&listener), Arc::clone(&context));
@@ -92,7 +83,7 @@ impl MockServer {
     }
 
     /// Returns the server with its own runtime.
-    pub(super) fn on(mut self, runtime: OwnRuntime) -> Self {
+    pub(super) fn on(mut self, runtime: Runtime) -> Self {
         self.runtime = Some(runtime);
         self
     }
@@ -153,7 +144,7 @@ impl MockServer {
     /// Returns the server's orders, to add, read and remove them.
     #[must_use]
     pub fn orders(&self) -> Orders<'_> {
-        Orders::new(&self.app)
+        Orders(&self.app)
     }
 
     /// Creates a key with its own quotas, for one test.
@@ -165,7 +156,7 @@ impl MockServer {
     /// Returns the server's keys, to add, read and ban them.
     #[must_use]
     pub fn keys(&self) -> Keys<'_> {
-        Keys::new(&self.app)
+        Keys(&self.app)
     }
 
     /// Restores the initial pets, orders and keys, with unused quotas and no bans. Removes keys
@@ -181,7 +172,7 @@ impl MockServer {
     /// Returns the pets and orders, to restore them later.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.app.snapshot()
+        self.app.stores().all().clone()
     }
 
     /// Restores the pets and orders of a snapshot. Every key has unused quotas and no ban afterwards.
@@ -320,43 +311,11 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.listener.close();
         self.task.abort();
-        self.app.close();
-    }
-}
-
-/// A runtime with its own thread, for a server that is started without one. Dropping it stops its
-/// tasks, and waits for that.
-pub(super) struct OwnRuntime(Option<Runtime>);
-
-impl OwnRuntime {
-    pub(super) fn new() -> io::Result<Self> {
-        let mut builder = runtime::Builder::new_multi_thread();
-        builder
-            .worker_threads(1)
-            .thread_name("petstore-mock")
-            .enable_all()
-            .build()
-            .map(Some)
-            .map(Self)
-    }
-
-    pub(super) fn spawn<T: Send + 'static>(
-        &self,
-        start: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
-        self.0
-            .as_ref()
-            .expect("only dropping takes it")
-            .spawn(start)
-    }
-}
-
-impl Drop for OwnRuntime {
-    fn drop(&mut self) {
-        // The runtime is dropped on a new thread, because that is not allowed within another
-        // runtime.
-        let runtime = self.0.take();
-        let _ = thread::spawn(move || drop(runtime)).join();
+        self.app.stores().close();
+        // A runtime must not be dropped within another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

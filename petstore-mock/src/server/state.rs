@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -16,6 +16,7 @@ use tokio::{
 use crate::{
     clock::Clock,
     fault::{EndMode, Pace},
+    lock::lock,
 };
 
 /// A stream over a socket.
@@ -58,8 +59,7 @@ impl ConnectionState {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
-        // Every change is a few assignments, so a panic does no harm.
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.0)
     }
 
     /// Begins a request.

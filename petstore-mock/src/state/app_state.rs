@@ -4,13 +4,13 @@
 use std::{
     fmt,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
 use super::{
     data_file::DataError,
-    keys::{Account, Accounts, Admitted, InitialKey, KeyError, KeyUsage, is_public},
+    keys::{Account, Accounts, Admitted, KeyError, KeyUsage, NewKey, is_public},
     quota::{Period, Quota},
     settings::Settings,
     store::{Change, ChangeError, Store},
@@ -22,6 +22,7 @@ use crate::{
     exchange::Rate,
     fault::{Fault, Faults},
     journal::Journal,
+    lock::lock,
     plan::Plan,
 };
 
@@ -40,7 +41,7 @@ pub(crate) struct AppState {
 
 /// The initial state, for a reset.
 struct InitialState {
-    keys: Vec<InitialKey>,
+    keys: Vec<NewKey>,
     store: Store,
     faults: Vec<Fault>,
 }
@@ -50,7 +51,7 @@ impl AppState {
     pub(crate) fn new(
         clock: Clock,
         settings: Settings,
-        keys: Vec<InitialKey>,
+        keys: Vec<NewKey>,
         store: Store,
         faults: Vec<Fault>,
     ) -> Result<Self, KeyError> {
@@ -85,7 +86,7 @@ impl AppState {
         let mut accounts = self.accounts();
         accounts.reset(&self.first.keys, &self.settings)?;
         for key in &self.first.keys {
-            self.mask(key.key());
+            key.key().into_iter().for_each(|key| self.mask(key));
         }
         self.changes.notify();
         Ok(())
@@ -118,10 +119,15 @@ impl AppState {
     /// Returns why a fault can never hit a request of this server.
     pub(crate) fn problem_of(&self, fault: &Fault) -> Option<String> {
         let is_unknown = |key| self.accounts().get(key).is_none();
-        let problem = fault.problem().or_else(|| {
-            let is_of_no_key = fault.key().is_some_and(is_unknown);
-            is_of_no_key.then_some("it is for a key that this server does not have: add it first")
-        })?;
+        let problem = if let Some(problem) = fault.problem() {
+            problem
+        } else if fault.is_named() && !self.settings.fault_header {
+            "requests cannot choose it: start the mock with --fault-header (`fault_header()` in Rust)"
+        } else if fault.key().is_some_and(is_unknown) {
+            "it is for a key that this server does not have: add it first"
+        } else {
+            return None;
+        };
         Some(format!("the fault `{fault}`: {problem}"))
     }
 
@@ -166,11 +172,6 @@ impl AppState {
         }
     }
 
-    /// Returns whether changes are possible. They are not while the data file cannot be written.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.stores().is_ready()
-    }
-
     /// Changes the data file, and then the store. Returns the id of an added pet.
     pub(crate) fn change(&self, key: Option<u32>, change: Change) -> Result<i64, ChangeError> {
         self.stores().change(self.isolated(key), change)
@@ -190,11 +191,6 @@ impl AppState {
         Ok(())
     }
 
-    /// Closes the data file, if any. The store cannot be changed afterwards.
-    pub(crate) fn close(&self) {
-        self.stores().close();
-    }
-
     /// Clears the journal.
     pub(crate) fn forget(&self) {
         self.journal.clear();
@@ -211,15 +207,9 @@ impl AppState {
             .collect()
     }
 
-    /// Adds a key for a test. With `None`, creates a new key. Returns the key and its number.
-    pub(crate) fn add_key(
-        &self,
-        key: Option<&str>,
-        name: Option<&str>,
-        plan: Plan,
-    ) -> Result<(String, u32), KeyError> {
-        let mut accounts = self.accounts();
-        let (key, number) = accounts.add(key, name, plan, &self.settings)?;
+    /// Adds a key for a test. Returns it and its number.
+    pub(crate) fn add_key(&self, key: &NewKey) -> Result<(String, u32), KeyError> {
+        let (key, number) = self.accounts().add(key, &self.settings)?;
         self.mask(&key);
         self.changes.notify();
         Ok((key, number))
@@ -289,11 +279,6 @@ impl AppState {
         Ok(())
     }
 
-    /// Returns the pets and orders.
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        self.stores().all().clone()
-    }
-
     /// Restores pets and orders, the unused quotas of all keys, and ends their bans.
     pub(crate) fn restore(&self, snapshot: Snapshot) -> Result<(), ChangeError> {
         self.replace(snapshot)?;
@@ -306,13 +291,13 @@ impl AppState {
 
     /// Locks the stores. A panicking handler must not disable the service. The stores stay
     /// consistent, because every change comes after all checks.
-    fn stores(&self) -> MutexGuard<'_, Stores> {
-        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn stores(&self) -> MutexGuard<'_, Stores> {
+        lock(&self.stores)
     }
 
     /// Locks the keys. Hold the lock only for a short time, because all other requests wait.
     pub(crate) fn accounts(&self) -> MutexGuard<'_, Accounts> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.accounts)
     }
 }
 

@@ -37,7 +37,6 @@ pub enum DataError {
 }
 
 /// An open data file.
-#[derive(Debug)]
 pub(super) struct DataFile {
     file: File,
     /// The end of the last complete line.

@@ -2,15 +2,16 @@
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroU32,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     ban::BanRecord,
-    quota::{Allowance, Exhausted, Period},
+    quota::{Allowance, Period, QuotaUsage},
     settings::{DEFAULT_KEYS, Settings},
 };
 use crate::{
@@ -32,36 +33,35 @@ pub enum KeyError {
     Unsendable,
     /// The name of the key would look like another label, or spoil a report.
     #[error(
-        "the name of a key must be 1 to 100 characters, without control characters or a leading `…`"
+        "the name of a key must be 1 to 100 characters, without control characters or a leading `…` \
+         or `#`"
     )]
     Name,
+    /// Another key has the name.
+    #[error("the server has another key with this name: give each key its own")]
+    NameTaken,
 }
 
-/// A key that the server has from its start.
-#[derive(Clone)]
-pub(crate) struct InitialKey {
-    key: String,
-    plan: Plan,
+/// A key to add.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewKey {
+    /// `None` for a key that is created.
+    key: Option<String>,
     name: Option<String>,
-    senders: Option<u32>,
+    plan: Plan,
+    /// `None` for the number of all keys.
+    #[serde(default, deserialize_with = "some_senders")]
+    senders: Option<NonZeroU32>,
 }
 
-impl InitialKey {
-    pub(crate) fn new(key: impl Into<String>, plan: Plan) -> Self {
+impl NewKey {
+    pub(crate) fn new(key: Option<String>, plan: Plan) -> Self {
         Self {
-            key: key.into(),
+            key,
             plan,
             name: None,
             senders: None,
-        }
-    }
-
-    /// Declares its number of senders. Without it, it is that of all keys.
-    #[cfg(feature = "cli")]
-    pub(crate) fn with_senders(self, senders: u32) -> Self {
-        Self {
-            senders: Some(senders),
-            ..self
         }
     }
 
@@ -73,9 +73,29 @@ impl InitialKey {
         }
     }
 
-    pub(crate) fn key(&self) -> &str {
-        &self.key
+    /// Declares its number of senders.
+    #[cfg(feature = "cli")]
+    pub(crate) fn with_senders(self, senders: NonZeroU32) -> Self {
+        Self {
+            senders: Some(senders),
+            ..self
+        }
     }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+}
+
+/// Reads a number of senders.
+pub(crate) fn some_senders<'de, D>(from: D) -> Result<Option<NonZeroU32>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let senders = NonZeroU32::new(u32::deserialize(from)?);
+    senders
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("a key has at least 1 sender"))
 }
 
 /// The accounts, by key.
@@ -88,11 +108,7 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     /// Replaces all keys with the initial ones, numbered in their order.
-    pub(super) fn reset(
-        &mut self,
-        first: &[InitialKey],
-        settings: &Settings,
-    ) -> Result<(), KeyError> {
+    pub(super) fn reset(&mut self, first: &[NewKey], settings: &Settings) -> Result<(), KeyError> {
         self.by_key.clear();
         for (number, key) in (1..).zip(first) {
             self.insert(number, key, settings)?;
@@ -100,52 +116,50 @@ impl Accounts {
         Ok(())
     }
 
-    /// Adds a key. With `None`, creates a new key. Returns the key and its number.
+    /// Adds a key. Returns it and its number.
     pub(super) fn add(
         &mut self,
-        key: Option<&str>,
-        name: Option<&str>,
-        plan: Plan,
+        key: &NewKey,
         settings: &Settings,
     ) -> Result<(String, u32), KeyError> {
         let number = self.counted.saturating_add(1);
-        let text = key.map_or_else(|| self.fresh(number), str::to_owned);
-        let mut key = InitialKey::new(text.as_str(), plan);
-        key.name = name.map(str::to_owned);
-        self.insert(number, &key, settings)?;
-        Ok((text, number))
+        Ok((self.insert(number, key, settings)?, number))
     }
 
     fn insert(
         &mut self,
         number: u32,
-        key: &InitialKey,
+        new: &NewKey,
         settings: &Settings,
-    ) -> Result<(), KeyError> {
-        let InitialKey {
+    ) -> Result<String, KeyError> {
+        let NewKey {
             key,
             plan,
             name,
             senders,
-        } = key;
-        if !is_sendable(key) {
+        } = new;
+        let key = key.clone().unwrap_or_else(|| self.fresh(number));
+        if !is_sendable(&key) {
             return Err(KeyError::Unsendable);
         }
         if name.as_deref().is_some_and(|name| !is_name(name)) {
             return Err(KeyError::Name);
         }
-        if self.by_key.contains_key(&**key) {
+        if self.by_key.contains_key(&*key) {
             return Err(KeyError::Taken);
         }
-        let mut label = KeyLabel::new(number, *plan, key, is_public(key))
-            .with_senders(senders.unwrap_or(settings.senders));
-        if let Some(name) = name {
-            label = label.named(name);
+        let public = is_public(&key).then_some(&*key);
+        let name = name.as_deref().or(public);
+        let has_name = |other: &Account| name.is_some_and(|name| other.label.name() == name);
+        if self.by_key.values().any(has_name) {
+            return Err(KeyError::NameTaken);
         }
+        let senders = senders.map_or(settings.senders, NonZeroU32::get);
+        let label = KeyLabel::new(number, *plan, &key, name).with_senders(senders);
         let account = Account::new(label, settings);
         self.by_key.insert(key.as_str().into(), account);
         self.counted = self.counted.max(number);
-        Ok(())
+        Ok(key)
     }
 
     /// Returns an unused key: `test-key-5`, or if that is used, a longer one that starts with it.
@@ -168,10 +182,11 @@ impl Accounts {
         self.by_key.get_mut(key)
     }
 
-    /// Whether a text is a key, or contains one that is too long to occur by chance.
+    /// Whether a text is a key of at least 8 characters, or contains one of at least 12. Shorter ones
+    /// occur by chance.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let is_long = |key: &str| key.len() >= 12;
-        self.by_key.contains_key(text)
+        text.len() >= 8 && self.by_key.contains_key(text)
             || is_long(text)
                 && self
                     .by_key
@@ -203,7 +218,7 @@ pub(super) fn is_public(key: &str) -> bool {
 /// Whether a key can have this name. Others would look like another label, or spoil a report.
 fn is_name(name: &str) -> bool {
     (1..=100).contains(&name.chars().count())
-        && !name.starts_with('…')
+        && !name.starts_with(['…', '#'])
         && !name.chars().any(char::is_control)
 }
 
@@ -217,7 +232,7 @@ pub(crate) fn is_sendable(key: &str) -> bool {
 pub(crate) enum Verdict {
     Admitted,
     /// A quota is exhausted.
-    Exhausted(Exhausted),
+    Exhausted(Period, Rate),
     /// The key is banned until this time, since the Unix epoch.
     Banned(Duration),
 }
@@ -257,9 +272,9 @@ impl Account {
         let strikes = self.record.arrive(now, settings.ban);
         let verdict = if let Some(until) = self.record.banned_until(now) {
             Verdict::Banned(until)
-        } else if let Err(exhausted) = self.allowance.admit(now) {
-            self.record.told(exhausted.rate.reset);
-            Verdict::Exhausted(exhausted)
+        } else if let Err((period, rate)) = self.allowance.admit(now) {
+            self.record.told(rate.reset);
+            Verdict::Exhausted(period, rate)
         } else {
             Verdict::Admitted
         };
@@ -289,18 +304,10 @@ impl Account {
     }
 
     pub(crate) fn usage(&mut self, now: Duration) -> KeyUsage {
-        let mut usage = |period| {
-            let (used, rate) = self.allowance.usage(period, now);
-            QuotaUsage {
-                limit: rate.limit,
-                used,
-                remaining: rate.remaining,
-                reset: instant(Duration::from_secs(rate.reset)),
-            }
-        };
+        let [minute, day] = self.allowance.usage(now);
         KeyUsage {
-            minute: usage(Period::Minute),
-            day: usage(Period::Day),
+            minute,
+            day,
             number: self.label.number(),
             plan: self.label.plan(),
             senders: self.label.senders(),
@@ -337,21 +344,6 @@ pub struct KeyUsage {
     pub waits_until: Option<SystemTime>,
 }
 
-/// A quota at an instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct QuotaUsage {
-    /// The requests that it allows.
-    pub limit: u32,
-    /// The used requests. They may exceed the limit after that was lowered.
-    pub used: u64,
-    /// The requests left.
-    pub remaining: u32,
-    /// When it resets: the value of `X-RateLimit-Reset`.
-    #[serde(serialize_with = "serialize_seconds")]
-    pub reset: SystemTime,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,9 +353,8 @@ mod tests {
         let settings = Settings::default();
         let mut accounts = Accounts::default();
         for key in ["abcdefghijkl", "bcdefghijkm"] {
-            accounts
-                .add(Some(key), None, Plan::Free, &settings)
-                .unwrap();
+            let key = NewKey::new(Some(key.to_owned()), Plan::Free);
+            accounts.add(&key, &settings).unwrap();
         }
         for (text, is_found) in [
             ("abcdefghijkl", true),

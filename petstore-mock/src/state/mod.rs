@@ -13,16 +13,16 @@ mod stores;
 
 pub(crate) use self::{
     app_state::AppState,
-    keys::{Account, InitialKey, Verdict, is_sendable},
-    quota::Exhausted,
+    keys::{Account, NewKey, Verdict, is_sendable, some_senders},
+    quota::Period,
     settings::{DEFAULT_KEYS, Settings},
     store::{Change, Store},
 };
 pub use self::{
     ban::BanPolicy,
     data_file::DataError,
-    keys::{KeyError, KeyUsage, QuotaUsage},
-    quota::{RateHeaders, Window},
+    keys::{KeyError, KeyUsage},
+    quota::{QuotaUsage, RateHeaders, Window},
     seed::{Seed, SeedError},
     store::ChangeError,
     stores::Snapshot,

@@ -20,7 +20,7 @@ use crate::{
 /// use petstore_mock::{Seed, SeedPet};
 /// use serde_json::json;
 ///
-/// let by_hand = Seed::new()
+/// let by_hand = Seed::none()
 ///     .pet(SeedPet::new("Rex", 7))
 ///     .order(json!({"id": 1, "petId": 1, "quantity": 1}));
 /// let from_text = Seed::from_json(br#"[{"name": "Rex", "categoryId": 7}]"#)?;
@@ -54,17 +54,11 @@ impl Default for Seed {
 impl Seed {
     /// Creates an empty seed, to which pets and orders can be added.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn none() -> Self {
         Self {
             pets: Vec::new(),
             orders: Vec::new(),
         }
-    }
-
-    /// Returns an empty seed.
-    #[must_use]
-    pub const fn none() -> Self {
-        Self::new()
     }
 
     /// Parses a seed from JSON.
@@ -214,7 +208,7 @@ mod tests {
         ];
         let store = pets
             .into_iter()
-            .fold(Seed::new(), Seed::pet)
+            .fold(Seed::none(), Seed::pet)
             .into_store()
             .unwrap();
         for (id, name) in [(9, "b"), (10, "a"), (11, "c")] {
@@ -227,15 +221,15 @@ mod tests {
         let pet = |id| SeedPet::new("twin", 1).with_id(id);
         for (seed, says) in [
             (
-                Seed::new().pet(pet(3)).pet(pet(3)),
+                Seed::none().pet(pet(3)).pet(pet(3)),
                 "pets[1]: the id 3 already belongs to another pet",
             ),
             (
-                Seed::new().pet(SeedPet::new("a", 1)).pet(pet(i64::MAX)),
+                Seed::none().pet(SeedPet::new("a", 1)).pet(pet(i64::MAX)),
                 "pets[0]: all ids are used",
             ),
             (
-                Seed::new().order(Value::Null),
+                Seed::none().order(Value::Null),
                 "orders[0]: an order must be a JSON object",
             ),
         ] {
@@ -252,7 +246,7 @@ mod tests {
     fn reads_an_array_of_pets_or_an_object() {
         let text = br#" [{"name": "Rex", "categoryId": 7, "status": "sold", "id": 5}]"#;
         let rex = SeedPet::new("Rex", 7).with_id(5).with_status(Sold);
-        assert_eq!(Seed::from_json(text).unwrap(), Seed::new().pet(rex));
+        assert_eq!(Seed::from_json(text).unwrap(), Seed::none().pet(rex));
         let seed = Seed::from_json(br#"{"orders": [{"any": ["thing"]}]}"#).unwrap();
         assert_eq!((seed.pets.len(), seed.orders.len()), (0, 1));
     }

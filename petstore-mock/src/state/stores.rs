@@ -51,7 +51,7 @@ impl Snapshot {
 }
 
 /// The stores. With isolated keys, each key has its own, which begins as a copy of the shared one.
-pub(super) struct Stores {
+pub(crate) struct Stores {
     all: Snapshot,
     data: Data,
     /// Changes with each change, and is unique in the process.
@@ -85,14 +85,14 @@ impl Stores {
     }
 
     /// Closes the data file, if any. The shared store cannot be changed afterwards.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if matches!(self.data, Data::File(_)) {
             self.data = Data::Closed;
         }
     }
 
     /// Returns whether the shared store can be changed.
-    pub(super) fn is_ready(&mut self) -> bool {
+    pub(crate) fn is_ready(&mut self) -> bool {
         match &mut self.data {
             Data::File(file) => file.is_ready(),
             Data::Memory | Data::Closed => true,
@@ -139,7 +139,7 @@ impl Stores {
     }
 
     /// Returns all stores.
-    pub(super) fn all(&self) -> &Snapshot {
+    pub(crate) fn all(&self) -> &Snapshot {
         &self.all
     }
 

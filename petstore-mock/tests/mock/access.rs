@@ -89,18 +89,25 @@ async fn from_a_page(mock: &Mock, path: &str, key: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_preflight_needs_no_key_and_costs_no_quota() {
+async fn a_preflight_needs_no_key_costs_no_quota_and_is_no_request_of_the_page() {
     let mock = start().await;
+    let busy = mock.on(..).first(1).status(503);
     let reply = preflight(&mock, "/v1/pets").await;
     assert_eq!((reply.status, &*reply.body), (204, ""));
     for (name, value) in [
         ("access-control-allow-origin", "*"),
-        ("access-control-allow-methods", "GET, HEAD, POST"),
+        ("access-control-allow-methods", "*"),
         ("access-control-allow-headers", "Authorization, *"),
     ] {
         assert_eq!(reply.header(name), value);
     }
-    assert_eq!(mock.get_as("free-key", "/v1/pets").await.rate().1, 59);
+    mock.server.verify(.., 0);
+    assert_eq!(mock.server.report().requests(), 0);
+    // The page can read the fault's response, too.
+    let reply = from_a_page(&mock, "/v1/pets", "free-key").await;
+    assert_eq!((reply.status, reply.rate().1), (503, 59));
+    assert_eq!(reply.header("access-control-allow-origin"), "*");
+    assert_eq!(busy.matched(), 1);
 }
 
 #[tokio::test]

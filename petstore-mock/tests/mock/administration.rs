@@ -32,6 +32,9 @@ async fn an_invalid_body_is_400_and_changes_nothing() {
         ("POST /_mock/keys", r#"{"plan": "free", "name": ""}"#),
         ("POST /_mock/keys", r#"{"plan": "free", "name": "a\nb"}"#),
         ("POST /_mock/keys", r#"{"plan": "free", "name": "…abcd"}"#),
+        ("POST /_mock/keys", r##"{"plan": "free", "name": "#2"}"##),
+        ("POST /_mock/keys", r#"{"plan": "free", "senders": 0}"#),
+        ("PATCH /_mock/keys/1", r#"{"senders": 0}"#),
         ("POST /_mock/seed", r#"[{"name": "Rex"}]"#),
         ("POST /_mock/pets", r#"{"name": "Rex"}"#),
         ("POST /_mock/faults", r#"{"effect": {"nap": {}}}"#),
@@ -50,10 +53,12 @@ async fn what_conflicts_with_the_state_or_is_not_there_changes_nothing() {
     let mock = start().await;
     let before = mock.get("/_mock/snapshot").await;
     let taken = r#"{"plan": "free", "key": "free-key"}"#;
+    let named = r#"{"plan": "free", "name": "free-key"}"#;
     let twins = format!("[{}, {0}]", REX.replace('{', "{\"id\": 40, "));
     let known = REX.replace('{', "{\"id\": 1, ");
     for (line, body) in [
         ("POST /_mock/keys", taken),
+        ("POST /_mock/keys", named),
         ("POST /_mock/seed", &twins),
         ("POST /_mock/pets", &known),
         ("POST /_mock/clock/set", r#"{"now": "2025-01-01"}"#),

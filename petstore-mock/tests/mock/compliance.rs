@@ -63,7 +63,7 @@ async fn a_loop_over_new_connections_is_found() {
     let finding = report.of(Severity::Violation).next().unwrap();
     assert_eq!((finding.rule, finding.offences), (Rule::ToldToWait, 8));
     let remedy = finding.remedy.as_deref().unwrap();
-    let end = "`--senders N` (9 connections were open)";
+    let end = "`--senders N` (9 connections were used)";
     assert!(remedy.ends_with(end), "{remedy}");
 }
 

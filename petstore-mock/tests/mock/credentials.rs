@@ -56,6 +56,10 @@ async fn says_what_is_wrong_with_a_key_without_repeating_it() {
         assert!(reply.message().contains(hint), "{values:?}: {}", reply.body);
         assert!(!reply.body.contains("s3cr3t"), "{}", reply.body);
     }
+    // The case of the scheme does not matter (RFC 9110, section 11.1).
+    let small = mock.request(Method::GET, "/v1/pets");
+    let small = reply(small.header("authorization", "bearer free-key")).await;
+    assert_eq!(small.status, 200);
 }
 
 #[tokio::test]

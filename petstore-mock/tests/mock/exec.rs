@@ -239,6 +239,27 @@ fn faults_and_routes_come_from_a_file_or_an_argument() {
         assert!(status == 1 && err.contains(says), "{err}");
         assert!(!err.contains("s3cr3t"), "{err}");
     }
+    let (_, _, err) = run(&["--port", "0", "--routes", path]);
+    assert!(
+        err.contains(path),
+        "the file with the mistake is named: {err}"
+    );
+}
+
+#[test]
+fn a_fault_that_hits_nothing_is_refused_or_told() {
+    let named = r#"[{"name": "x", "when": "named", "effect": {"status": 503}}]"#;
+    let (status, _, err) = run(&["--port", "0", "--faults", named]);
+    assert!(status == 1 && err.contains("--fault-header"), "{err}");
+    let two = r#"[{"effect": {"status": 503, "delay": {"seconds": 1}}}]"#;
+    let (status, _, err) = run(&["--port", "0", "--faults", two]);
+    assert!(status == 2 && err.contains(r#"{"all": ["#), "{err}");
+    let faults =
+        r#"[{"operation": "getPet", "effect": {"status": 503}}, {"effect": {"status": 500}}]"#;
+    let (status, _, err) = exec(&["--faults", faults], "ask /v1/pets");
+    let told = "petstore-mock: the fault `status on getPet` has hit no request since it was set\n";
+    assert!(status == 0 && err.starts_with(told), "{err}");
+    assert_eq!(err.matches("has hit no request").count(), 1, "{err}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn set(name: &str, value: Option<&str>) -> Effect {
 #[tokio::test]
 async fn a_fault_on_all_hits_the_service_but_not_the_administration() {
     let mock = start().await;
-    let busy = mock.server.faults().on_all().named("busy").status(503);
+    let busy = mock.server.faults().on(..).named("busy").status(503);
     for (path, left) in [("/v1/pets", 59), ("/v1/nowhere", 58)] {
         let answer = mock.get_as("free-key", path).await;
         answer.expect_error(503, "service_unavailable");
@@ -184,7 +184,7 @@ async fn headers_that_are_missing_garbage_or_wrong() {
         (set("content-type", Some("a/b")), rest, ["a/b", "-", "-"]),
         (set("x-a", Some("b")), rest, [json, "-", "b"]),
     ] {
-        let _fault = mock.server.faults().on_all().apply(effect);
+        let _fault = mock.server.faults().on(..).apply(effect);
         let answer = mock.get_as("free-key", "/v1/pets?limit=25").await;
         assert_eq!(names.map(|name| answer.header(name)), values);
         assert_eq!(answer.body, page.body);
@@ -209,7 +209,7 @@ async fn an_injected_429_looks_like_the_mocks_own() {
 async fn a_fault_that_changed_nothing_has_not_hit() {
     let mock = start().await;
     let text = "{".to_owned();
-    let broken = mock.server.faults().on_all().apply(Effect::Body { text });
+    let broken = mock.server.faults().on(..).apply(Effect::Body { text });
     let head = mock.request(Method::HEAD, "/v1/pets");
     // A response to HEAD has no body.
     reply(head.bearer_auth("free-key")).await.expect_status(200);
@@ -247,7 +247,7 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
     ] {
         assert!(late.contains(part), "{late}");
     }
-    assert_eq!(complaint(faults.on_all().apply(HANG).optional()), None);
+    assert_eq!(complaint(faults.on(..).apply(HANG).optional()), None);
     assert!(faults.list().is_empty(), "each is removed all the same");
 }
 
@@ -255,7 +255,7 @@ async fn a_guard_that_was_never_hit_says_so_and_why() {
 async fn a_guard_does_not_make_a_failing_test_abort() {
     let mock = start().await;
     let failing = AssertUnwindSafe(|| {
-        let _guard = mock.server.faults().on_all().apply(HANG);
+        let _guard = mock.server.faults().on(..).apply(HANG);
         panic!("the test itself");
     });
     let panic = catch_unwind(failing).unwrap_err();

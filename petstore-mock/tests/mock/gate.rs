@@ -34,8 +34,8 @@ fn the_status_of_a_run_follows_from_its_findings_and_flags() {
         assert_eq!(err.contains("severities set: key off"), is_off, "{err}");
     }
     for (rule, message) in [
-        ("no-rule=off", "unknown rule; rules: told-to-wait"),
-        ("key=harmless", "unknown severity; severities: notice"),
+        ("no-rule=off", "unknown rule: choose one of told-to-wait"),
+        ("key=harmless", "unknown severity: choose one of notice"),
         ("key", "write NAME=SEVERITY"),
     ] {
         let (status, _, err) = exec(&["--rule", rule], RUDE);
@@ -47,7 +47,7 @@ fn the_status_of_a_run_follows_from_its_findings_and_flags() {
 fn findings_are_printed_with_evidence() {
     let (_, _, err) = exec(&["--fail-on", "violations"], RUDE);
     for part in [
-        "violation [key]  an unknown key: the query parameter `key` is a key of this server (#1)\n",
+        "violation [key]  no valid key: the query parameter `key` is a key of this server (#1)\n",
         "GET /v1/pets?n=1&key=*** -> 401\n",
         "\npetstore-mock: compliance: 1 violation in 1 request\n",
     ] {
@@ -129,7 +129,7 @@ fn github_gets_annotations_and_a_summary() {
     let path = summary.to_str().unwrap();
     let (status, _, err) = under_github(&["--fail-on", "warnings"], path);
     let annotation = err.lines().find(|line| line.starts_with("::")).unwrap();
-    let start = "::error title=petstore-mock%3A key::an unknown key: the query parameter ";
+    let start = "::error title=petstore-mock%3A key::no valid key: the query parameter ";
     assert!(status == 3 && annotation.starts_with(start), "{err}");
     let text = fs::read_to_string(&summary).unwrap();
     let start = "# Before\n### petstore-mock\n\n````text\nviolation [key]";

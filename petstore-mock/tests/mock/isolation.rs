@@ -34,6 +34,14 @@ async fn isolated_keys_do_not_see_each_others_pets() {
         let shown = mock.get(&format!("/_mock/pets?key={key}")).await.json();
         assert_eq!(shown["total"], total);
     }
+    // A key that is not there gets no pets of its own.
+    let gone = mock.get("/_mock/pets?key=999").await;
+    gone.expect_error(404, "route_not_found");
+    late.remove();
+    assert_eq!(late.pets().len(), 26);
+    let snapshot = mock.get("/_mock/snapshot").await.json();
+    let keys = snapshot["keys"].as_object().unwrap().keys();
+    assert_eq!(keys.collect::<Vec<_>>(), ["1", "2", "3"]);
     mock.server.reset().unwrap();
     assert_eq!(count_as(&mock, "pro-key").await, 25);
 }
@@ -70,7 +78,7 @@ async fn a_request_chooses_a_fault_by_its_name_if_that_is_switched_on() {
         reply(request.header("x-mock-fault", name))
     };
     let busy = |mock: &Mock| {
-        let busy = mock.server.faults().on_all().named("busy").only_named();
+        let busy = mock.server.faults().on(..).named("busy").only_named();
         busy.apply(Effect::Status(503))
     };
     let mock = start_with(Builder::fault_header).await;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use petstore_mock::{Clock, MockServer, Plan, Seed, SeedPet, StartError};
+use petstore_mock::{Clock, KeyError, MockServer, Plan, Seed, SeedPet, StartError};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -150,13 +150,19 @@ async fn starting_returns_errors() {
     let taken = || MockServer::builder().port(first.addr().port());
     let blocking = taken().start_blocking().unwrap_err();
     assert!(matches!(blocking, StartError::Bind { .. }));
+    // The message contains the cause. A source would be printed once more.
+    assert!(std::error::Error::source(&blocking).is_none());
     let message = taken().start().await.unwrap_err().to_string();
     assert!(message.contains(&first.addr().to_string()), "{message}");
     let unsendable = MockServer::builder().key("a b", Plan::Free);
     let error = unsendable.start().await.unwrap_err();
     assert!(matches!(error, StartError::Key(_)));
+    let namesakes = MockServer::builder().named_key("ci", "a", Plan::Free);
+    let namesakes = namesakes.named_key("ci", "b", Plan::Pro);
+    let error = namesakes.start().await.unwrap_err();
+    assert!(matches!(error, StartError::Key(KeyError::NameTaken)));
     let twin = SeedPet::new("twin", 1).with_id(1);
-    let twins = Seed::new().pet(twin.clone()).pet(twin);
+    let twins = Seed::none().pet(twin.clone()).pet(twin);
     let error = MockServer::builder().seed(twins).start().await.unwrap_err();
     assert!(error.to_string().contains("pets[1]: the id 1"), "{error}");
 }
@@ -193,7 +199,7 @@ fn a_server_needs_no_runtime_of_the_tests() {
 fn a_clock_that_is_advanced_once_a_delay_has_hit_ends_the_delay() {
     let builder = MockServer::builder().clock(Clock::frozen(at(NOW)));
     let server = builder.start_blocking().unwrap();
-    let slow = server.faults().on_all().delay(Duration::from_secs(1));
+    let slow = server.faults().on(..).delay(Duration::from_secs(1));
     for request in 1..=100 {
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| list(&server, "enterprise-key"));

@@ -54,7 +54,7 @@ fn files_that_cannot_be_used_are_named() {
 fn what_was_typed_wrong_ends_with_2() {
     for (args, says) in [
         (&["--addr", "localhost"][..], "give an IP address"),
-        (&["--addr", "[::1]:80"], "use `--addr ::1 --port 80`"),
+        (&["--addr", "[::1]:80"], "the port as --port"),
         // A flag before the command would be ignored.
         (&["--port", "0", "serve"], "cannot be used"),
         // There is no certificate without --tls.

@@ -2,7 +2,6 @@
 
 use std::{
     io::ErrorKind::{ConnectionReset, WouldBlock},
-    num::NonZeroU32,
     time::Duration,
 };
 
@@ -164,7 +163,7 @@ async fn a_trickle_sends_its_bytes_at_each_tick_of_the_mocks_clock() {
     let mock = start().await;
     let whole = untouched(&mock).await;
     let trickle = Effect::Trickle {
-        bytes: NonZeroU32::new(100).unwrap(),
+        bytes: 100,
         every_seconds: Duration::from_secs(10),
     };
     let cut = Effect::Cut {

@@ -88,7 +88,7 @@ async fn events_tell_of_changes() {
         &|| server.clock().advance(Duration::from_secs(1)),
         &|| server.pets().clear().unwrap(),
         &|| key.ban(Duration::from_secs(1)),
-        &|| drop(server.faults().on_all().status(500).optional()),
+        &|| drop(server.faults().on(..).status(500).optional()),
         &|| server.reset().unwrap(),
         &|| server.restore(&server.snapshot()).unwrap(),
     ];

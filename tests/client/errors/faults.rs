@@ -10,7 +10,7 @@ use crate::client::wire::Act;
 async fn mock() -> MockServer {
     let builder = kit::mock(key(), Plan::default_enterprise());
     builder
-        .seed(Seed::new().pet(SeedPet::new("Rex", 7)))
+        .seed(Seed::none().pet(SeedPet::new("Rex", 7)))
         .start()
         .await
         .unwrap()

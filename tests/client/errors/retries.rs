@@ -105,7 +105,7 @@ async fn all_gets_in_flight_survive_a_restart_of_the_server() {
     let client = patient(server.url()).build().unwrap();
     // The first call shows that the quota allows all of them.
     within(&client, limit, get(&client)).await.unwrap();
-    let restart = server.faults().on_all().first(CALLS as u64).reset();
+    let restart = server.faults().on(..).first(CALLS as u64).reset();
     let all: Vec<_> = (0..CALLS).map(|_| tokio::spawn(get(&client))).collect();
     for call in within(&client, limit, join_all(all)).await {
         call.unwrap().unwrap();

@@ -108,7 +108,7 @@ async fn a_response_is_shown_at_once_and_to_others_after_an_exchange() {
 #[tokio::test(start_paused = true)]
 async fn the_store_learns_how_the_requests_of_a_closed_client_ended() {
     let (server, folder) = (free().await, TempDir::new().unwrap());
-    server.faults().on_all().delay(millis(500)).detach();
+    server.faults().on(..).delay(millis(500)).detach();
     let [ends, other] = [0, 1].map(|n| process(server.url(), folder.path(), n).build().unwrap());
     let call = tokio::spawn(ends.pets().list().send());
     while ends.limits().snapshot().in_flight == 0 {

@@ -1,15 +1,19 @@
 //! The embedded files: the inspector at `/_mock/`, and the OpenAPI documents. They contain nothing
 //! of the mock's state.
 
-use axum::{body::Body, extract::Path, response::Response};
+use axum::{
+    body::Body,
+    extract::Path,
+    response::{IntoResponse, Response},
+};
 use http::{
-    HeaderName, HeaderValue, StatusCode,
+    StatusCode,
     header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
 };
 use serde::Serialize;
 
 use super::input::not_found;
-use crate::http::{body::json_response, body::to_json, error::ApiError};
+use crate::http::{body, error::ApiError};
 
 /// The policy for the inspector: no external resources, no inline scripts, no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -36,42 +40,34 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 
 /// `GET /_mock` and `/_mock/`: the inspector.
-pub(super) async fn inspector() -> Response {
-    let mut response = text(
-        "text/html; charset=utf-8",
-        include_str!("inspector/page.html"),
-    );
-    set(&mut response, CONTENT_SECURITY_POLICY, POLICY);
-    set(&mut response, CACHE_CONTROL, "no-cache");
-    response
+pub(super) async fn inspector() -> impl IntoResponse {
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, include_str!("inspector/page.html"))
 }
 
 /// `GET /_mock/inspector/{file}`.
-pub(super) async fn inspector_file(Path(name): Path<String>) -> Result<Response, ApiError> {
+pub(super) async fn inspector_file(
+    Path(name): Path<String>,
+) -> Result<impl IntoResponse, ApiError> {
     let found = FILES.iter().find(|(known, ..)| *known == name);
-    let (_, media_type, content) = found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
-    let mut response = text(media_type, *content);
+    let (_, media_type, content) = *found.ok_or_else(|| not_found("file", "GET /_mock/"))?;
     // The browser must ask again: another version of the mock may run on the same port later.
-    set(&mut response, CACHE_CONTROL, "no-cache");
-    Ok(response)
+    let headers = [(CONTENT_TYPE, media_type), (CACHE_CONTROL, "no-cache")];
+    Ok((headers, content))
 }
 
 /// A response with a text.
 pub(super) fn text(media_type: &'static str, text: impl Into<Body>) -> Response {
-    let mut response = Response::new(text.into());
-    set(&mut response, CONTENT_TYPE, media_type);
-    response
+    ([(CONTENT_TYPE, media_type)], text.into()).into_response()
 }
 
 /// A response with this value as its body.
-pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, ApiError> {
-    Ok(json_response(status, to_json(value)?).map(Body::from))
-}
-
-fn set(response: &mut Response, name: HeaderName, value: &'static str) {
-    response
-        .headers_mut()
-        .insert(name, HeaderValue::from_static(value));
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    body::json(status, value).map(Body::from)
 }
 
 #[cfg(test)]

@@ -28,7 +28,9 @@ use crate::{
     operation::{Operation, PathTemplate},
     plan::Plan,
     report::Report,
-    state::{AppState, Change, ChangeError, KeyError, Seed, SeedError, Snapshot},
+    state::{
+        AppState, Change, ChangeError, KeyError, NewKey, Seed, SeedError, Snapshot, some_senders,
+    },
     text::present,
 };
 
@@ -39,8 +41,8 @@ const NO_CONTENT: StatusCode = StatusCode::NO_CONTENT;
 
 /// `GET /_mock/health`: the mock serves, and can make changes.
 pub(super) async fn health(State(app): App) -> Outcome {
-    if app.is_ready() {
-        return json(StatusCode::OK, &json!({"status": "ok"}));
+    if app.stores().is_ready() {
+        return Ok(json(StatusCode::OK, &json!({"status": "ok"})));
     }
     let message = "the data file cannot be written: free space on its disk";
     Err(ApiError::new(ErrorCode::InsufficientStorage, message))
@@ -56,11 +58,11 @@ pub(super) async fn authority(State(app): App) -> Outcome {
 }
 
 /// `GET /_mock/clock`.
-pub(super) async fn clock(State(app): App) -> Outcome {
+pub(super) async fn clock(State(app): App) -> Response {
     show(app.clock())
 }
 
-fn show(clock: &Clock) -> Outcome {
+fn show(clock: &Clock) -> Response {
     let now = clock.since_epoch().as_secs_f64();
     let date = HttpDate::from(clock.now()).to_string();
     let is_frozen = clock.is_frozen();
@@ -73,17 +75,17 @@ fn show(clock: &Clock) -> Outcome {
 /// `POST /_mock/clock/advance`.
 pub(super) async fn advance_clock(State(app): App, body: AdminBody) -> Outcome {
     app.clock().advance(body.seconds("{\"seconds\": 60}")?);
-    show(app.clock())
+    Ok(show(app.clock()))
 }
 
 /// `POST /_mock/clock/freeze`.
-pub(super) async fn freeze_clock(State(app): App) -> Outcome {
+pub(super) async fn freeze_clock(State(app): App) -> Response {
     app.clock().freeze();
     show(app.clock())
 }
 
 /// `POST /_mock/clock/resume`.
-pub(super) async fn resume_clock(State(app): App) -> Outcome {
+pub(super) async fn resume_clock(State(app): App) -> Response {
     app.clock().resume();
     show(app.clock())
 }
@@ -99,46 +101,28 @@ pub(super) async fn set_clock(State(app): App, body: AdminBody) -> Outcome {
         )));
     }
     app.clock().advance_to(at);
-    show(app.clock())
+    Ok(show(app.clock()))
 }
 
 /// `GET /_mock/keys`.
-pub(super) async fn keys(State(app): App) -> Outcome {
+pub(super) async fn keys(State(app): App) -> Response {
     json(StatusCode::OK, &app.usage())
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewKey {
-    key: Option<String>,
-    name: Option<String>,
-    plan: Plan,
-    #[serde(default, deserialize_with = "present")]
-    senders: Option<NonZeroU32>,
 }
 
 /// `POST /_mock/keys`: adds a key. Without a key in the body, creates one; only this response
 /// contains it.
 pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
-    let NewKey {
-        key,
-        name,
-        plan,
-        senders,
-    } = body.read("{\"plan\": \"free\"}")?;
-    let added = app.add_key(key.as_deref(), name.as_deref(), plan);
-    let (made, id) = added.map_err(|error| match error {
-        KeyError::Taken => conflict(error.to_string()),
+    let new: NewKey = body.read("{\"plan\": \"free\"}")?;
+    let added = app.add_key(&new);
+    let (key, id) = added.map_err(|error| match error {
+        KeyError::Taken | KeyError::NameTaken => conflict(error.to_string()),
         KeyError::Unsendable | KeyError::Name => invalid(error.to_string()),
     })?;
-    if let Some(senders) = senders {
-        app.declare_senders(id, senders.get());
-    }
-    let added = match key {
+    let added = match new.key() {
         Some(_) => json!({"id": id}),
-        None => json!({"id": id, "key": made}),
+        None => json!({"id": id, "key": key}),
     };
-    json(StatusCode::CREATED, &added)
+    Ok(json(StatusCode::CREATED, &added))
 }
 
 #[derive(Deserialize)]
@@ -146,7 +130,7 @@ pub(super) async fn add_key(State(app): App, body: AdminBody) -> Outcome {
 struct KeyChange {
     #[serde(default, deserialize_with = "present")]
     plan: Option<Plan>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "some_senders")]
     senders: Option<NonZeroU32>,
 }
 
@@ -199,19 +183,19 @@ pub(super) async fn unban_key(State(app): App, Path(id): Path<String>) -> Done {
 }
 
 /// `GET /_mock/faults`: the active faults in order, with their hits.
-pub(super) async fn faults(State(app): App) -> Outcome {
+pub(super) async fn faults(State(app): App) -> Response {
     json(StatusCode::OK, &app.faults().list())
 }
 
 /// `POST /_mock/faults`: sets a fault, and returns its number.
 pub(super) async fn set_fault(State(app): App, body: AdminBody) -> Outcome {
-    let fault: Fault = body.read("{\"effect\": {\"status\": 503}}")?;
+    let fault: Fault = body.read(Fault::EXAMPLE)?;
     if let Some(problem) = app.problem_of(&fault) {
         return Err(invalid(problem));
     }
     // Without its guard, the fault stays until it is removed.
     let id = app.faults().set(fault).detach();
-    json(StatusCode::CREATED, &json!({ "id": id }))
+    Ok(json(StatusCode::CREATED, &json!({ "id": id })))
 }
 
 /// `DELETE /_mock/faults`: removes all faults.
@@ -229,13 +213,17 @@ pub(super) async fn remove_fault(State(app): App, Path(id): Path<String>) -> Don
 }
 
 /// Returns the key in a query, whose pets are meant.
-fn key_of(query: Query<'_>) -> Result<Option<u32>, ApiError> {
-    query.get("key", "the number of a key")
+fn key_of(app: &AppState, query: Query<'_>) -> Result<Option<u32>, ApiError> {
+    let key = query.get("key", "the number of a key")?;
+    match key.is_none_or(|key| app.accounts().by_number(key).is_some()) {
+        true => Ok(key),
+        false => Err(not_found("key", "GET /_mock/keys")),
+    }
 }
 
 /// Returns the key in a query that has no other parameter.
-fn only_key(query: &RawQuery) -> Result<Option<u32>, ApiError> {
-    key_of(Query::only(query, &["key"])?)
+fn only_key(app: &AppState, query: &RawQuery) -> Result<Option<u32>, ApiError> {
+    key_of(app, Query::only(query, &["key"])?)
 }
 
 /// Returns how many items a query asks for.
@@ -250,19 +238,20 @@ pub(super) async fn pets(State(app): App, query: RawQuery) -> Outcome {
     let after = query.get("after", "the id of a pet")?;
     let limit = limit(query, 100)?;
     let status = query.get("status", "one of available, pending, sold")?;
-    app.read(key_of(query)?, |store| {
+    app.read(key_of(&app, query)?, |store| {
         let (pets, _) = store.page(after, limit, status);
         let total = store.pets().len();
-        json(StatusCode::OK, &json!({ "pets": pets, "total": total }))
+        let page = json!({ "pets": pets, "total": total });
+        Ok(json(StatusCode::OK, &page))
     })
 }
 
 /// `POST /_mock/pets`: adds a pet, and returns it.
 pub(super) async fn add_pet(State(app): App, query: RawQuery, body: AdminBody) -> Outcome {
-    let key = only_key(&query)?;
+    let key = only_key(&app, &query)?;
     let pet: SeedPet = body.read("{\"name\": \"Rex\", \"categoryId\": 7}")?;
     match app.arrange(key, Change::Add(pet.clone())) {
-        Ok(id) => json(StatusCode::CREATED, &pet.into_pet(id)),
+        Ok(id) => Ok(json(StatusCode::CREATED, &pet.into_pet(id))),
         Err(error @ ChangeError::OutOfIds) => Err(conflict(error.to_string())),
         Err(error) => Err(error.into()),
     }
@@ -270,13 +259,13 @@ pub(super) async fn add_pet(State(app): App, query: RawQuery, body: AdminBody) -
 
 /// `DELETE /_mock/pets`: removes all pets.
 pub(super) async fn clear_pets(State(app): App, query: RawQuery) -> Done {
-    app.arrange(only_key(&query)?, Change::ClearPets)?;
+    app.arrange(only_key(&app, &query)?, Change::ClearPets)?;
     Ok(NO_CONTENT)
 }
 
 /// `DELETE /_mock/pets/{id}`.
 pub(super) async fn remove_pet(State(app): App, Path(id): Path<String>, query: RawQuery) -> Done {
-    let key = only_key(&query)?;
+    let key = only_key(&app, &query)?;
     let missing = || not_found("pet", "GET /_mock/pets");
     let id = id.parse().map_err(|_| missing())?;
     match app.arrange(key, Change::Remove(id)) {
@@ -304,8 +293,8 @@ pub(super) async fn reset(State(app): App) -> Done {
 }
 
 /// `GET /_mock/snapshot`.
-pub(super) async fn snapshot(State(app): App) -> Outcome {
-    json(StatusCode::OK, &app.snapshot())
+pub(super) async fn snapshot(State(app): App) -> Response {
+    json(StatusCode::OK, app.stores().all())
 }
 
 /// `PUT /_mock/snapshot`.
@@ -335,7 +324,7 @@ pub(super) async fn requests(State(app): App, query: RawQuery) -> Outcome {
                 .filter(|after| *after <= i64::MAX.cast_unsigned())
         },
     )?;
-    let key = key_of(query)?;
+    let key = query.get::<u32>("key", "the number of a key")?;
     let method = query.get::<Method>("method", "a method")?;
     let operation = query.get::<Operation>("operation", "the name of an operation")?;
     let path = query.get::<String>("path", "a path")?;
@@ -353,7 +342,7 @@ pub(super) async fn requests(State(app): App, query: RawQuery) -> Outcome {
             && path.as_deref().is_none_or(|path| is_to(record, path))
             && status.is_none_or(|status| record.status == Some(status))
     });
-    json(StatusCode::OK, &latest)
+    Ok(json(StatusCode::OK, &latest))
 }
 
 /// `DELETE /_mock/requests`: clears the journal.

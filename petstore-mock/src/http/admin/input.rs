@@ -19,7 +19,6 @@ use crate::{
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// A body with any content type.
-#[derive(Debug)]
 pub(super) struct AdminBody(pub(super) Vec<u8>);
 
 impl FromRequest<Arc<AppState>> for AdminBody {

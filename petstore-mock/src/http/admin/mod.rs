@@ -7,4 +7,4 @@ mod handlers;
 mod input;
 mod router;
 
-pub(super) use self::{auth::Peer, router::router};
+pub(super) use self::router::router;

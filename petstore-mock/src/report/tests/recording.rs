@@ -6,8 +6,7 @@
 //!
 //! `1.2+0.003 1 GET /v1/pets 429 wait=50 remaining=0 reset=60`
 //!
-//! `! TIME` is a boundary, such as a reset, `~ TIME` clears the report, and `x TIME CONNECTION`
-//! closes a connection. Others are closed after their last exchange. All times are in seconds.
+//! `! TIME` is a boundary, such as a reset, and `~ TIME` clears the report. All times are in seconds.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -86,13 +85,12 @@ pub(super) fn broken(report: &Report) -> BTreeSet<String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Ends,
-    Closes,
     Boundary,
     Clear,
     Arrives,
 }
 
-/// An event, with the index of its exchange or the number of its connection.
+/// An event, with the index of its exchange.
 type Event = (Duration, Kind, usize);
 
 /// The state of the report while a recording is replayed.
@@ -136,7 +134,6 @@ impl Replay {
             match kind {
                 Kind::Boundary => self.boundary += 1,
                 Kind::Clear => self.audit.forget(),
-                Kind::Closes => self.audit.disconnected(place as u64),
                 Kind::Arrives => self.arrive(&exchanges[place], place, moment),
                 Kind::Ends => {
                     let record = self.records.remove(&place).unwrap();
@@ -148,9 +145,8 @@ impl Replay {
 
     fn arrive(&mut self, exchange: &Exchange<'_>, place: usize, mut moment: Moment) {
         if let Some(since) = exchange.more("real") {
-            moment = Moment::new(moment.order(), moment.at(), self.began + duration(since));
+            moment = Moment::new(self.order, moment.at(), self.began + duration(since));
         }
-        self.audit.connected(exchange.connection);
         let record = exchange.record(place as u64 + 1, self, moment);
         self.records.insert(place, Arc::new(record));
     }
@@ -169,30 +165,18 @@ fn offset(lines: &[&str]) -> Duration {
 /// Returns the events of a recording in any order, and its exchanges.
 fn parse<'a>(lines: &[&'a str], start: Duration) -> (Vec<Event>, Vec<Exchange<'a>>) {
     let (mut events, mut exchanges) = (Vec::new(), Vec::new());
-    let (mut last_ends, mut closed) = (HashMap::<u64, Duration>::new(), HashMap::new());
     for &line in lines {
         match line.split_once(' ') {
             Some(("!", time)) => events.push((start + duration(time), Kind::Boundary, 0)),
             Some(("~", time)) => events.push((start + duration(time), Kind::Clear, 0)),
-            Some(("x", rest)) => {
-                let (time, connection) = rest.split_once(' ').expect(line);
-                closed.insert(connection.parse().expect(line), start + duration(time));
-            }
             _ => {
                 let exchange = Exchange::parse(line, start);
                 let place = exchanges.len();
-                let end = exchange.arrived + exchange.took;
                 events.push((exchange.arrived, Kind::Arrives, place));
-                events.push((end, Kind::Ends, place));
-                let last = last_ends.entry(exchange.connection).or_insert(end);
-                *last = end.max(*last);
+                events.push((exchange.arrived + exchange.took, Kind::Ends, place));
                 exchanges.push(exchange);
             }
         }
-    }
-    last_ends.extend(closed);
-    for (connection, at) in last_ends {
-        events.push((at, Kind::Closes, usize::try_from(connection).unwrap()));
     }
     (events, exchanges)
 }
@@ -282,13 +266,11 @@ impl<'a> Exchange<'a> {
     fn arrival(&self, arrived: Moment, senders: u32) -> Arrival {
         let method: Method = self.method.parse().unwrap();
         let path = self.target.split('?').next().unwrap_or_default();
-        let unknown_key = self.number("unknown-key");
         let number = self.number("key").unwrap_or(1);
-        let key = KeyLabel::new(number, Plan::Free, "ci", true).with_senders(senders);
+        let key = KeyLabel::new(number, Plan::Free, "ci", Some("ci")).with_senders(senders);
         let mut arrival = Arrival::new(arrived.at(), self.target.into());
         arrival.operation = Operation::of(&method, path);
-        arrival.key = unknown_key.is_none().then(|| Arc::new(key));
-        arrival.credentials = unknown_key.unwrap_or_default();
+        arrival.key = self.more("unknown-key").is_none().then(|| Arc::new(key));
         arrival.strikes = self.number("strikes").unwrap_or_default();
         arrival.flaw = match (self.more("key-in"), self.more("other-scheme")) {
             (Some(parameter), _) => Some(KeyFlaw::InUrl(parameter.into())),

@@ -37,6 +37,7 @@ const parsed = async (answer) => {
 
 export const get = async (path) => parsed(await send("GET", path));
 export const post = async (path, body = {}) => parsed(await send("POST", path, { body }));
+export const patch = async (path, body) => parsed(await send("PATCH", path, { body }));
 export const put = async (path, body) => parsed(await send("PUT", path, { body }));
 export const remove = async (path) => parsed(await send("DELETE", path));
 

@@ -1,6 +1,6 @@
-// Each key's quotas as gauges with the time to their reset, and bans with a countdown.
+// Each key's plan, senders and quotas, as gauges with the time to their reset, and bans with a countdown.
 
-import { get, post, put, remove } from "./api.js";
+import { get, patch, post, put, remove } from "./api.js";
 import { attempt, find, make, swap } from "./dom.js";
 import * as time from "./time.js";
 
@@ -42,7 +42,8 @@ function card(key) {
   return make("li", { "data-key": key.id },
     make("div", { class: "top" },
       make("strong", {}, nameOf(key.label)),
-      make("span", { class: "quiet" }, ...partsOf(key.plan).flatMap((part) => [make("span", { class: "whole" }, part), " "]))),
+      make("span", { class: "quiet" },
+        ...[...partsOf(key.plan), senders(key)].flatMap((part) => [make("span", { class: "whole" }, part), " "]))),
     banned ? until("p", "bad", key.bannedUntil, "banned for", "not banned any more") : "",
     told ? until("p", "wrong", key.retryAfterUntil, "told to wait", "need not wait any more") : "",
     gauge("minute", key.minute),
@@ -51,11 +52,22 @@ function card(key) {
       banned
         ? act("ban", "Unban", (path) => remove(`${path}/ban`))
         : act("ban", "Ban", (path) => put(`${path}/ban`, { seconds: BAN })),
+      act("plan", "Plan", (path) => ask(`The plan of ${nameOf(key.label)}`, key.plan, (plan) => patch(path, { plan }))),
+      act("senders", "Senders", (path) => ask(`The most requests at once of ${nameOf(key.label)}`, key.senders,
+        (text) => patch(path, { senders: Number(text) }))),
       act("reset", "Reset", (path) => post(`${path}/reset`)),
       act("remove", "Remove", async (path) => {
         if (confirm(`Remove ${nameOf(key.label)}? Its requests are answered 401 then.`)) await remove(path);
       })));
 }
+
+/** Asks for another value, and sets it if there is one. */
+async function ask(question, value, set) {
+  const given = prompt(question, value);
+  if (given !== null) await set(given);
+}
+
+const senders = (key) => `${key.senders} sender${key.senders === 1 ? "" : "s"}`;
 
 /** An element whose text counts down. */
 function until(tag, look, end, words, over) {
@@ -92,6 +104,9 @@ export function nameOf(label) {
   if (number === undefined) return label;
   return name === "" || name.startsWith("…") ? `key ${number} ${name}`.trim() : name;
 }
+
+/** Returns the number of a key. Its label changes with its plan, its number never. */
+export const numberOf = (label) => Number(LABEL.exec(label ?? "")?.[1]);
 
 /** Writes a plan: `enterprise:9/99` is `enterprise 9/min 99/day`, each part without a break. */
 export function partsOf(plan) {

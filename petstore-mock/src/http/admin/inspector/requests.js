@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { copyButton } from "./curl.js";
 import { complain, find, make, swap } from "./dom.js";
-import { nameOf } from "./keys.js";
+import { nameOf, numberOf } from "./keys.js";
 import * as time from "./time.js";
 
 /** As many are kept here; the mock's own journal may hold more. */
@@ -51,7 +51,7 @@ function render() {
 function filter() {
   const { key, operation, status, text } = Object.fromEntries(new FormData(find("#filter")));
   return (one) =>
-    (key === "" || one.key === key) &&
+    (key === "" || numberOf(one.key) === Number(key)) &&
     (operation === "" || (one.operation ?? "-") === operation) &&
     (status === "" || String(one.status ?? "").startsWith(status)) &&
     (text === "" || one.target.includes(text));
@@ -117,8 +117,8 @@ function body(text, length) {
 export function offerKeys(keys) {
   const choice = find("#filter").elements.key;
   const chosen = choice.value;
-  choice.replaceChildren(make("option", { value: "" }, "all"), ...keys.map(({ label }) => make("option", { value: label }, nameOf(label))));
-  choice.value = keys.some(({ label }) => label === chosen) ? chosen : "";
+  choice.replaceChildren(make("option", { value: "" }, "all"), ...keys.map(({ id, label }) => make("option", { value: id }, nameOf(label))));
+  choice.value = keys.some(({ id }) => String(id) === chosen) ? chosen : "";
 }
 
 export function start() {

@@ -1,7 +1,7 @@
 // The requests of one key in the last five minutes, drawn against the quota of the clock's minute.
 
 import { draw, find, make } from "./dom.js";
-import { nameOf } from "./keys.js";
+import { nameOf, numberOf } from "./keys.js";
 import { look } from "./requests.js";
 import * as time from "./time.js";
 
@@ -30,7 +30,7 @@ export function render() {
   if (!key) return;
   find("#timeline-key").value = key.id;
   const now = time.now();
-  const own = exchanges.filter((one) => one.key === key.label && one.at > now - SPAN - 60);
+  const own = exchanges.filter((one) => numberOf(one.key) === key.id && one.at > now - SPAN - 60);
   const counted = count(own);
   const limit = key.minute.limit;
   // Far from the limit, what was used would be a flat line: then the line of the limit goes.
@@ -58,7 +58,7 @@ export function render() {
 const isBanned = ({ bannedUntil }) => bannedUntil > time.now();
 
 function busiest() {
-  const requests = ({ label }) => exchanges.filter(({ key }) => key === label).length;
+  const requests = ({ id }) => exchanges.filter(({ key }) => numberOf(key) === id).length;
   return keys.reduce((most, key) => (most && requests(most) >= requests(key) ? most : key), undefined);
 }
 
