@@ -101,11 +101,9 @@ impl Failure {
         }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
     }
 
     /// Says how much was done before the failure.
@@ -207,13 +205,9 @@ impl From<io::Error> for CliError {
 pub(crate) fn os_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::StorageFull => "no space left on the disk".to_owned(),
-        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-        io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
-        io::ErrorKind::NetworkUnreachable => "network unreachable".to_owned(),
-        io::ErrorKind::HostUnreachable => "host unreachable".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        kind @ io::ErrorKind::PermissionDenied => kind.to_string(),
         _ => error.to_string(),
     }
 }

@@ -2,10 +2,9 @@
 
 use std::fmt::Display;
 
-use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
+use console::measure_text_width as columns;
 use serde::{Deserialize, Serialize};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::env::System;
 
@@ -138,21 +137,9 @@ impl Screen {
             "✗" => "FAIL",
             "!" => "WARN",
             "–" => "-",
-            "█" => "#",
-            "░" => ".",
             "…" => "...",
             symbol => symbol,
         }
-    }
-
-    /// Draws a bar. It is full only at 100 %, and empty only at 0 %.
-    pub(crate) fn bar(&self, part: u64, whole: u64) -> String {
-        const LENGTH: usize = 20;
-        let full = u128::from(part) * 20 / u128::from(whole.max(1));
-        let full = usize::try_from(full).unwrap_or(LENGTH).min(LENGTH);
-        let full = full.max(usize::from(part > 0));
-        let draw = |symbol, times| self.symbol(symbol).repeat(times);
-        draw("█", full) + &draw("░", LENGTH - full)
     }
 
     /// Wraps text at words. Indents lines after the first.
@@ -183,20 +170,7 @@ impl Screen {
 
     /// Truncates text to a width, with `…`.
     pub(crate) fn cut(&self, text: &str, room: usize) -> String {
-        if text.width() <= room {
-            return text.to_owned();
-        }
-        let rest = self.symbol("…");
-        let mut kept = String::new();
-        let mut used = rest.width();
-        for c in text.chars() {
-            used += c.width().unwrap_or(0);
-            if used > room {
-                break;
-            }
-            kept.push(c);
-        }
-        kept + rest
+        console::truncate_str(text, room, self.symbol("…")).into_owned()
     }
 
     /// Formats names and values, one pair per line.
@@ -210,11 +184,6 @@ impl Screen {
         };
         pairs.iter().map(line).collect()
     }
-}
-
-/// Returns how many columns a text takes. Its styles take none.
-fn columns(text: &str) -> usize {
-    strip_str(text).map(UnicodeWidthStr::width).sum()
 }
 
 #[cfg(test)]
@@ -270,18 +239,5 @@ mod tests {
     fn counts_no_styles() {
         let text = format!("{RED}one{RED:#} two three four");
         assert_eq!(screen(20, true).wrap(&text, 0), text);
-    }
-
-    #[test]
-    fn draws_a_full_bar_only_at_100_percent_and_an_empty_one_at_0() {
-        let bar = |part, whole| screen(80, false).bar(part, whole);
-        assert_eq!(
-            [bar(60, 60), bar(59, 60)],
-            ["#".repeat(20), "#".repeat(19) + "."]
-        );
-        assert_eq!(
-            [bar(1, 1_000), bar(0, 60)],
-            ["#".to_owned() + &".".repeat(19), ".".repeat(20)]
-        );
     }
 }

@@ -117,7 +117,7 @@ fn list(context: &Context) -> Result<()> {
     // `doctor` reports an invalid key; here it counts as missing.
     let key = credentials::find(settings, context.system()).ok().flatten();
     let key = match &key {
-        Some(key) => row("api_key", Some("set"), &key.source.shown()),
+        Some((_, source)) => row("api_key", Some("set"), &source.shown()),
         None => row("api_key", None, "default"),
     };
     rows.insert(2, key);
@@ -173,13 +173,9 @@ fn stored_text(setting: &str, text: &str) -> Result<String> {
     if setting != "ca_file" || text.starts_with("~/") {
         return Ok(text.to_owned());
     }
-    match std::path::absolute(text) {
-        Ok(path) => Ok(path.to_string_lossy().into_owned()),
-        Err(problem) => {
-            let action = format!("cannot find {text}");
-            Err(CliError::io(Kind::Usage, action, &problem))
-        }
-    }
+    let path = std::path::absolute(text)
+        .map_err(|problem| CliError::io(Kind::Usage, format!("cannot find {text}"), &problem))?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 fn unset(context: &Context, setting: &str) -> Result<()> {
@@ -189,9 +185,8 @@ fn unset(context: &Context, setting: &str) -> Result<()> {
     let profile = settings.profile();
     let values = settings.profile_values();
     if values.and_then(|values| values.text(setting)).is_none() {
-        context
-            .ui()
-            .note(&format!("profile {profile} has no {setting}"));
+        let text = format!("profile {profile} has no {setting}");
+        context.ui().note(&text);
         return Ok(());
     }
     ConfigFile::edit(context.system(), |document| {
@@ -235,19 +230,14 @@ fn delete(context: &Context, name: &str) -> Result<()> {
             }
         })?;
     }
-    let removed = files::remove(&key).map_err(|problem| {
-        let action = format!("cannot remove {}", system.shown(&key));
-        CliError::io(Kind::Internal, action, &problem)
-    })?;
-    let with_key = match removed {
+    let with_key = match files::remove(&key, system)? {
         true => " and its API key",
         false => "",
     };
-    context
-        .ui()
-        .note(&format!("removed profile {name}{with_key}"));
+    let ui = context.ui();
+    ui.note(&format!("removed profile {name}{with_key}"));
     if was_chosen {
-        context.ui().note("the default profile is used from now on");
+        ui.note("the default profile is used from now on");
     }
     Ok(())
 }

@@ -1,35 +1,23 @@
 //! `petstore man`: the manual pages.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Command;
 
 use crate::error::{CliError, Kind, Result};
 use crate::output::Printer;
 
-/// Write the manual pages.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples!("petstore man > petstore.1", "petstore man man1"))]
-pub(crate) struct Man {
-    /// Write a page for each command into this folder
-    #[arg(value_hint = clap::ValueHint::DirPath)]
-    folder: Option<PathBuf>,
-}
-
-impl Man {
-    pub(crate) fn run(self, printer: &Printer, tree: Command) -> Result<()> {
-        match &self.folder {
-            Some(folder) => write(tree, folder).map_err(|problem| {
-                let action = format!("cannot write to {}", folder.display());
-                CliError::io(Kind::Internal, action, &problem)
-            }),
-            None => {
-                let page = clap_mangen::Man::new(tree.disable_help_subcommand(true));
-                Ok(page.render(&mut printer.stdout())?)
-            }
-        }
-    }
+/// Prints the page of all commands, or writes a page for each command into a folder.
+pub(crate) fn run(folder: Option<&Path>, printer: &Printer, tree: Command) -> Result<()> {
+    let Some(folder) = folder else {
+        let page = clap_mangen::Man::new(tree.disable_help_subcommand(true));
+        return Ok(page.render(&mut printer.stdout())?);
+    };
+    write(tree, folder).map_err(|problem| {
+        let action = format!("cannot write to {}", folder.display());
+        CliError::io(Kind::Internal, action, &problem)
+    })
 }
 
 fn write(tree: Command, folder: &Path) -> io::Result<()> {

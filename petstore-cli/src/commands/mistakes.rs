@@ -8,54 +8,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::api::METHODS;
 use crate::error::CliError;
 
-/// Words that people type who know other programs, and what helps.
-const FROM_ELSEWHERE: [(&[&str], &str); 14] = [
-    (
-        &["--json", "--csv", "--format"],
-        "`-o FORMAT` sets the format, such as json or csv",
-    ),
-    (
-        &["--filter", "--query"],
-        "`--jq EXPRESSION` filters the result",
-    ),
-    (&["--columns"], "`--fields LIST` selects fields"),
-    (&["--all"], "`pets export` writes all pets"),
-    (
-        &["--id", "--name"],
-        "it is an argument: `pets get 7`, `pets create Rex`",
-    ),
-    (
-        &["--no-color", "--no-colour"],
-        "`--color never` switches colour off",
-    ),
-    (
-        &["--insecure"],
-        "`--ca-file FILE` trusts a certificate authority",
-    ),
-    (&["--url", "--host"], "`--base-url URL` names the service"),
-    (
-        &["--key", "--api-key", "--token", "key", "api_key", "token"],
-        "set PETSTORE_API_KEY, or run `petstore auth login`",
-    ),
-    (
-        &["--watch"],
-        "`watch petstore limits` shows them again and again",
-    ),
-    (
-        &["delete", "remove", "rm"],
-        "the service cannot delete pets; `petstore config delete` removes a profile",
-    ),
-    (
-        &["update", "edit", "sell"],
-        "the service cannot change pets; `petstore config set` changes a setting",
-    ),
-    (&["login", "logout"], "`petstore auth` logs in and out"),
-    (
-        &["list", "ls", "create", "add", "import", "export"],
-        "it is a command of `petstore pets`",
-    ),
-];
-
 /// Turns an error of the argument parser into a message: the first paragraph of what it says.
 pub(crate) fn usage_error(error: &Error, args: &[OsString]) -> CliError {
     let rendered = error.render().to_string();
@@ -86,7 +38,7 @@ fn hint(error: &Error, args: &[OsString]) -> Option<String> {
     }
 }
 
-/// Returns the hint for a word of another program.
+/// Returns the hint for a word that people type who know other programs.
 fn known(error: &Error) -> Option<&'static str> {
     let word = match error.kind() {
         ErrorKind::UnknownArgument => text(error, ContextKind::InvalidArg)?,
@@ -94,10 +46,31 @@ fn known(error: &Error) -> Option<&'static str> {
         ErrorKind::InvalidValue => text(error, ContextKind::InvalidValue)?,
         _ => return None,
     };
-    let row = FROM_ELSEWHERE
-        .iter()
-        .find(|(words, _)| words.contains(&word));
-    row.map(|(_, hint)| *hint)
+    Some(match word {
+        "--json" | "--csv" | "--format" => "`-o FORMAT` sets the format, such as json or csv",
+        "--filter" | "--query" => "`--jq EXPRESSION` filters the result",
+        "--columns" => "`--fields LIST` selects fields",
+        "--all" => "`pets export` writes all pets",
+        "--id" | "--name" => "it is an argument: `pets get 7`, `pets create Rex`",
+        "--no-color" | "--no-colour" => "`--color never` switches colour off",
+        "--insecure" => "`--ca-file FILE` trusts a certificate authority",
+        "--url" | "--host" => "`--base-url URL` names the service",
+        "--key" | "--api-key" | "--token" | "key" | "api_key" | "token" => {
+            "set PETSTORE_API_KEY, or run `petstore auth login`"
+        }
+        "--watch" => "`watch petstore limits` shows them again and again",
+        "delete" | "remove" | "rm" => {
+            "the service cannot delete pets; `petstore config delete` removes a profile"
+        }
+        "update" | "edit" | "sell" => {
+            "the service cannot change pets; `petstore config set` changes a setting"
+        }
+        "login" | "logout" => "`petstore auth` logs in and out",
+        "list" | "ls" | "create" | "add" | "import" | "export" => {
+            "it is a command of `petstore pets`"
+        }
+        _ => return None,
+    })
 }
 
 /// Returns the name that clap suggests.

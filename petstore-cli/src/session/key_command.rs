@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use petstore_client::auth::ApiKeyProvider;
 use petstore_client::{ApiKey, BoxError};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
@@ -30,7 +29,7 @@ const MAX_OUTPUT: usize = 8 * 1024;
 /// A command and the key that it printed, which clones share. The command runs once, and again after
 /// a 401. Its errors are sentences.
 #[derive(Clone)]
-pub(super) struct KeyCommand {
+pub(crate) struct KeyCommand {
     source: CommandSource,
     vars: HashMap<String, OsString>,
     limit: Duration,
@@ -39,7 +38,7 @@ pub(super) struct KeyCommand {
 }
 
 impl KeyCommand {
-    pub(super) fn new(source: CommandSource, system: &System, ui: &Ui) -> Self {
+    pub(crate) fn new(source: CommandSource, system: &System, ui: &Ui) -> Self {
         let limit = match ui.screen().is_terminal() {
             true => LIMIT_AT_TERMINAL,
             false => LIMIT,
@@ -54,7 +53,7 @@ impl KeyCommand {
     }
 
     /// Returns the key. Runs the command if it has not run yet, or if the service rejected its key.
-    pub(super) async fn key(&self, rejected: Option<&ApiKey>) -> Result<String, String> {
+    pub(crate) async fn key(&self, rejected: Option<&ApiKey>) -> Result<String, String> {
         let mut key = self.key.lock().await;
         if let Some(key) = &*key
             && rejected != Some(&ApiKey::new(key.as_str()))
@@ -62,7 +61,8 @@ impl KeyCommand {
             return Ok(key.clone());
         }
         let name = self.source.shown();
-        self.ui.set_activity(Some(Activity::reading(&name)));
+        self.ui
+            .set_activity(Some(Activity::new(format!("reading {name}"))));
         let printed = self.run().await;
         self.ui.set_activity(None);
         match printed {
@@ -72,9 +72,9 @@ impl KeyCommand {
     }
 
     async fn run(&self) -> Result<String, String> {
-        let program = self.source.program();
+        let program = &self.source.program;
         let child = Command::new(program)
-            .args(self.source.arguments())
+            .args(&self.source.arguments)
             .env_clear()
             .envs(&self.vars)
             .stdin(Stdio::null())
@@ -82,22 +82,14 @@ impl KeyCommand {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn();
-        let mut child = child.map_err(|problem| {
+        let child = child.map_err(|problem| {
             let program = escape::line(program);
             format!("cannot start `{program}`: {}", os_text(&problem))
         })?;
-        let output = read(child.stdout.take());
-        let messages = read(child.stderr.take());
-        let ended = async { tokio::join!(output, messages, child.wait()) };
-        let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, ended).await else {
+        let Ok(output) = tokio::time::timeout(self.limit, child.wait_with_output()).await else {
             return Err(format!("took longer than {}", time::duration(self.limit)));
         };
-        let status = status.map_err(|problem| format!("failed: {problem}"))?;
-        self.key_in(&Output {
-            status,
-            stdout,
-            stderr,
-        })
+        self.key_in(&output.map_err(|problem| format!("failed: {problem}"))?)
     }
 
     fn key_in(&self, output: &Output) -> Result<String, String> {
@@ -144,15 +136,4 @@ impl ApiKeyProvider for KeyCommand {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
         Ok(ApiKey::new(self.key(rejected).await?))
     }
-}
-
-/// Reads slightly more than the maximum. The rest is dropped, so that the command does not wait.
-async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut stream) = stream {
-        let mut first = (&mut stream).take(MAX_OUTPUT as u64 + 1);
-        let _ = first.read_to_end(&mut bytes).await;
-        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-    }
-    bytes
 }

@@ -23,12 +23,8 @@ pub(crate) const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
 /// The first line of the file of a key.
 const HEADER: &str = "# Written by `petstore auth login`. This is a secret.\n";
 
-/// An API key and where it comes from.
-pub(crate) struct Credential {
-    /// Empty if a command prints the key.
-    pub(crate) key: String,
-    pub(crate) source: KeySource,
-}
+/// An API key, and where it comes from. The key is empty if a command prints it.
+type Credential = (String, KeySource);
 
 /// Where a key comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,19 +45,11 @@ pub(crate) enum KeySource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandSource {
     profile: String,
-    program: String,
-    arguments: Vec<String>,
+    pub(crate) program: String,
+    pub(crate) arguments: Vec<String>,
 }
 
 impl CommandSource {
-    pub(crate) fn program(&self) -> &str {
-        &self.program
-    }
-
-    pub(crate) fn arguments(&self) -> &[String] {
-        &self.arguments
-    }
-
     /// Returns the source in words, without the arguments.
     pub(crate) fn shown(&self) -> String {
         format!("key_command of profile {}", self.profile)
@@ -93,18 +81,15 @@ impl KeySource {
     }
 }
 
-impl Credential {
-    /// Creates a credential. Leaves out the line break at the end of a file.
-    fn new(text: &str, source: KeySource) -> Self {
-        let key = text.trim_end_matches(['\r', '\n']).to_owned();
-        Self { key, source }
-    }
+/// Returns a key without the line break at the end of a file.
+fn trimmed(text: &str) -> String {
+    text.trim_end_matches(['\r', '\n']).to_owned()
 }
 
 /// Returns the key for the service in the settings, if any.
 pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     if let Some(key) = system.unicode(KEY)? {
-        return Ok(Some(Credential::new(key, KeySource::Variable)));
+        return Ok(Some((trimmed(key), KeySource::Variable)));
     }
     if let Some(path) = system.unicode(KEY_FILE)? {
         return from_file(Path::new(path), system).map(Some);
@@ -126,7 +111,7 @@ fn from_file(path: &Path, system: &System) -> Result<Credential> {
         let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
         return Err(CliError::key(problem));
     };
-    Ok(Credential::new(&text, KeySource::File(shown)))
+    Ok((trimmed(&text), KeySource::File(shown)))
 }
 
 /// Returns the key, or an error if there is none.
@@ -184,11 +169,9 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
             return Err(CliError::config(problem).hint(hint));
         }
     };
-    if cfg!(windows) && is_script(source.program()) {
-        let problem = format!(
-            "{} is a script, which Windows runs in a shell",
-            source.shown()
-        );
+    if cfg!(windows) && is_script(&source.program) {
+        let shown = source.shown();
+        let problem = format!("{shown} is a script, which Windows runs in a shell");
         return Err(CliError::config(problem).hint("name a program (.exe)"));
     }
     if let Some(path) = ConfigFile::path(system.dirs())
@@ -209,7 +192,7 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
     if own.origin() != base_url.origin() {
         return Err(of_another_service(&own, &base_url, &source.shown()));
     }
-    Ok(Credential::new("", KeySource::Command(source)))
+    Ok((String::new(), KeySource::Command(source)))
 }
 
 /// Returns whether Windows runs a file with `cmd.exe`, which parses quotes in another way.
@@ -255,8 +238,7 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     if home.origin() != base_url.origin() {
         return Err(of_another_service(&home, &base_url, "the stored key"));
     }
-    let source = KeySource::Stored { path, option };
-    Ok(Some(Credential { key, source }))
+    Ok(Some((key, KeySource::Stored { path, option })))
 }
 
 /// Returns the error for a key that belongs to the service `home`. Its hint keeps that key.
@@ -282,18 +264,14 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
         return Ok(None);
     };
     let shown = system.shown(path);
-    match files::open_to_others(path) {
-        Ok(None) => Ok(Some(text)),
-        Ok(Some(mode)) => {
-            let problem = format!("others can read the key in {shown} (mode {mode:04o})");
-            let hint = format!("`chmod 600 {}`", escape::shell_path(&shown));
-            Err(CliError::key(problem).hint(hint))
-        }
-        Err(problem) => {
-            let action = format!("cannot read {shown}");
-            Err(CliError::io(Kind::Key, action, &problem))
-        }
-    }
+    let open = files::open_to_others(path)
+        .map_err(|problem| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem))?;
+    let Some(mode) = open else {
+        return Ok(Some(text));
+    };
+    let problem = format!("others can read the key in {shown} (mode {mode:04o})");
+    let hint = format!("`chmod 600 {}`", escape::shell_path(&shown));
+    Err(CliError::key(problem).hint(hint))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The settings: the list of them, their types, their sources, and the API key.
 
-mod base_url;
 pub(crate) mod config_file;
 pub(crate) mod credentials;
 pub(crate) mod precedence;
@@ -9,8 +8,8 @@ pub(crate) mod secrets;
 mod types;
 mod values;
 
-pub(crate) use self::base_url::checked as checked_url;
 pub(crate) use self::precedence::{Settings, Source};
+pub(crate) use self::secrets::checked_url;
 pub(crate) use self::types::{Seconds, Size, StoreAddress};
 pub(crate) use self::values::{OUTPUT, REQUESTS, SERVICE, Values};
 

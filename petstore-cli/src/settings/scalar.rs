@@ -4,17 +4,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::{Deserialize as _, Deserializer, Serializer};
+use serde_json::Value;
 
 use super::secrets::without_password;
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected text, a number, true or false")]
-enum Scalar {
-    Text(String),
-    Number(i64),
-    Truth(bool),
-}
 
 pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
@@ -22,20 +15,15 @@ where
     T::Err: Display,
     D: Deserializer<'de>,
 {
-    let text = match Scalar::deserialize(deserializer)? {
-        Scalar::Text(text) => text,
-        Scalar::Number(number) => number.to_string(),
-        Scalar::Truth(truth) => truth.to_string(),
+    let text = match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        scalar @ (Value::Number(_) | Value::Bool(_)) => scalar.to_string(),
+        _ => return Err(D::Error::custom("expected text, a number, true or false")),
     };
-    match text.parse() {
-        Ok(value) => Ok(Some(value)),
-        Err(problem) => {
-            let text = without_password(&text);
-            Err(D::Error::custom(format!(
-                "invalid value `{text}`: {problem}"
-            )))
-        }
-    }
+    text.parse().map(Some).map_err(|problem| {
+        let text = without_password(&text);
+        D::Error::custom(format!("invalid value `{text}`: {problem}"))
+    })
 }
 
 pub(super) fn serialize<T, S>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error>

@@ -102,7 +102,7 @@ impl Values {
         "limits_store",
     ];
 
-    pub(super) fn defaults() -> Self {
+    pub(crate) fn defaults() -> Self {
         Self {
             base_url: None,
             allow_insecure_http: Some(false),
@@ -154,14 +154,6 @@ impl Values {
             max_response_size: self.max_response_size.or(other.max_response_size),
             limits_store: self.limits_store.or(other.limits_store),
             key_command: self.key_command.or(other.key_command),
-        }
-    }
-
-    /// Adds the default of a setting to its help.
-    pub(crate) fn explain(name: &str, help: &str) -> String {
-        match Self::defaults().text(name) {
-            Some(default) => format!("{help}\n[default: {default}]"),
-            None => help.to_owned(),
         }
     }
 }
