@@ -98,6 +98,18 @@ pub(crate) fn duration(length: Duration) -> String {
     }
 }
 
+/// Formats a time that has passed, rounded down.
+pub(crate) fn elapsed(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let unit = match seconds {
+        0 => return duration(length),
+        1..3_600 => 1,
+        3_600..172_800 => 60,
+        _ => 86_400,
+    };
+    duration(Duration::from_secs(seconds - seconds % unit))
+}
+
 /// Formats a duration in seconds, rounded up.
 pub(crate) fn seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
@@ -167,6 +179,13 @@ mod tests {
             ["4 min 58 s", "17 h 16 min"]
         );
         assert_eq!([text(3_600_000), text(200_000_000)], ["1 h", "3 days"]);
+    }
+
+    #[test]
+    fn rounds_down_a_time_that_has_passed() {
+        let text = |millis| elapsed(Duration::from_millis(millis));
+        assert_eq!([text(350), text(3_001)], ["0.4 s", "3 s"]);
+        assert_eq!([text(3_601_000), text(200_000_000)], ["1 h", "2 days"]);
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl Examination<'_> {
         if apart <= MAX_CLOCK_ERROR + elapsed {
             return self.add("clock", Outcome::Ok, "agrees with the service", None);
         }
-        let length = time::duration(apart);
+        let length = time::elapsed(apart);
         let found = format!("{length} {side} the service; times shown may be off");
         let hint = "set this machine's clock";
         self.add("clock", Outcome::Warning, &found, Some(hint));

@@ -20,7 +20,7 @@ use crate::env::Signals;
 use crate::error::{CliError, Result};
 use crate::session::{cause, report_wait};
 use crate::status::Progress;
-use crate::time::{duration, instant, plural};
+use crate::time::{duration, elapsed, instant, plural};
 
 /// Something that a task has come to.
 enum Event {
@@ -291,7 +291,7 @@ impl<'a> Sender<'a> {
         let ui = self.context.ui();
         if let Some(length) = self.outage.failed(told) {
             if !length.is_zero() && self.stop.is_none() {
-                let length = duration(length);
+                let length = elapsed(length);
                 ui.note(&format!(
                     "gave up after {length} without success (`--retry-for`)"
                 ));
