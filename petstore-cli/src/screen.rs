@@ -215,7 +215,6 @@ mod tests {
         assert_eq!(screen.cut("abcdef", 6), "abcdef");
         assert_eq!(screen.cut("abcdefg", 6), "abcde…");
         assert_eq!(screen.cut("犬犬犬犬", 6), "犬犬…");
-        assert_eq!(screen.cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
     }
 
     #[test]

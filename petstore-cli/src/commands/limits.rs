@@ -44,6 +44,7 @@ const LIMITS: Shape = Shape {
 
 const FOR_PEOPLE: Shape = Shape {
     fields: &["quota", "left", "limit", "resets"],
+    dropped: &["limit"],
     ..LIMITS
 };
 
@@ -76,11 +77,7 @@ impl Limits {
         if let Some(error) = refused {
             return Err(error);
         }
-        if let Some(blocked) = &limits.blocked {
-            let until = context.clock().until(blocked.until, blocked.remaining);
-            let name = limit_name(blocked.reason);
-            ui.note(&format!("requests wait for the {name}, {until}"));
-        }
+        describe(&limits, context);
         match (is_known, limits.service_time) {
             (true, _) => {}
             (false, Some(_)) => ui.note(NOT_DESCRIBED),
@@ -116,24 +113,36 @@ fn show(limits: &RateLimits, context: &Context) -> Result<()> {
         let rows: Vec<_> = windows.map(|window| row(window, now)).collect();
         return printer.start(LIMITS)?.document(&rows);
     }
-    if !is_known(limits) {
-        return Ok(());
-    }
     // A table is for people, who expect local times.
     let local = clock.clone().local(context.system().time_zone());
     let rows: Vec<_> = windows.map(|window| shown(window, now, &local)).collect();
-    printer.start(FOR_PEOPLE)?.document(&rows)?;
+    match rows.is_empty() {
+        true => Ok(()),
+        false => printer.start(FOR_PEOPLE)?.document(&rows),
+    }
+}
+
+/// Says what a table does not show.
+fn describe(limits: &RateLimits, context: &Context) {
+    let ui = context.ui();
+    if let Some(blocked) = &limits.blocked {
+        let until = context.clock().until(blocked.until, blocked.remaining);
+        let name = limit_name(blocked.reason);
+        ui.note(&format!("requests wait for the {name}, {until}"));
+    }
+    if !context.printer().is_table() {
+        return;
+    }
     if let Some(shared) = &limits.shared
         && shared.holders > 0
     {
         let processes = plural(shared.holders as usize, "process uses", "processes use");
-        context.ui().note(&format!("{processes} the key now"));
+        ui.note(&format!("{processes} the key now"));
     }
     if let Some(age) = limits.age {
-        let age = time::duration(age);
-        context.ui().note(&format!("from a response {age} ago"));
+        let age = time::elapsed(age);
+        ui.note(&format!("from a response {age} ago"));
     }
-    Ok(())
 }
 
 fn row(window: &QuotaWindow, now: SystemTime) -> Value {

@@ -25,10 +25,12 @@ fn hint(error: &Error, args: &[OsString]) -> Option<String> {
     if let Some(name) = suggestion(error) {
         return Some(format!("did you mean `{name}`?"));
     }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(method) = method(args)
+    {
+        return Some(format!("the method is an option: `-X {method}`"));
+    }
     match error.kind() {
-        ErrorKind::UnknownArgument if let Some(method) = method(args) => {
-            Some(format!("the method is an option: `-X {method}`"))
-        }
         ErrorKind::UnknownArgument
         | ErrorKind::InvalidSubcommand
         | ErrorKind::MissingRequiredArgument

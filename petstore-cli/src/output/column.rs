@@ -68,7 +68,7 @@ fn styled(column: &str, value: Option<&Value>) -> Cell {
     let text = cell(value);
     let style = match (column, &*text) {
         ("status", "available") => GREEN,
-        ("status", "pending") => YELLOW,
+        ("status", "pending") | ("left", "0") => YELLOW,
         ("status", "sold") | ("from", _) => DIM,
         _ => PLAIN,
     };

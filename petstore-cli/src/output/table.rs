@@ -227,12 +227,8 @@ mod tests {
 
     #[test]
     fn a_narrow_table_wraps_its_last_column() {
-        let head = vec![
-            Head::new("LEFT"),
-            Head::new("").dropped(1),
-            Head::new("RESETS"),
-        ];
-        let row = ["57", "████████████████████", "in 17 h 16 min (Mon 01:00)"].map(Cell::new);
+        let head = ["LEFT", "RESETS"].map(Head::new);
+        let row = ["57", "in 17 h 16 min (Mon 01:00)"].map(Cell::new);
         let screen = Screen::plain(Some(26));
         let narrow = "LEFT  RESETS\n57    in 17 h 16 min (Mon\n      01:00)\n";
         assert_eq!(render(&head, &[row.to_vec()], &screen), narrow);
