@@ -142,7 +142,8 @@ impl Screen {
         }
     }
 
-    /// Wraps text at words. Indents lines after the first.
+    /// Wraps text at words. Indents lines after the first. Does not break what is in backquotes: a
+    /// part of a command could do something else.
     pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
         let Some(width) = self.width else {
             return text.to_owned();
@@ -154,7 +155,16 @@ impl Screen {
                 out.push('\n');
             }
             let mut used = 0;
-            for word in line.split_inclusive(' ') {
+            // An odd number of backquotes: one is part of a file name in a command.
+            let is_odd = line.matches('`').count() % 2 == 1;
+            let mut is_quoted = false;
+            let ends_word = |c| {
+                if c == '`' {
+                    is_quoted = !is_quoted || is_odd;
+                }
+                c == ' ' && !is_quoted
+            };
+            for word in line.split_inclusive(ends_word) {
                 if used > 0 && used + columns(word.trim_end()) > room {
                     out.truncate(out.trim_end().len());
                     out.push('\n');
@@ -232,6 +242,23 @@ mod tests {
             .wrap(text, 7),
             text
         );
+    }
+
+    #[test]
+    fn never_breaks_a_command() {
+        let screen = screen(30, true);
+        for (text, wrapped) in [
+            (
+                "run `petstore pets import a.csv --journal b` to go on with it",
+                "run\n`petstore pets import a.csv --journal b`\nto go on with it",
+            ),
+            (
+                "`petstore pets import 'a `b.csv' --journal b` goes on with it",
+                "`petstore pets import 'a `b.csv' --journal b` goes on with it",
+            ),
+        ] {
+            assert_eq!(screen.wrap(text, 0), wrapped);
+        }
     }
 
     #[test]
