@@ -20,7 +20,7 @@ use crate::screen::Screen;
 use crate::session::{self, KeyCommand, Purpose, Tracer, USER_AGENT, shared_limits};
 use crate::settings::config_file::Problem;
 use crate::settings::credentials::{self, CommandSource, KeySource};
-use crate::settings::{Settings, secrets};
+use crate::settings::{Settings, Source, secrets};
 use crate::time::Clock;
 use crate::ui::Ui;
 
@@ -84,6 +84,11 @@ impl Context {
             jq: global.jq(),
             variables: shown_variables(&system),
         };
+        let mut args = env.args;
+        if settings.profile_source() == Source::Variable {
+            let option = ["--profile", settings.profile()].map(OsString::from);
+            args.splice(1..1, option);
+        }
         let reader = Reader::new(env.stdin, env.stdin_is_terminal, env.prompt, ui.clone());
         let last = Last {
             client: None,
@@ -97,7 +102,7 @@ impl Context {
             clock,
             printer,
             reader,
-            args: env.args,
+            args,
             problem: Mutex::new(problem),
             signals: Mutex::new(Some(env.signals)),
             denies_deprecated: global.denies_deprecated(),
@@ -133,7 +138,8 @@ impl Context {
         &self.reader
     }
 
-    /// Returns the command line. Its first word is the program's name.
+    /// Returns the command line, also with the profile that a variable chose, so that a hint can
+    /// repeat it. Its first word is the program's name.
     pub(crate) fn args(&self) -> &[OsString] {
         &self.args
     }
@@ -172,7 +178,7 @@ impl Context {
         let found = credentials::find(&self.settings, &self.system);
         match found {
             Ok(Some(_)) if !is_in_variable && !self.settings.is_mock() => {
-                format!("$(petstore auth token{})", self.settings.profile_option())
+                format!("$(petstore auth token{})", self.settings.same_service())
             }
             _ => format!("${}", credentials::KEY),
         }
@@ -220,7 +226,15 @@ impl Context {
         credentials::check(&key, &source)?;
         let attempts = self.settings.values().attempts();
         let deprecated = Arc::clone(&self.uses_deprecated);
-        let tracer = Tracer::new(self.ui.clone(), base_url, attempts, purpose, deprecated);
+        let doctor = self.settings.command("doctor");
+        let tracer = Tracer::new(
+            self.ui.clone(),
+            base_url,
+            attempts,
+            purpose,
+            doctor,
+            deprecated,
+        );
         // `Settings::base_url` has refused insecure URLs.
         let mut connection = Connection::new()
             .connect_timeout(CONNECT_TIMEOUT)

@@ -137,6 +137,10 @@ async fn a_command_without_a_key_says_why() {
     let profile = Profile::with(&["/nowhere/vault"]).await;
     let ran = profile.run("pets list").await;
     ran.says("cannot start `/nowhere/vault`: no such file\n");
+    // Nobody asked the service.
+    let accepted = profile.run("auth status --jq .accepted").await;
+    accepted.shows("null\n");
+    accepted.ended(3);
     let profile = Profile::with(&[]).await;
     let ran = profile.run("pets list").await;
     ran.says("is empty\nhint: give a program and its arguments: ");

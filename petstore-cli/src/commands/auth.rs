@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::env::System;
-use crate::error::{CliError, Failure, Kind, Result};
+use crate::error::{CliError, Failure, Result};
+use crate::escape;
 use crate::files;
-use crate::input::{MAX_BODY, Reader};
+use crate::input::MAX_BODY;
 use crate::output::{ANY, Shape};
 use crate::session::Purpose;
 use crate::settings::config_file::{self, ConfigFile};
@@ -85,7 +86,7 @@ async fn login(context: &Context, no_check: bool) -> Result<()> {
     let base_url = settings.base_url()?;
     keep_profile(settings, &base_url)?;
     let path = credentials::path(system.dirs(), settings.profile())?;
-    let key = ask_key(context.reader()).await?;
+    let key = ask_key(context).await?;
     let client = context.connect_with(Purpose::Read, &base_url, key.clone(), KeySource::Typed)?;
     if !no_check && let Err(error) = check(&client).await {
         return Err(not_stored(context, &error));
@@ -122,6 +123,7 @@ fn keep_profile(settings: &Settings, base_url: &Url) -> Result<()> {
     let profile = settings.profile();
     let stored = stored.origin().ascii_serialization();
     let problem = format!("profile {profile} is for {stored}");
+    let base_url = escape::shell(base_url.as_str());
     let hint = format!("`petstore auth login --profile NAME --base-url {base_url}`");
     Err(CliError::usage(problem).hint(hint))
 }
@@ -151,7 +153,8 @@ fn not_stored(context: &Context, error: &Error) -> CliError {
     failure.message += "; nothing was stored";
     // The hints to a 404 and a 401 stay: they say what is wrong with the base URL or the key.
     if !error.is_not_found() && !error.is_unauthorized() {
-        failure = failure.hint("`petstore auth login --no-check` stores a key without a check");
+        let login = context.settings().command("auth login --no-check");
+        failure = failure.hint(format!("{login} stores a key without a check"));
     }
     failure.into()
 }
@@ -173,7 +176,8 @@ fn store_base_url(settings: &Settings, base_url: &Url, system: &System) -> Resul
     Ok(stored.map(|stored| without_password(stored).into_owned()))
 }
 
-async fn ask_key(reader: &Reader) -> Result<String> {
+async fn ask_key(context: &Context) -> Result<String> {
+    let reader = context.reader();
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
@@ -186,7 +190,9 @@ async fn ask_key(reader: &Reader) -> Result<String> {
     };
     let key = typed.trim_end_matches(['\r', '\n']);
     if key.is_empty() {
-        let hint = "type it at the prompt, or pipe it: `petstore auth login < FILE`";
+        let options = context.settings().same_service();
+        let hint =
+            format!("type it at the prompt, or pipe it: `petstore auth login{options} < FILE`");
         return Err(CliError::usage("no key was given").hint(hint));
     }
     Ok(key.to_owned())
@@ -198,7 +204,8 @@ async fn token(context: &Context, show: bool) -> Result<()> {
     context.settings().require_profile()?;
     if printer.screen().is_terminal() && !show {
         let problem = "the terminal would show the API key";
-        let hint = "`--show` prints it; a script uses `$(petstore auth token)`";
+        let options = context.settings().same_service();
+        let hint = format!("`--show` prints it; a script uses `$(petstore auth token{options})`");
         return Err(CliError::usage(problem).hint(hint));
     }
     let (key, _) = context.key().await?;
@@ -222,17 +229,17 @@ async fn status(context: &Context) -> Result<()> {
         Ok(client) => check(&client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };
+    let accepted = match &asked {
+        Ok(()) => Some(true),
+        Err(CliError::Client(error)) if error.is_unauthorized() => Some(false),
+        Err(_) => None,
+    };
     let failure = match asked {
         Ok(()) => None,
         Err(error) => match context.explain(error) {
             Ok(failure) => Some(failure),
             Err(code) => return Err(CliError::Silent(code)),
         },
-    };
-    let accepted = match failure.as_ref().map(|failure| failure.kind) {
-        None => Some(true),
-        Some(Kind::Key) => Some(false),
-        Some(_) => None,
     };
     output.document(&json!({
         "profile": settings.profile(),

@@ -72,7 +72,7 @@ impl Limits {
         }
         show(&limits, context)?;
         if let Some(store) = &limits.shared {
-            shared_store(ui, store);
+            shared_store(ui, store, &context.settings().command("doctor"));
         }
         if let Some(error) = refused {
             return Err(error);
@@ -82,8 +82,9 @@ impl Limits {
             (true, _) => {}
             (false, Some(_)) => ui.note(NOT_DESCRIBED),
             (false, None) => {
-                let hint = "`petstore limits --refresh` sends a request";
-                ui.note_with_hint("no response yet with this key", Some(hint));
+                let refresh = context.settings().command("limits --refresh");
+                let hint = format!("{refresh} sends a request");
+                ui.note_with_hint("no response yet with this key", Some(&hint));
             }
         }
         Ok(())

@@ -48,9 +48,9 @@ fn block(blocked: &Blocked, clock: &Clock) -> String {
 
 fn hint(error: &Error, settings: &Settings, purpose: Purpose, key: &KeySource) -> Option<String> {
     if error.may_have_been_processed()
-        && let Some(hint) = purpose.hint_after_loss()
+        && let Some(hint) = purpose.hint_after_loss(settings)
     {
-        return Some(hint.to_owned());
+        return Some(hint);
     }
     let source = settings.source("base_url");
     let hint = match error.kind() {
@@ -79,12 +79,16 @@ fn hint(error: &Error, settings: &Settings, purpose: Purpose, key: &KeySource) -
         }
         ErrorKind::RateLimited => return longer_wait(error, settings.values().max_wait()),
         ErrorKind::NotFound => match purpose {
-            Purpose::GetPet(_) => "`petstore pets list --all` lists all pets".to_owned(),
+            Purpose::GetPet(_) => {
+                let list = settings.command("pets list --all");
+                format!("{list} lists all pets")
+            }
             _ => format!("check the path, and that the base URL ends with /v1{source}"),
         },
         ErrorKind::Gone => match purpose {
             Purpose::GetPet(id) => {
-                format!("`petstore pets list --id {id}` searches for the pet")
+                let search = settings.command(&format!("pets list --id {id}"));
+                format!("{search} searches for the pet")
             }
             _ => return None,
         },

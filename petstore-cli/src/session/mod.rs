@@ -11,6 +11,8 @@ pub(crate) use self::key_command::KeyCommand;
 pub(crate) use self::stores::shared_limits;
 pub(crate) use self::trace::{Tracer, cause, report_wait, shared_store};
 
+use crate::settings::Settings;
+
 /// The program's name in `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("petstore/", env!("CARGO_PKG_VERSION"));
 
@@ -35,15 +37,17 @@ impl Purpose {
     }
 
     /// Returns the hint if the service may have processed a request that failed.
-    pub(crate) fn hint_after_loss(self) -> Option<&'static str> {
+    fn hint_after_loss(self, settings: &Settings) -> Option<String> {
         match self {
             Self::Read | Self::GetPet(_) => None,
-            Self::CreatePet => Some(
-                "the pet may have been created: look in `petstore pets list --all` before you \
-                 try again",
-            ),
+            Self::CreatePet => {
+                let list = settings.command("pets list --all");
+                let hint = format!("the pet may have been created: look in {list}");
+                Some(format!("{hint} before you try again"))
+            }
             Self::Change => {
-                Some("the request may have been processed: check that before you try again")
+                let hint = "the request may have been processed: check that before you try again";
+                Some(hint.to_owned())
             }
         }
     }

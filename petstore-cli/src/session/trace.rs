@@ -44,6 +44,8 @@ pub(crate) struct Tracer {
     /// The maximum number of attempts.
     attempts: u32,
     purpose: Purpose,
+    /// The command that checks the store of rate limits.
+    doctor: String,
     /// Set when a deprecated operation is used.
     deprecated: Arc<AtomicBool>,
 }
@@ -54,6 +56,7 @@ impl Tracer {
         base_url: &Url,
         attempts: u32,
         purpose: Purpose,
+        doctor: String,
         deprecated: Arc<AtomicBool>,
     ) -> Self {
         Self {
@@ -61,6 +64,7 @@ impl Tracer {
             host: base_url[Position::BeforeHost..Position::AfterPort].to_owned(),
             attempts,
             purpose,
+            doctor,
             deprecated,
         }
     }
@@ -125,7 +129,7 @@ impl Tracer {
             EventKind::Deprecated(deprecation) => {
                 self.deprecated(event.operation.unwrap_or_default(), deprecation);
             }
-            EventKind::SharedStore(store) => shared_store(&self.ui, store),
+            EventKind::SharedStore(store) => shared_store(&self.ui, store, &self.doctor),
             _ => {}
         }
     }
@@ -170,7 +174,7 @@ impl Tracer {
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
         self.deprecated.store(true, Ordering::Relaxed);
         let (name, replacement) = match self.purpose {
-            Purpose::GetPet(_) => ("pets get", Some("`petstore pets list`")),
+            Purpose::GetPet(_) => ("pets get", Some("`pets list`")),
             Purpose::Read | Purpose::CreatePet | Purpose::Change => {
                 (operation, deprecation.replacement())
             }
@@ -207,13 +211,13 @@ pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     ui.waits(&text, name, blocked.remaining, blocked.until);
 }
 
-/// Warns if the store of rate limits is unusable.
-pub(crate) fn shared_store(ui: &Ui, store: &Shared) {
+/// Warns if the store of rate limits is unusable. `doctor` is the command that checks it.
+pub(crate) fn shared_store(ui: &Ui, store: &Shared, doctor: &str) {
     let Some(problem) = &store.problem else {
         return;
     };
     let why = format!("{}: {problem}", store.location);
-    not_shared(ui, &why, "`petstore doctor` checks the store");
+    not_shared(ui, &why, &format!("{doctor} checks the store"));
 }
 
 /// Warns once that commands do not share rate limits, and says what follows.

@@ -35,8 +35,8 @@ pub(crate) enum KeySource {
     File(String),
     /// The command of a profile.
     Command(CommandSource),
-    /// A file of `auth login`, and the option that selects its profile.
-    Stored { path: String, option: String },
+    /// A file of `auth login`, and the command that replaces it.
+    Stored { path: String, login: String },
     /// The terminal or standard input. Also used if no key is needed.
     Typed,
 }
@@ -73,9 +73,7 @@ impl KeySource {
             Self::Variable => format!("set {KEY} to a valid key"),
             Self::File(_) => format!("put a valid key into the file that {KEY_FILE} names"),
             Self::Command(command) => format!("check what {} prints", command.shown()),
-            Self::Stored { option, .. } => {
-                format!("`petstore auth login{option}` stores another key")
-            }
+            Self::Stored { login, .. } => format!("{login} stores another key"),
             Self::Typed => "check it for typing errors and log in again".to_owned(),
         }
     }
@@ -121,9 +119,9 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     }
     let service = settings.base_url()?.origin().ascii_serialization();
     let source = settings.source("base_url");
-    let option = settings.profile_option();
+    let login = settings.command("auth login");
     let problem = format!("no API key for {service}{source}");
-    Err(CliError::key(problem).hint(format!("`petstore auth login{option}` stores one")))
+    Err(CliError::key(problem).hint(format!("{login} stores one")))
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
@@ -227,18 +225,18 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     let Some(text) = read_private(&path, system)? else {
         return Ok(None);
     };
-    let option = settings.profile_option();
+    let login = settings.command("auth login");
     let path = system.shown(&path);
     let Some((home, key)) = read_stored(&text) else {
         // The content may be the key.
-        let hint = format!("`petstore auth login{option}` replaces it");
+        let hint = format!("{login} replaces it");
         return Err(CliError::key(format!("{path} contains no key")).hint(hint));
     };
     let base_url = settings.base_url()?;
     if home.origin() != base_url.origin() {
         return Err(of_another_service(&home, &base_url, "the stored key"));
     }
-    Ok(Some((key, KeySource::Stored { path, option })))
+    Ok(Some((key, KeySource::Stored { path, login })))
 }
 
 /// Returns the error for a key that belongs to the service `home`. Its hint keeps that key.
@@ -246,6 +244,7 @@ fn of_another_service(home: &Url, base_url: &Url, what: &str) -> CliError {
     let home = home.origin().ascii_serialization();
     let other = base_url.origin().ascii_serialization();
     let problem = format!("{what} is for {home}, not for {other}");
+    let base_url = escape::shell(base_url.as_str());
     let hint = format!("`petstore auth login --profile NAME --base-url {base_url}`");
     CliError::key(problem).hint(hint)
 }

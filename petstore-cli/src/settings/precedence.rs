@@ -7,6 +7,7 @@ use super::config_file::{ConfigFile, Problem, Profile};
 use super::{Values, checked_url, flag, variable};
 use crate::env::System;
 use crate::error::{CliError, Result};
+use crate::escape;
 use crate::suggest::did_you_mean;
 
 /// The source of a value.
@@ -172,6 +173,31 @@ impl Settings {
             Source::Flag | Source::Variable => format!(" --profile {}", self.profile),
             Source::Profile | Source::ConfigFile | Source::Default => String::new(),
         }
+    }
+
+    /// Returns the options with which another command reaches the same service with the same key:
+    /// ` --profile staging`.
+    pub(crate) fn same_service(&self) -> String {
+        if self.is_mock {
+            return " --mock".to_owned();
+        }
+        let mut options = self.profile_option();
+        let [flags, ..] = &self.layers;
+        if let Some(url) = flags.base_url() {
+            options += &format!(" --base-url {}", escape::shell(url));
+        }
+        if let Some(path) = flags.ca_file() {
+            options += &format!(" --ca-file {}", escape::shell(path));
+        }
+        if flags.allow_insecure_http() {
+            options += " --allow-insecure-http";
+        }
+        options
+    }
+
+    /// Returns a command for a hint, which reaches the same service: `` `petstore pets list` ``.
+    pub(crate) fn command(&self, words: &str) -> String {
+        format!("`petstore {words}{}`", self.same_service())
     }
 
     /// Returns whether there is a base URL, which may be invalid.

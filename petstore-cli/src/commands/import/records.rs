@@ -14,7 +14,7 @@ use crate::error::{CliError, Result};
 /// The version of the format.
 const VERSION: u32 = 7;
 /// What helps if a journal is lost. A new one would create all pets again.
-const LIST: &str = "`petstore pets list --all` shows which pets exist";
+const LIST: &str = "`pets list --all` shows which pets exist";
 
 /// A record. Rows are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -268,7 +268,8 @@ impl<'a> Summary<'a> {
         }
         let rows = plural(left, "row", "rows");
         if limits.windows.is_empty() && limits.ended.is_empty() {
-            return format!("{rows} to send; `petstore limits --refresh` asks for the quotas");
+            let refresh = context.settings().command("limits --refresh");
+            return format!("{rows} to send; {refresh} asks for the quotas");
         }
         let clock = context.clock();
         let now = limits.service_time.unwrap_or_else(|| clock.now());
