@@ -10,7 +10,7 @@ use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
-/// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
+/// path is a link, replaces its target. Writes into a device, which cannot be replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> Result<()> {
     let written = replace(path, content.as_ref());
     written.map_err(|problem| not_written(&system.shown(path), &problem))
@@ -21,10 +21,8 @@ pub(crate) fn not_written(shown: &str, problem: &io::Error) -> CliError {
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    if let Ok(data) = std::fs::metadata(path)
-        && !data.is_file()
-    {
-        return std::fs::write(path, content);
+    if is_device(path) {
+        return open_device(path)?.write_all(content);
     }
     let path = match std::fs::canonicalize(path) {
         Ok(target) => target,
@@ -36,6 +34,36 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(&path)?;
     Ok(())
+}
+
+/// Returns whether a path names a device, a pipe or an open file of this process.
+pub(crate) fn is_device(path: &Path) -> bool {
+    let target = std::fs::read_link(path).unwrap_or_default();
+    path.metadata().is_ok_and(|data| !data.is_file())
+        || [path, &target].iter().any(|path| {
+            is_stdout(path)
+                || *path == Path::new("/dev/stderr")
+                || path.starts_with("/dev/fd")
+                || path.starts_with("/proc")
+        })
+}
+
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .map(Path::new)
+        .contains(&path)
+}
+
+/// Opens a device for writing. If standard output is a file, only its own handle knows where the
+/// next text goes.
+fn open_device(path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    if is_stdout(path) {
+        use std::os::fd::AsFd as _;
+
+        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
+    }
+    File::options().append(true).open(path)
 }
 
 /// Returns the folder of a file.

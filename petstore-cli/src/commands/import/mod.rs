@@ -230,8 +230,7 @@ impl Import {
             inputs.push((rows, journal));
         }
         for file in self.rejects.iter().chain(&self.created) {
-            let is_device = file.exists() && !file.is_file();
-            if !is_device && !seen.insert(place(file)) {
+            if !files::is_device(file) && !seen.insert(place(file)) {
                 return Err(used_twice(file));
             }
         }

@@ -12,7 +12,8 @@ use super::{MAX_PAGE, PETS, PetPages, select, status};
 use crate::context::Context;
 use crate::env::until_signal;
 use crate::error::{CliError, Kind, Result};
-use crate::output::{Output, OutputFormat, Printer};
+use crate::files;
+use crate::output::{Output, OutputFormat};
 use crate::session::Purpose;
 use crate::status::Progress;
 use crate::time::plural;
@@ -60,8 +61,9 @@ struct ExportJob<'a> {
 impl Export {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
-        let format = match &self.file {
-            Some(file) => file_format(file, context.printer())?,
+        let file = self.file.filter(|file| !files::is_stdout(file));
+        let format = match &file {
+            Some(file) => file_format(file, context)?,
             None => OutputFormat::Ndjson,
         };
         // Starting the result checks `--jq` before anything is sent.
@@ -78,7 +80,7 @@ impl Export {
             pages: 0,
             marked: Instant::now(),
         };
-        if let Some(file) = &self.file {
+        if let Some(file) = &file {
             job.open(file, format, &client, self.status.clone())?;
         }
         let result = until_signal(&mut signals, job.write(&client, self.status)).await;
@@ -87,8 +89,8 @@ impl Export {
 }
 
 /// Returns the format of a file: the one that the user set, or that of its name.
-fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
-    if let Some(format) = printer.requested_format() {
+fn file_format(file: &Path, context: &Context) -> Result<OutputFormat> {
+    if let Some(format) = context.printer().requested_format() {
         return Ok(format);
     }
     if let Some(format) = OutputFormat::of_file(file) {
@@ -100,8 +102,11 @@ fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
     let extension = extension.display();
     let problem = format!("no format has the extension `.{extension}`");
     let hint = match extension.to_string().as_str() {
-        "gz" => "`petstore pets export | gzip > FILE` compresses",
-        _ => "`-o FORMAT` sets the format",
+        "gz" => {
+            let options = context.settings().same_service();
+            format!("`petstore pets export{options} | gzip > FILE` compresses")
+        }
+        _ => "`-o FORMAT` sets the format".to_owned(),
     };
     Err(CliError::usage(problem).hint(hint))
 }
@@ -239,8 +244,9 @@ impl ExportJob<'_> {
         let is_saved = self.save().unwrap_or(false);
         let Some(file) = self.file else {
             if self.done.pets > 0 && !is_dead_end {
-                let hint = "an export into a file can continue: `petstore pets export FILE`";
-                failure.hint.get_or_insert(hint.to_owned());
+                let export = self.context.settings().command("pets export FILE");
+                let hint = format!("an export into a file can continue: {export}");
+                failure.hint.get_or_insert(hint);
             }
             return failure.into();
         };

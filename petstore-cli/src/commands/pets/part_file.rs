@@ -49,12 +49,10 @@ impl PartFile {
     /// Opens the unfinished file of a target, or creates it.
     pub(super) fn open(target: &Path, system: &System) -> Result<Self> {
         let shown = system.shown(target);
-        if let Ok(data) = target.metadata()
-            && !data.is_file()
-        {
+        if files::is_device(target) {
             let hint = match target.is_dir() {
                 true => "name a file in it",
-                false => "leave it out, and redirect the output: `petstore pets export > FILE`",
+                false => "leave it out, and redirect the output: `pets export > FILE`",
             };
             return Err(CliError::usage(format!("{shown} is not a file")).hint(hint));
         }
