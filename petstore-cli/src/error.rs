@@ -171,6 +171,14 @@ impl CliError {
         self
     }
 
+    /// Names the variable or file that has the wrong value.
+    pub(crate) fn with_source(mut self, source: &str) -> Self {
+        if let Self::Failure(failure) = &mut self {
+            failure.message += &format!(" (from {source})");
+        }
+        self
+    }
+
     pub(crate) fn list(mut self, list: Vec<String>) -> Self {
         if let Self::Failure(failure) = &mut self {
             failure.list = list;

@@ -62,6 +62,9 @@ async fn a_variable_can_name_a_file_and_the_key_variable_overrides_it() {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     let named = || keyless(&server, &home).var("PETSTORE_API_KEY_FILE", &path);
     named().run("pets list").await.ended(0);
+    let below_home = keyless(&server, &home).var("HOME", home.path());
+    let below_home = below_home.var("PETSTORE_API_KEY_FILE", "~/ci key");
+    below_home.run("pets list").await.ended(0);
     let overridden = named().var("PETSTORE_API_KEY", "bad");
     overridden.run("pets list").await.ended(3);
     let gone = keyless(&server, &home).var("PETSTORE_API_KEY_FILE", "/nowhere/key");

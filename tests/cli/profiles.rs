@@ -66,6 +66,8 @@ async fn mistakes_in_settings_and_profiles() {
     let mut text = session(petstore, &lines).await;
     let soon = || petstore().var("PETSTORE_TIMEOUT", "soon");
     text += &session(soon, &["config list"]).await;
+    let gone = || petstore().var("PETSTORE_PROFILE", "gone");
+    text += &session(gone, &["pets list"]).await;
     #[cfg(unix)]
     {
         let bytes: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff");

@@ -90,7 +90,7 @@ pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Creden
         return Ok(Some((trimmed(key), KeySource::Variable)));
     }
     if let Some(path) = system.unicode(KEY_FILE)? {
-        return from_file(Path::new(path), system).map(Some);
+        return from_file(&system.path(path), system).map(Some);
     }
     if let Some(words) = settings.values().key_command() {
         return from_command(words, settings, system).map(Some);
@@ -105,10 +105,10 @@ pub(crate) fn is_in_variable(system: &System) -> bool {
 
 fn from_file(path: &Path, system: &System) -> Result<Credential> {
     let shown = system.shown(path);
-    let Some(text) = read_private(path, system)? else {
-        let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
-        return Err(CliError::key(problem));
-    };
+    let read = read_private(path, system).and_then(|text| {
+        text.ok_or_else(|| CliError::key(format!("cannot read {shown}: no such file")))
+    });
+    let text = read.map_err(|error| error.with_source(KEY_FILE))?;
     Ok((trimmed(&text), KeySource::File(shown)))
 }
 

@@ -225,7 +225,12 @@ impl Settings {
         if self.profile_source == Source::Default || self.config.has(&self.profile) {
             return Ok(());
         }
-        Err(self.no_profile(&self.profile))
+        let error = self.no_profile(&self.profile);
+        Err(match self.profile_source {
+            Source::Variable => error.with_source(&variable("profile")),
+            Source::ConfigFile => error.with_source("config.toml"),
+            Source::Flag | Source::Profile | Source::Default => error,
+        })
     }
 
     /// Returns the error for a missing profile.
