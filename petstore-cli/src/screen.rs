@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 use console::measure_text_width as columns;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::env::System;
 
@@ -19,7 +19,7 @@ pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise

@@ -40,6 +40,14 @@ async fn a_refused_value_is_named_with_its_option_and_what_is_accepted() {
             "'G@T' for '--method <METHOD>': invalid HTTP method",
         ),
         (
+            "pets list --retries many",
+            "'many' for '--retries <N>': give a whole number\n",
+        ),
+        (
+            "pets get 99999999999999999999",
+            "'99999999999999999999' for '<ID>': the number is too large\n",
+        ),
+        (
             "pets list -o xml",
             "'xml' for '--output <FORMAT>' [possible values: table, json, ",
         ),

@@ -104,6 +104,7 @@ async fn bad_base_urls() {
         "--base-url ftp://127.0.0.1/v1 pets list",
         "--base-url http://127.0.0.1:99999/v1 pets list",
         "--base-url \"https://petstore.example/v1\" pets list",
+        "--base-url https://me@petstore.example/v1 pets list",
         "--base-url http://petstore.example/v1 limits",
         "--base-url http://petstore.example/v1 api /pets --dry-run",
     ];

@@ -1,5 +1,6 @@
 //! Messages for command lines that clap refuses: its sentence, and one hint.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::Error;
@@ -7,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::api::METHODS;
 use crate::error::CliError;
+use crate::settings::accepted;
 
 /// Turns an error of the argument parser into a message: the first paragraph of what it says.
 pub(crate) fn usage_error(error: &Error, args: &[OsString]) -> CliError {
@@ -14,7 +16,13 @@ pub(crate) fn usage_error(error: &Error, args: &[OsString]) -> CliError {
     let paragraph = rendered.split("\n\n").next().unwrap_or_default();
     let lines: Vec<_> = paragraph.lines().map(str::trim).collect();
     let problem = lines.join(" ");
-    let problem = problem.strip_prefix("error: ").unwrap_or(&problem);
+    let mut problem = problem
+        .strip_prefix("error: ")
+        .unwrap_or(&problem)
+        .to_owned();
+    if let Some(source) = error.source() {
+        problem = problem.replace(&source.to_string(), &accepted(source));
+    }
     CliError::usage(problem).hint_if(hint(error, args))
 }
 

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use anstyle::Style;
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::escape::{self, to_text};
 use crate::screen::{BLUE, DIM, GREEN, MAGENTA, PLAIN, Screen, YELLOW};
 
 /// The format of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OutputFormat {
     /// Aligned columns for people

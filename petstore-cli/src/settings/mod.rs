@@ -9,6 +9,7 @@ mod types;
 mod values;
 
 pub(crate) use self::precedence::{Settings, Source};
+pub(crate) use self::scalar::accepted;
 pub(crate) use self::secrets::checked_url;
 pub(crate) use self::types::{Seconds, Size, StoreAddress};
 pub(crate) use self::values::{OUTPUT, REQUESTS, SERVICE, Values};

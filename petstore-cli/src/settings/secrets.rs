@@ -61,8 +61,8 @@ pub(crate) fn checked_url(text: &str, setting: &str, from: &str, allows_http: bo
             return Err(CliError::config(problem).hint(hint));
         }
     };
-    if url.password().is_some() {
-        let problem = format!("base URL `{shown}` contains a password{from}");
+    if url.password().is_some() || !url.username().is_empty() {
+        let problem = format!("base URL `{shown}` contains a user name or a password{from}");
         let hint = "leave it out; requests carry the API key";
         return Err(CliError::config(problem).hint(hint));
     }

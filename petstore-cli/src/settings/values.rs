@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use clap::ValueHint;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::scalar;
+use super::scalar::{self, choice};
 use super::secrets::without_password;
 use super::types::{Seconds, Size, StoreAddress};
 use crate::error::ErrorFormat;
@@ -42,14 +43,17 @@ pub(crate) struct Values {
 
     /// The format of results; by default a table on a terminal, else tsv
     #[arg(short, long, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[serde(deserialize_with = "choice")]
     output: Option<OutputFormat>,
 
     /// When colour is used
     #[arg(long, help_heading = OUTPUT, value_name = "WHEN")]
+    #[serde(deserialize_with = "choice")]
     color: Option<Color>,
 
     /// The format of errors and notes
     #[arg(long, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[serde(deserialize_with = "choice")]
     error_format: Option<ErrorFormat>,
 
     /// Time for a request with its retries, without rate-limit waits
@@ -82,8 +86,15 @@ pub(crate) struct Values {
 
     /// The program that prints the API key, and its arguments. Only a profile has it.
     #[arg(skip)]
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing, deserialize_with = "words")]
     key_command: Option<Vec<String>>,
+}
+
+/// Reads the words of a command. The error omits the value, which may contain the key.
+fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let words = Vec::deserialize(deserializer);
+    let expected = "key_command is a list, such as [\"pass\", \"show\", \"petstore\"]";
+    words.map(Some).map_err(|_| D::Error::custom(expected))
 }
 
 impl Values {
