@@ -2,19 +2,22 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::io;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_client::auth::ApiKeyProvider;
 use petstore_client::{ApiKey, BoxError};
-use tokio::process::Command;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 
 use crate::env::System;
 use crate::error::os_text;
 use crate::escape;
 use crate::settings::credentials::{self, CommandSource, KeySource};
+use crate::settings::secrets::MASK;
 use crate::status::Activity;
 use crate::time;
 use crate::ui::Ui;
@@ -86,7 +89,7 @@ impl KeyCommand {
             let program = escape::line(program);
             format!("cannot start `{program}`: {}", os_text(&problem))
         })?;
-        let Ok(output) = tokio::time::timeout(self.limit, child.wait_with_output()).await else {
+        let Ok(output) = tokio::time::timeout(self.limit, output(child)).await else {
             return Err(format!("took longer than {}", time::duration(self.limit)));
         };
         self.key_in(&output.map_err(|problem| format!("failed: {problem}"))?)
@@ -94,7 +97,6 @@ impl KeyCommand {
 
     fn key_in(&self, output: &Output) -> Result<String, String> {
         let text = String::from_utf8_lossy(&output.stdout);
-        // A command that fails may have printed the key already, and repeat it in its messages.
         for line in text.lines() {
             self.ui.hide(line);
         }
@@ -106,11 +108,57 @@ impl KeyCommand {
             None => "was ended by a signal".to_owned(),
         };
         let messages = String::from_utf8_lossy(&output.stderr);
+        let messages = without_words(&messages, &text);
         match escape::start(messages.trim()) {
             messages if messages.is_empty() => Err(problem),
             messages => Err(format!("{problem}: {messages}")),
         }
     }
+}
+
+/// Reads what a command prints until it ends. A program that it leaves running, such as an agent, may
+/// keep the streams open.
+async fn output(mut child: Child) -> io::Result<Output> {
+    const REST: Duration = Duration::from_millis(100);
+
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let reading = async { tokio::join!(read(out, &mut stdout), read(err, &mut stderr)) };
+    let ending = async {
+        let _ = child.wait().await;
+        tokio::time::sleep(REST).await;
+    };
+    tokio::select! {
+        _ = reading => {}
+        () = ending => {}
+    }
+    let status = child.wait().await?;
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+async fn read(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
+    if let Some(mut stream) = stream {
+        // What was read before an error counts.
+        let _ = stream.read_to_end(bytes).await;
+    }
+}
+
+/// Hides in the messages of a command what it printed: it may have printed the key before it failed.
+fn without_words(messages: &str, printed: &str) -> String {
+    const MIN_LENGTH: usize = 4;
+
+    let parts = printed.split(|c: char| c.is_whitespace() || "=:,\"'".contains(c));
+    let mut words: Vec<_> = printed.lines().map(str::trim).collect();
+    words.extend(printed.split_whitespace().chain(parts));
+    words.retain(|word| word.len() >= MIN_LENGTH);
+    // A word may contain another one.
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let hide = |text: String, word: &str| text.replace(word, MASK);
+    words.into_iter().fold(messages.to_owned(), hide)
 }
 
 /// Returns the key: the only line of the output. The messages omit what was printed.

@@ -172,13 +172,15 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
         let problem = format!("{shown} is a script, which Windows runs in a shell");
         return Err(CliError::config(problem).hint("name a program (.exe)"));
     }
-    if let Some(path) = ConfigFile::path(system.dirs())
-        && files::is_writable_by_others(&path).unwrap_or(true)
-    {
-        let shown = system.shown(&path);
-        let problem = format!("others can write {shown}, so its key_command is not run");
-        let hint = format!("`chmod go-w {}`", escape::shell_path(&shown));
-        return Err(CliError::config(problem).hint(hint));
+    // Whoever can write the folder can replace the file.
+    let file = ConfigFile::path(system.dirs());
+    for path in file.iter().flat_map(|file| [files::folder(file), file]) {
+        if files::is_writable_by_others(path).unwrap_or(true) {
+            let shown = system.shown(path);
+            let problem = format!("others can write {shown}, so its key_command is not run");
+            let hint = format!("`chmod go-w {}`", escape::shell_path(&shown));
+            return Err(CliError::config(problem).hint(hint));
+        }
     }
     let own = settings.profile_values().and_then(Values::base_url);
     let Some(own) = own.and_then(|text| Url::parse(text).ok()) else {
