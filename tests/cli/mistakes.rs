@@ -18,7 +18,12 @@ async fn names_of_other_programs_lead_to_ours() {
         ("limits --watch", "`watch petstore limits` shows them"),
         (key, "set PETSTORE_API_KEY"),
         ("config get tiemout", "did you mean `timeout`?"),
+        ("api -i get /pets", "the method is an option: `-X GET`"),
         ("ls", "it is a command of `petstore pets`"),
+        ("store list", "`--help` shows the usage"),
+        ("config add", "`--help` shows the usage"),
+        ("pest", "did you mean `pets`?"),
+        ("config set key_command op", "write it into config.toml: "),
         ("auth frob", "`--help` shows the usage"),
     ] {
         let ran = Petstore::bare().run(line).await;

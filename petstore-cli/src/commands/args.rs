@@ -24,7 +24,7 @@ const STYLES: Styles = Styles::plain().header(BOLD).usage(BOLD).literal(CYAN);
 const END: &str = concat!(
     examples!(
         "petstore --mock pets list      # any command on a built-in server",
-        "petstore auth login            # store the base URL and an API key",
+        "petstore auth login --base-url https://petstore.example/v1",
         "petstore doctor                # check the configuration and the service",
         "petstore pets list --status available",
         "petstore pets import pets.csv --dry-run"
@@ -58,7 +58,9 @@ other users can read arguments.
   ~/.local/state/petstore/limits   rate limits that your processes share
   FILE.petstore-journal            the outcome of each row of an import
   FILE.petstore-part               the rows of an unfinished export
-`petstore config path` and `petstore doctor` show the paths in use.
+`petstore config path` and `petstore doctor` show the paths in use. In config.toml, a profile can \
+name a program that prints its key:
+  key_command = [\"pass\", \"show\", \"petstore\"]
 
 \u{1b}[1mExit codes:\u{1b}[0m
     0  done

@@ -32,7 +32,8 @@ pub(crate) enum Config {
     #[command(after_long_help = examples!(
         "petstore config set base_url https://petstore.example/v1",
         "petstore config set output json --profile staging";
-        "Comments and the layout of the file stay as they are."
+        "Comments and the layout of the file stay as they are. A program that prints the key is set \
+         in the file, below its profile: key_command = [\"pass\", \"show\", \"petstore\"]"
     ))]
     Set {
         #[command(flatten)]
@@ -215,7 +216,12 @@ fn delete(context: &Context, name: &str) -> Result<()> {
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);
     if !has_profile && !key.exists() {
-        return Err(settings.no_profile(name));
+        let error = settings.no_profile(name);
+        return Err(match settings.config().profile_names().next() {
+            Some(_) => error,
+            // The hint would create it.
+            None => error.hint_if(None),
+        });
     }
     let was_chosen = settings.config().profile() == Some(name);
     if has_profile || was_chosen {
@@ -262,7 +268,7 @@ fn profiles(context: &Context) -> Result<()> {
     }
     context.printer().start(PROFILES)?.document(&rows)?;
     if rows.is_empty() {
-        let hint = "`petstore auth login --profile NAME` creates one";
+        let hint = "`petstore auth login --profile NAME --base-url https://HOST/v1` creates one";
         context.ui().note_with_hint("no profiles", Some(hint));
     }
     Ok(())

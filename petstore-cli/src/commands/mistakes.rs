@@ -7,6 +7,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::api::METHODS;
+use super::args::tree;
 use crate::error::CliError;
 use crate::settings::accepted;
 
@@ -27,7 +28,7 @@ pub(crate) fn usage_error(error: &Error, args: &[OsString]) -> CliError {
 }
 
 fn hint(error: &Error, args: &[OsString]) -> Option<String> {
-    if let Some(hint) = known(error) {
+    if let Some(hint) = known(error, args) {
         return Some(hint.to_owned());
     }
     if let Some(name) = suggestion(error) {
@@ -49,7 +50,7 @@ fn hint(error: &Error, args: &[OsString]) -> Option<String> {
 }
 
 /// Returns the hint for a word that people type who know other programs.
-fn known(error: &Error) -> Option<&'static str> {
+fn known(error: &Error, args: &[OsString]) -> Option<&'static str> {
     let word = match error.kind() {
         ErrorKind::UnknownArgument => text(error, ContextKind::InvalidArg)?,
         ErrorKind::InvalidSubcommand => text(error, ContextKind::InvalidSubcommand)?,
@@ -76,27 +77,46 @@ fn known(error: &Error) -> Option<&'static str> {
             "the service cannot change pets; `petstore config set` changes a setting"
         }
         "login" | "logout" => "`petstore auth` logs in and out",
-        "list" | "ls" | "create" | "add" | "import" | "export" => {
+        "list" | "ls" | "create" | "add" | "import" | "export" if is_first(word, args) => {
             "it is a command of `petstore pets`"
+        }
+        "key_command" => {
+            "write it into config.toml: key_command = [\"pass\", \"show\", \"petstore\"]"
         }
         _ => return None,
     })
 }
 
-/// Returns the name that clap suggests.
-fn suggestion(error: &Error) -> Option<&str> {
-    let kinds = [
-        ContextKind::SuggestedArg,
-        ContextKind::SuggestedSubcommand,
-        ContextKind::SuggestedValue,
-    ];
-    kinds.into_iter().find_map(|kind| text(error, kind))
+/// Returns whether no command stands before a word.
+fn is_first(word: &str, args: &[OsString]) -> bool {
+    let tree = tree(None);
+    let mut before = args.iter().take_while(|arg| *arg != word);
+    !before.any(|arg| {
+        tree.get_subcommands()
+            .any(|command| *arg == *command.get_name())
+    })
 }
 
-/// Returns the HTTP method in a command line, if there is one.
-fn method(args: &[OsString]) -> Option<&str> {
-    let mut words = args.iter().filter_map(|arg| arg.to_str());
-    words.find(|word| METHODS.contains(word))
+/// Returns the name that clap suggests. For the hidden alias of a command, its name.
+fn suggestion(error: &Error) -> Option<String> {
+    if let Some(name) = text(error, ContextKind::SuggestedSubcommand) {
+        let tree = tree(None);
+        let mut places = std::iter::once(&tree).chain(tree.get_subcommands());
+        let command = places.find_map(|place| place.find_subcommand(name))?;
+        return Some(command.get_name().to_owned());
+    }
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    let mut names = kinds.into_iter().filter_map(|kind| text(error, kind));
+    names.next().map(str::to_owned)
+}
+
+/// Returns the HTTP method after `api` in a command line, if there is one.
+fn method(args: &[OsString]) -> Option<&'static str> {
+    let mut after = args.iter().skip_while(|arg| *arg != "api");
+    after.find_map(|arg| {
+        let mut methods = METHODS.into_iter();
+        methods.find(|method| arg.eq_ignore_ascii_case(method))
+    })
 }
 
 /// Returns a detail of an error. Of several names, the last one is the most similar.
