@@ -120,7 +120,9 @@ async fn other_names_of_commands_work() {
 #[tokio::test]
 async fn there_is_a_manual_page_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    printed(&format!("man {}", folder.path().display())).await;
+    let man = format!("man {}", folder.path().display());
+    let ran = Petstore::bare().home(folder.path()).run(&man).await;
+    ran.said("note: wrote a manual page for each command into HOME\n", 0);
     let page = |name: &str| {
         let name = format!("petstore {name}").trim_end().replace(' ', "-");
         std::fs::read_to_string(folder.path().join(format!("{name}.1"))).unwrap()

@@ -182,7 +182,7 @@ impl Cmd {
             Self::Config(config) => config.run(context),
             Self::Doctor => doctor::run(context).await,
             Self::Completions { shell } => completions::run(shell, context),
-            Self::Man { folder } => man::run(folder.as_deref(), context.printer(), tree(None)),
+            Self::Man { folder } => man::run(folder.as_deref(), context, tree(None)),
             Self::Version => {
                 context
                     .printer()
