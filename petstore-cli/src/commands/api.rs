@@ -181,6 +181,9 @@ fn show_refusal(ui: &Ui, error: &Error) {
 }
 
 fn write_body(printer: &Printer, output: Output, body: &[u8]) -> Result<()> {
+    if body.is_empty() {
+        return Ok(());
+    }
     match serde_json::from_slice::<Value>(body) {
         Ok(document) => output.document(&document),
         Err(_) if printer.is_set() => {
