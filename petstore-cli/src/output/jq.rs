@@ -101,7 +101,9 @@ fn read(value: &Value) -> Result<Val> {
 }
 
 fn compile(code: &str) -> Result<Filter> {
-    let prelude = load::parse(PRELUDE, |parser| parser.defs()).unwrap_or_default();
+    let Some(prelude) = load::parse(PRELUDE, |parser| parser.defs()) else {
+        return Err(CliError::internal("prelude.jq is invalid"));
+    };
     let defs = jaq_core::defs()
         .chain(jaq_std::defs())
         .chain(jaq_json::defs());
