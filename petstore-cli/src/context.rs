@@ -214,7 +214,6 @@ impl Context {
         self.connect_with(purpose, &base_url, key, source)
     }
 
-    /// Returns a client for a key.
     pub(crate) fn connect_with(
         &self,
         purpose: Purpose,
@@ -263,7 +262,6 @@ impl Context {
         Ok(client)
     }
 
-    /// Returns the limits of a request.
     fn limits(&self, purpose: Purpose) -> RequestOptions {
         const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 

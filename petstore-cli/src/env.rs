@@ -242,7 +242,6 @@ impl System {
         }
     }
 
-    /// Returns the variables whose values are Unicode.
     pub(crate) fn vars(&self) -> impl Iterator<Item = (&str, &str)> {
         self.vars
             .iter()

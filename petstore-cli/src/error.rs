@@ -43,7 +43,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Internal => 1,

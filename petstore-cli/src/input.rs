@@ -33,7 +33,6 @@ pub(crate) fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
     locked(place).take()
 }
 
-/// Returns the name of an input in messages.
 pub(crate) fn input_name(file: &Path) -> String {
     if is_stdin(file) {
         "standard input".to_owned()

@@ -260,10 +260,4 @@ mod tests {
             assert_eq!(screen.wrap(text, 0), wrapped);
         }
     }
-
-    #[test]
-    fn counts_no_styles() {
-        let text = format!("{RED}one{RED:#} two three four");
-        assert_eq!(screen(20, true).wrap(&text, 0), text);
-    }
 }

@@ -309,32 +309,3 @@ fn json_line(mut object: Value, more: impl IntoIterator<Item = (String, Value)>)
         .for_each(|(name, value)| object[name] = value);
     to_text(&object) + "\n"
 }
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    #[test]
-    fn the_status_line_is_cleared_before_a_result_can_follow() {
-        let (mut reader, writer) = io::pipe().unwrap();
-        let screen = Screen::plain(Some(80));
-        let clock = Clock::new(|| SystemTime::UNIX_EPOCH);
-        let stream = SharedStream::new(Box::new(writer));
-        let ui = Ui::new(stream, ErrorFormat::Text, false, 0, screen, clock);
-        ui.set_progress(Some(Progress::Pets {
-            verb: "listing",
-            count: 100,
-        }));
-        ui.lock().status.draw();
-        ui.set_progress(None);
-        drop(ui);
-        let shown = io::read_to_string(&mut reader).unwrap();
-        let clear = "\r\u{1b}[K";
-        assert!(
-            shown.ends_with(&format!("⠙ listing pets: 100 so far{clear}")),
-            "{shown:?}"
-        );
-    }
-}

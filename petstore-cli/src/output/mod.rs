@@ -207,7 +207,6 @@ impl Output {
         }
     }
 
-    /// Returns a record with the selected fields.
     fn projected<'v>(&self, record: &'v Value) -> Cow<'v, Value> {
         match &self.printer.fields {
             Some(_) => Cow::Owned(column::project(record, &self.columns)),

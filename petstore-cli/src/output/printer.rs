@@ -72,17 +72,14 @@ impl Printer {
         &self.screen
     }
 
-    /// Returns the format that the user set.
     pub(crate) fn requested_format(&self) -> Option<OutputFormat> {
         self.format
     }
 
-    /// Returns the fields that the user selected.
     pub(crate) fn fields(&self) -> Option<&[String]> {
         self.fields.as_deref()
     }
 
-    /// Returns whether the user filters the result.
     pub(crate) fn is_filtered(&self) -> bool {
         self.jq.is_some()
     }

@@ -155,7 +155,6 @@ fn kind(error: &Error) -> Kind {
     }
 }
 
-/// Returns the fields of an error for programs.
 fn fields(error: &Error) -> Map<String, Value> {
     let quota = match error.blocked().map(|blocked| blocked.reason) {
         Some(BlockReason::Quota(quota)) => Some(quota),

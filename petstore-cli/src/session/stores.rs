@@ -79,25 +79,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_usable_place_is_chosen() {
-        let home = tempfile::tempdir().unwrap();
-        let dirs = Dirs {
-            state: Some(home.path().join("state")),
-            temporary: Some(home.path().join("temporary")),
-            ..Dirs::default()
-        };
-        let places = ["state/limits", "temporary"];
-        for place in places {
-            assert_eq!(folder(&dirs), Some(home.path().join(place)));
-            let unusable = home.path().join(place.split('/').next().unwrap());
-            std::fs::remove_dir_all(&unusable).unwrap();
-            std::fs::write(&unusable, "a file in its place").unwrap();
-        }
-        assert_eq!(folder(&dirs), Some(home.path().join("state/limits")));
-        assert_eq!(folder(&Dirs::default()), None);
-    }
-
-    #[test]
     fn a_folder_that_others_can_write_is_not_used() {
         let home = tempfile::tempdir().unwrap();
         let temporary = home.path().join("temporary");

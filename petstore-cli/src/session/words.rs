@@ -40,17 +40,3 @@ pub(crate) fn quota_left(window: &QuotaWindow) -> String {
     let (remaining, limit) = (count(window.remaining), count(window.limit));
     format!("{remaining} of {limit} left{now}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_quota_has_words() {
-        for quota in Quota::ALL {
-            assert_ne!(quota_name(*quota), "rate limit");
-            let window = QuotaWindow::new(*quota, 2, 1, std::time::SystemTime::UNIX_EPOCH);
-            assert_ne!(quota_left(&window), "1 of 2 left");
-        }
-    }
-}

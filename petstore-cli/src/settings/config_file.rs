@@ -112,7 +112,6 @@ impl ConfigFile {
         self.profiles.get(profile)
     }
 
-    /// Returns the profiles in the order of their names.
     pub(crate) fn profiles(&self) -> impl Iterator<Item = (&str, &Values)> {
         self.profiles
             .iter()

@@ -14,12 +14,10 @@ pub(crate) use self::secrets::checked_url;
 pub(crate) use self::types::{Seconds, Size, StoreAddress};
 pub(crate) use self::values::{OUTPUT, REQUESTS, SERVICE, Values};
 
-/// Returns the flag of a setting.
 pub(crate) fn flag(name: &str) -> String {
     format!("--{}", name.replace('_', "-"))
 }
 
-/// Returns the variable of a setting.
 pub(crate) fn variable(name: &str) -> String {
     format!("PETSTORE_{}", name.to_uppercase())
 }

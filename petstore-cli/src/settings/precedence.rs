@@ -105,7 +105,6 @@ impl Settings {
         first
     }
 
-    /// Returns the typed values in force.
     pub(crate) fn values(&self) -> &Values {
         &self.values
     }
@@ -147,7 +146,6 @@ impl Settings {
         layers.find_map(|(values, source)| Some((values.text(name)?, source)))
     }
 
-    /// Returns the name of a source for people.
     pub(crate) fn source_name(&self, name: &str, source: Source) -> String {
         match source {
             Source::Flag => flag(name),
@@ -233,7 +231,6 @@ impl Settings {
         })
     }
 
-    /// Returns the error for a missing profile.
     pub(crate) fn no_profile(&self, name: &str) -> CliError {
         let hint = match did_you_mean(name, self.config.profile_names()) {
             Some(meant) => meant,
@@ -249,7 +246,6 @@ impl Settings {
     }
 }
 
-/// Returns the profile that a variable selects.
 fn profile_variable(system: &System) -> Result<Option<String>> {
     const NAME: &str = "PETSTORE_PROFILE";
 

@@ -196,13 +196,11 @@ impl Values {
         self.error_format.unwrap_or(ErrorFormat::Text)
     }
 
-    /// Returns the time for a request and its retries.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
             .map_or(Duration::MAX, |Seconds(timeout)| timeout)
     }
 
-    /// Returns the maximum number of attempts of a request.
     pub(crate) fn attempts(&self) -> u32 {
         self.retries.unwrap_or_default().saturating_add(1)
     }
@@ -233,25 +231,5 @@ mod tests {
         let object = serde_json::to_value(Values::default()).unwrap();
         let names: Vec<_> = object.as_object().unwrap().keys().collect();
         assert_eq!(names, Values::NAMES);
-    }
-
-    #[test]
-    fn every_default_reads_back_as_it_is_shown() {
-        let defaults = Values::defaults();
-        for name in Values::NAMES {
-            if let Some(text) = defaults.text(name) {
-                let mut values = Values::default();
-                values.set(name, &text).unwrap();
-                assert_eq!(values.text(name), Some(text));
-            }
-        }
-    }
-
-    #[test]
-    fn a_source_adds_only_what_is_not_set() {
-        let mut flags = Values::default();
-        flags.set("retries", "7").unwrap();
-        let values = flags.or(&Values::defaults());
-        assert_eq!((values.attempts(), values.max_wait().as_secs()), (8, 120));
     }
 }
