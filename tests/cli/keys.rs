@@ -78,7 +78,7 @@ async fn a_key_that_the_service_accepts_is_kept_and_used() {
     let petstore = || keyless(&server, &home).answer(KEY);
     let lines = [
         "auth login",
-        "pets list --limit 1 --fields id",
+        "pets list --limit 1 --fields id -q",
         "auth status -o ndjson",
     ];
     let mut text = session(petstore, &lines).await;
@@ -111,8 +111,7 @@ async fn a_login_keeps_the_base_url_of_a_profile_that_has_none() {
             .var("PETSTORE_BASE_URL", variable)
             .stdin(&stdin);
         let ran = petstore.run(&format!("auth login {option}")).await;
-        let stored = format!("accepted by the service; stored in HOME/config/keys/{profile}");
-        ran.said(&format!("note: {stored}\n"), 0);
+        ran.ended(0);
         let later = Petstore::bare().home(home.path());
         let line = format!("pets list --profile {profile}");
         later.run(&line).await.ended(0);

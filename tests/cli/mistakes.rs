@@ -34,36 +34,6 @@ async fn names_of_other_programs_lead_to_ours() {
 }
 
 #[tokio::test]
-async fn a_refused_value_is_named_with_its_option_and_what_is_accepted() {
-    for (line, problem) in [
-        (
-            "pets import --concurrency 99",
-            "'99' for '--concurrency <N>': 99 is not in 1..=64",
-        ),
-        (
-            "api /pets -X G@T",
-            "'G@T' for '--method <METHOD>': invalid HTTP method",
-        ),
-        (
-            "pets list --retries many",
-            "'many' for '--retries <N>': give a whole number\n",
-        ),
-        (
-            "pets get 99999999999999999999",
-            "'99999999999999999999' for '<ID>': the number is too large\n",
-        ),
-        (
-            "pets list -o xml",
-            "'xml' for '--output <FORMAT>' [possible values: table, json, ",
-        ),
-    ] {
-        let ran = Petstore::bare().run(line).await;
-        ran.says(problem);
-        ran.ended(2);
-    }
-}
-
-#[tokio::test]
 async fn a_key_that_cannot_be_sent_names_its_source() {
     let server = serve("k", Plan::Free).await;
     let said = "error: the API key has a space at character 7 (from PETSTORE_API_KEY)\n\

@@ -81,8 +81,6 @@ async fn mistakes_in_settings_and_profiles() {
 async fn says_where_the_file_is_wrong() {
     let mut text = String::new();
     for config in [
-        "profil = \"a\"\n",
-        "profiles = 1\n",
         "[profiles.a]\n  color = \"alwys\"\n",
         "[profiles.a]\nretries = \"many\"\n",
         "[profiles.a]\nallow_insecure_http = 1\n",
@@ -91,7 +89,6 @@ async fn says_where_the_file_is_wrong() {
         "output = \"json\"\n",
         "[profiles.a]\nmax_wait = [1]\n",
         "[profiles.\"../a\"]\n",
-        "profile = \n",
         "profile = \"stagin\"\n[profiles.staging]\n",
     ] {
         let home = home_with(config);
@@ -99,9 +96,16 @@ async fn says_where_the_file_is_wrong() {
         text += &format!("# {config}{}", session(petstore, &["pets list"]).await);
     }
     assert_snapshot!(text);
-    let home = home_with("[profiles.a]\n  base_ulr = \"x\"\n");
-    let unknown = "config.toml line 2: unknown field `base_ulr`, expected one of `base_url`, ";
-    run(&home, "pets list").await.says(unknown);
+    for (config, problem) in [
+        (
+            "profil = \"a\"\n",
+            "config.toml line 1: unknown field `profil`",
+        ),
+        ("profiles = 1\n", "config.toml line 1: "),
+        ("\nprofile = \n", "config.toml line 2: "),
+    ] {
+        run(&home_with(config), "pets list").await.says(problem);
+    }
 }
 
 #[tokio::test]
