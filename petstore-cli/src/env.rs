@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use futures_util::{Stream as Events, StreamExt as _};
@@ -176,6 +177,31 @@ pub struct Stream {
     pub is_terminal: bool,
 }
 
+/// A buffered stream that several handles share.
+#[derive(Clone)]
+pub(crate) struct SharedStream(Arc<Mutex<BufWriter<Box<dyn Write + Send>>>>);
+
+impl SharedStream {
+    pub(crate) fn new(stream: Box<dyn Write + Send>) -> Self {
+        Self(Arc::new(Mutex::new(BufWriter::new(stream))))
+    }
+}
+
+impl Write for SharedStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        locked(&self.0).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        locked(&self.0).flush()
+    }
+}
+
+/// Locks a value, also after another thread has panicked.
+pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What the program knows about the machine: variables, folders, the clock and the terminal's
 /// width.
 pub(crate) struct System {
@@ -216,7 +242,6 @@ impl System {
         }
     }
 
-    /// Returns the variables whose values are Unicode.
     pub(crate) fn vars(&self) -> impl Iterator<Item = (&str, &str)> {
         self.vars
             .iter()

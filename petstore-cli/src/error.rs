@@ -4,11 +4,11 @@ use std::fmt;
 use std::io;
 
 use petstore_client::Error;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The format of errors and notes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ErrorFormat {
     /// Lines for people
@@ -43,7 +43,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Internal => 1,
@@ -101,11 +100,9 @@ impl Failure {
         }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
     }
 
     /// Says how much was done before the failure.
@@ -173,6 +170,14 @@ impl CliError {
         self
     }
 
+    /// Names the variable or file that has the wrong value.
+    pub(crate) fn with_source(mut self, source: &str) -> Self {
+        if let Self::Failure(failure) = &mut self {
+            failure.message += &format!(" (from {source})");
+        }
+        self
+    }
+
     pub(crate) fn list(mut self, list: Vec<String>) -> Self {
         if let Self::Failure(failure) = &mut self {
             failure.list = list;
@@ -207,13 +212,9 @@ impl From<io::Error> for CliError {
 pub(crate) fn os_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::StorageFull => "no space left on the disk".to_owned(),
-        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-        io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
-        io::ErrorKind::NetworkUnreachable => "network unreachable".to_owned(),
-        io::ErrorKind::HostUnreachable => "host unreachable".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        kind @ io::ErrorKind::PermissionDenied => kind.to_string(),
         _ => error.to_string(),
     }
 }

@@ -48,7 +48,6 @@ fn json(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns a document on one line.
 pub(crate) fn to_text(document: &Value) -> String {
     json(&document.to_string()).into_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
@@ -10,60 +10,97 @@ use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 
 /// Replaces a file atomically. Creates it with mode 0600, and missing folders with 0700. If the
-/// path is a link, replaces its target. Writes into a pipe, which cannot be replaced.
+/// path is a link, replaces its target. Writes into a device, which cannot be replaced.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> Result<()> {
-    let content = content.as_ref();
-    match replace(path, content) {
-        Ok(()) => Ok(()),
-        Err(problem) => Err(not_written(path, system, &problem)),
-    }
+    let written = replace(path, content.as_ref());
+    written.map_err(|problem| not_written(&system.shown(path), &problem))
 }
 
-pub(crate) fn not_written(path: &Path, system: &System, problem: &io::Error) -> CliError {
-    let path = system.shown(path);
-    CliError::io(Kind::Internal, format!("cannot write {path}"), problem)
+pub(crate) fn not_written(shown: &str, problem: &io::Error) -> CliError {
+    CliError::io(Kind::Internal, format!("cannot write {shown}"), problem)
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    if let Ok(data) = std::fs::metadata(path)
-        && !data.is_file()
-    {
-        return std::fs::write(path, content);
+    if is_device(path) {
+        return open_device(path)?.write_all(content);
     }
     let path = match std::fs::canonicalize(path) {
         Ok(target) => target,
         Err(_) => path.to_owned(),
     };
-    let mut file = NamedTempFile::new_in(create_folder(&path)?)?;
+    create_private(folder(&path))?;
+    let mut file = NamedTempFile::new_in(folder(&path))?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
     Ok(())
 }
 
-/// Creates the folder of a file if it is missing.
-fn create_folder(path: &Path) -> io::Result<&Path> {
-    let folder = match path.parent() {
+/// Returns whether a path names a device, a pipe or an open file of this process.
+pub(crate) fn is_device(path: &Path) -> bool {
+    let target = std::fs::read_link(path).unwrap_or_default();
+    path.metadata().is_ok_and(|data| !data.is_file())
+        || [path, &target].iter().any(|path| {
+            is_stdout(path)
+                || *path == Path::new("/dev/stderr")
+                || path.starts_with("/dev/fd")
+                || path.starts_with("/proc")
+        })
+}
+
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .map(Path::new)
+        .contains(&path)
+}
+
+/// Opens a device for writing. If standard output is a file, only its own handle knows where the
+/// next text goes.
+fn open_device(path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    if is_stdout(path) {
+        use std::os::fd::AsFd as _;
+
+        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
+    }
+    File::options().append(true).open(path)
+}
+
+/// Returns the folder of a file.
+pub(crate) fn folder(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+/// Creates a folder that only this user can read, if it is missing.
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)?;
-    Ok(folder)
+    builder.recursive(true).create(folder)
+}
+
+/// Returns the path of the program's own file beside another one; for a link, beside its target.
+pub(crate) fn beside(path: &Path, what: &str) -> PathBuf {
+    let target = match path.canonicalize() {
+        Ok(target) if path.is_symlink() => target,
+        _ => path.to_owned(),
+    };
+    let mut path = target.into_os_string();
+    path.push(".petstore-");
+    path.push(what);
+    path.into()
 }
 
 /// Locks a file for a change. Waits for other processes that hold the lock.
 pub(crate) fn lock(path: &Path, system: &System) -> Result<File> {
-    match open_lock(path) {
-        Ok(file) => Ok(file),
-        Err(problem) => Err(not_written(path, system, &problem)),
-    }
+    open_lock(path).map_err(|problem| not_written(&system.shown(path), &problem))
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
-    create_folder(path)?;
+    create_private(folder(path))?;
     let file = File::create(path.with_extension("lock"))?;
     file.lock()?;
     Ok(file)
@@ -71,13 +108,10 @@ fn open_lock(path: &Path) -> io::Result<File> {
 
 /// Reads a file of up to a megabyte; `None` if it does not exist. An error gets the given kind.
 pub(crate) fn read(path: &Path, kind: Kind, system: &System) -> Result<Option<String>> {
-    match text(path) {
-        Ok(text) => Ok(text),
-        Err(problem) => {
-            let path = system.shown(path);
-            Err(CliError::io(kind, format!("cannot read {path}"), &problem))
-        }
-    }
+    text(path).map_err(|problem| {
+        let path = system.shown(path);
+        CliError::io(kind, format!("cannot read {path}"), &problem)
+    })
 }
 
 fn text(path: &Path) -> io::Result<Option<String>> {
@@ -92,18 +126,20 @@ fn text(path: &Path) -> io::Result<Option<String>> {
     if bytes.len() as u64 > MAX_SIZE {
         return Err(io::Error::other("it is larger than 1 MiB"));
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(io::Error::other("it is not UTF-8")),
-    }
+    let text = String::from_utf8(bytes);
+    text.map(Some)
+        .map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
 /// Removes a file. Returns whether it existed.
-pub(crate) fn remove(path: &Path) -> io::Result<bool> {
+pub(crate) fn remove(path: &Path, system: &System) -> Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(problem) => Err(problem),
+        Err(problem) => {
+            let action = format!("cannot remove {}", system.shown(path));
+            Err(CliError::io(Kind::Internal, action, &problem))
+        }
     }
 }
 

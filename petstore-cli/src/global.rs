@@ -7,7 +7,6 @@ use clap::Arg;
 use crate::env::System;
 use crate::settings::config_file::{Problem, Profile};
 use crate::settings::{OUTPUT, REQUESTS, SERVICE, Settings, Values, flag, variable};
-use crate::ui::UiOptions;
 
 /// The options of every command. Those that are settings are in `values`.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -58,9 +57,12 @@ impl GlobalArgs {
         Settings::resolve(profile, &self.values, system, self.wants_mock())
     }
 
-    /// Adds how much is shown on standard error.
-    pub(crate) fn verbosity(&self, options: UiOptions) -> UiOptions {
-        options.quiet(self.quiet > 0).verbose(self.verbose)
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet > 0
+    }
+
+    pub(crate) fn verbose(&self) -> u8 {
+        self.verbose
     }
 
     /// Returns the selected fields. Spaces around a name do not count.
@@ -117,9 +119,11 @@ pub(crate) fn explain(arg: Arg) -> Arg {
     let name = arg.get_id().as_str().to_owned();
     let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     if Values::NAMES.contains(&&*name) {
-        help = Values::explain(&name, &help);
-        let separator = if help.contains('\n') { ' ' } else { '\n' };
-        help += &format!("{separator}[env: {}]", variable(&name));
+        help += "\n";
+        if let Some(default) = Values::defaults().text(&name) {
+            help += &format!("[default: {default}] ");
+        }
+        help += &format!("[env: {}]", variable(&name));
     }
     arg.long_help(help).global(true).hide_short_help(true)
 }

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read, empty};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::env::{Prompt, Signal};
+use crate::env::{Prompt, Signal, locked};
 use crate::error::{CliError, Kind, Result};
 use crate::settings::Size;
 use crate::status::Activity;
@@ -30,10 +30,9 @@ pub(crate) struct Reader {
 
 /// Takes a value that is there once.
 pub(crate) fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
-    place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    locked(place).take()
 }
 
-/// Returns the name of an input in messages.
 pub(crate) fn input_name(file: &Path) -> String {
     if is_stdin(file) {
         "standard input".to_owned()
@@ -42,7 +41,7 @@ pub(crate) fn input_name(file: &Path) -> String {
     }
 }
 
-fn is_stdin(file: &Path) -> bool {
+pub(crate) fn is_stdin(file: &Path) -> bool {
     file == Path::new("-")
 }
 
@@ -85,7 +84,8 @@ impl Reader {
             let text = format!("reading {what} from the terminal; end with Ctrl-D");
             self.ui.note_now(&text);
         } else {
-            self.ui.set_activity(Some(Activity::reading(&name)));
+            self.ui
+                .set_activity(Some(Activity::new(format!("reading {name}"))));
         }
         let path = file.to_owned();
         let stdin = match is_stdin(file) {
@@ -103,7 +103,7 @@ impl Reader {
             Ok(bytes)
         });
         let read = read.await.map_err(CliError::internal)?;
-        if !file.is_file() {
+        if is_stdin(file) || !file.is_file() {
             tokio::time::sleep(SIGNAL_DELAY).await;
         }
         self.ui.set_activity(None);

@@ -37,6 +37,7 @@ mod output;
 mod status;
 
 mod settings;
+
 mod ui;
 
 mod global;
@@ -102,7 +103,7 @@ async fn run_command(command: Cmd, context: &Context) -> Result<()> {
         result = command.run(context) => return result,
     };
     let error = CliError::from(signal);
-    if context.connector().purpose().is_read() {
+    if context.purpose().is_read() {
         return Err(error);
     }
     Err(error.hint("a request in flight may still be processed"))
@@ -122,7 +123,7 @@ fn explain_usage(mistake: &clap::Error, context: &Context) -> Result<()> {
     match mistake.kind() {
         DisplayHelp | DisplayVersion => {
             let printer = context.printer();
-            printer.print(&text(printer.screen()))
+            printer.print(text(printer.screen()))
         }
         DisplayHelpOnMissingArgumentOrSubcommand if ui.is_json() => {
             Err(CliError::usage("a command is missing").hint("`--help` lists the commands"))

@@ -110,21 +110,14 @@ async fn forward_signals(
 
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
-    let mut hangups = (!ignores_hangups())
-        .then(|| signal(SignalKind::hangup()))
-        .transpose()?;
+    let ignores_hangups = ignores_hangups();
+    let mut hangups = signal(SignalKind::hangup())?;
     drop(registering);
     loop {
-        let hangup = async {
-            match &mut hangups {
-                Some(hangups) => hangups.recv().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = interrupts.recv() => forward(sender, Signal::Interrupt),
             _ = terminations.recv() => forward(sender, Signal::Terminate),
-            _ = hangup => forward(sender, Signal::HangUp),
+            _ = hangups.recv(), if !ignores_hangups => forward(sender, Signal::HangUp),
         }
     }
 }

@@ -2,13 +2,13 @@
 //! indicatif draws it.
 
 use std::fmt;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use tokio::time::Instant;
 
+use crate::env::SharedStream;
 use crate::screen::Screen;
 use crate::time::{count, duration};
 
@@ -29,7 +29,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             short: None,
@@ -37,56 +37,15 @@ impl Activity {
         }
     }
 
-    fn short(self, short: impl Into<String>) -> Self {
-        Self {
-            short: Some(short.into()),
-            ..self
-        }
+    pub(crate) fn short(mut self, short: &str) -> Self {
+        self.short = Some(short.to_owned());
+        self
     }
 
-    fn ends(self, end: Instant, at: Option<String>) -> Self {
-        Self {
-            end: Some((end, at)),
-            ..self
-        }
-    }
-
-    pub(crate) fn reading(name: &str) -> Self {
-        Self::new(format!("reading {name}"))
-    }
-
-    pub(crate) fn response(host: &str) -> Self {
-        Self::new(format!("waiting for {host}"))
-    }
-
-    /// The rest belongs to other processes that share the key and wait, too.
-    pub(crate) fn share() -> Self {
-        Self::new("waiting for other programs with this key").short("other programs")
-    }
-
-    pub(crate) fn first_response() -> Self {
-        Self::new("waiting for the limits of this key")
-    }
-
-    pub(crate) fn requests_in_flight() -> Self {
-        Self::new("waiting for requests in flight")
-    }
-
-    /// A request is sent again at `end`. `attempt` says which attempt it is.
-    pub(crate) fn retry(cause: &str, attempt: &str, end: Instant) -> Self {
-        Self::new(format!("{cause}; {attempt}"))
-            .short(format!("{cause}, retry"))
-            .ends(end, None)
-    }
-
-    /// Rows of an earlier run may arrive at the service until `end`.
-    pub(crate) fn arrivals(end: Instant) -> Self {
-        Self::new("rows may still arrive; the check begins").ends(end, None)
-    }
-
-    /// No request may be sent until `end`, which `at` formats.
-    pub(crate) fn pause(text: &str, short: &str, end: Instant, at: String) -> Self {
-        Self::new(text).short(short).ends(end, Some(at))
+    /// Sets the end of the wait, and its text.
+    pub(crate) fn ends(mut self, end: Instant, at: Option<String>) -> Self {
+        self.end = Some((end, at));
+        self
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -94,15 +53,6 @@ impl Activity {
     }
 
     /// Returns the reason with the remaining time; without an end, with the elapsed time.
-    fn line(&self, since: Instant) -> String {
-        self.timed(&self.text, " in", since)
-    }
-
-    /// Returns what a progress bar says of the wait, if it mentions it.
-    fn beside_bar(&self, since: Instant) -> Option<String> {
-        Some(self.timed(self.short.as_ref()?, ":", since))
-    }
-
     fn timed(&self, reason: &str, joint: &str, since: Instant) -> String {
         let Some((end, at)) = &self.end else {
             let elapsed = Duration::from_secs(since.elapsed().as_secs());
@@ -135,28 +85,9 @@ impl Progress {
     }
 }
 
-/// Standard error, which messages and the status line share.
-#[derive(Clone)]
-pub(crate) struct Stderr(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Stderr {
-    pub(crate) fn new(stream: Box<dyn Write + Send>) -> Self {
-        Self(Arc::new(Mutex::new(stream)))
-    }
-
-    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
-        self.lock().write_all(text.as_bytes())?;
-        self.lock().flush()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The line of the terminal on which indicatif draws.
 struct Target {
-    stream: Stderr,
+    stream: SharedStream,
     width: usize,
 }
 
@@ -196,12 +127,12 @@ impl TermLike for Target {
         // indicatif fills the line. Then a terminal that gets narrower would wrap it.
         match text.trim_end() {
             "" => Ok(()),
-            text => self.stream.write(text),
+            text => write(&self.stream, text),
         }
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.stream.write("\r\u{1b}[K")
+        write(&self.stream, "\r\u{1b}[K")
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -209,9 +140,15 @@ impl TermLike for Target {
     }
 }
 
+fn write(stream: &SharedStream, text: &str) -> io::Result<()> {
+    let mut stream = stream.clone();
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
+}
+
 /// What the status line shows.
 pub(crate) struct Status {
-    stream: Stderr,
+    stream: SharedStream,
     screen: Screen,
     progress: Option<Progress>,
     activity: Option<(Activity, Instant)>,
@@ -220,7 +157,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) fn new(stream: Stderr, screen: Screen) -> Self {
+    pub(crate) fn new(stream: SharedStream, screen: Screen) -> Self {
         Self {
             stream,
             screen,
@@ -270,7 +207,7 @@ impl Status {
     /// Writes text in place of the line, and the line below it.
     pub(crate) fn write(&self, text: &str) {
         // A closed standard error is not an error.
-        let write = || drop(self.stream.write(text));
+        let write = || drop(write(&self.stream, text));
         match &self.shown {
             Some(line) => line.suspend(write),
             None => write(),
@@ -340,8 +277,12 @@ impl Status {
             return None;
         }
         match &self.progress {
-            Some(Progress::Bar { .. }) => activity.beside_bar(*since),
-            Some(Progress::Pets { .. }) | None => Some(activity.line(*since)),
+            Some(Progress::Bar { .. }) => {
+                Some(activity.timed(activity.short.as_ref()?, ":", *since))
+            }
+            Some(Progress::Pets { .. }) | None => {
+                Some(activity.timed(&activity.text, " in", *since))
+            }
         }
     }
 }
@@ -370,7 +311,7 @@ mod tests {
     async fn drawn(width: usize, progress: Option<Progress>, activity: Activity) -> String {
         let (mut reader, writer) = io::pipe().unwrap();
         let screen = Screen::plain(Some(width));
-        let mut status = Status::new(Stderr::new(Box::new(writer)), screen);
+        let mut status = Status::new(SharedStream::new(Box::new(writer)), screen);
         status.set_progress(progress);
         status.set_activity(Some(activity));
         advance(Duration::from_secs(2)).await;
@@ -384,7 +325,8 @@ mod tests {
     fn quota() -> Activity {
         let end = Instant::now() + Duration::from_secs(43);
         let text = "minute quota used up; continues";
-        Activity::pause(text, "minute quota", end, "Mon 01:00".to_owned())
+        let at = Some("Mon 01:00".to_owned());
+        Activity::new(text).short("minute quota").ends(end, at)
     }
 
     const PETS: Progress = Progress::Pets {
@@ -398,7 +340,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_line_has_the_progress_the_reason_and_the_time_also_if_it_is_narrow() {
-        let host = || Activity::response("staging.example");
+        let host = || Activity::new("waiting for staging.example");
         let cases: [(_, fn() -> Activity, _, _); 4] = [
             (
                 None,
@@ -437,9 +379,14 @@ mod tests {
     async fn a_bar_mentions_a_wait_for_others_but_no_single_request() {
         let bar = || Some(Progress::Bar { done: 0, all: 12 });
         let line = "░░░░░░░░░░░░░░░░░░░░  0 of 12  0%  ";
-        let shown = drawn(80, bar(), Activity::share()).await;
+        let shown = drawn(
+            80,
+            bar(),
+            Activity::new("waiting for others").short("other programs"),
+        )
+        .await;
         assert_eq!(shown, format!("{line}other programs, 2 s"));
-        let shown = drawn(80, bar(), Activity::response("host")).await;
+        let shown = drawn(80, bar(), Activity::new("waiting for host")).await;
         assert_eq!(shown, format!("{line}starting"));
     }
 }

@@ -1,9 +1,9 @@
-//! Formats times and durations for people and programs, and parses dates. Servers control the values,
+//! Formats times and durations for people and programs. Servers control the values,
 //! so every value must work.
 
 use std::time::{Duration, SystemTime};
 
-use jiff::fmt::rfc2822::DateTimeParser;
+use indicatif::HumanCount;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
@@ -24,11 +24,9 @@ impl Clock {
     }
 
     /// Returns a clock that writes times for people.
-    pub(crate) fn local(self, zone: TimeZone) -> Self {
-        Self {
-            zone: Some(zone),
-            ..self
-        }
+    pub(crate) fn local(mut self, zone: TimeZone) -> Self {
+        self.zone = Some(zone);
+        self
     }
 
     pub(crate) fn now(&self) -> SystemTime {
@@ -73,12 +71,6 @@ pub(crate) fn instant(at: SystemTime) -> String {
     }
 }
 
-/// Parses the time of a `Date` header (RFC 9110, section 5.6.7).
-pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
-    let at = DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(at.into())
-}
-
 /// Formats the day of a time in UTC, for people.
 pub(crate) fn day(at: SystemTime) -> String {
     match Timestamp::try_from(at) {
@@ -106,6 +98,18 @@ pub(crate) fn duration(length: Duration) -> String {
     }
 }
 
+/// Formats a time that has passed, rounded down.
+pub(crate) fn elapsed(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let unit = match seconds {
+        0 => return duration(length),
+        1..3_600 => 1,
+        3_600..172_800 => 60,
+        _ => 86_400,
+    };
+    duration(Duration::from_secs(seconds - seconds % unit))
+}
+
 /// Formats a duration in seconds, rounded up.
 pub(crate) fn seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
@@ -121,15 +125,7 @@ pub(crate) fn wait_option(wait: Duration) -> String {
 
 /// Formats a number with thousands separators.
 pub(crate) fn count(number: impl TryInto<u64>) -> String {
-    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    HumanCount(number.try_into().unwrap_or(u64::MAX)).to_string()
 }
 
 /// Returns a number with the singular or plural: `1 row`, `1,204 rows`.
@@ -151,15 +147,6 @@ mod tests {
         assert_eq!(day(at(1_922_659_200)), "5 December 2030");
         assert_eq!(instant(at(1 << 62)), "a time outside the calendar");
         assert_eq!(day(at(1 << 62)), "a time outside the calendar");
-    }
-
-    #[test]
-    fn parses_the_date_of_a_response() {
-        let date = parse_date("Sun, 22 Nov 2026 06:44:19 GMT");
-        assert_eq!(date, Some(at(1_795_329_859)));
-        for bad in ["", "now", "2026-11-22T06:44:19Z"] {
-            assert_eq!(parse_date(bad), None, "{bad}");
-        }
     }
 
     #[test]
@@ -192,6 +179,13 @@ mod tests {
             ["4 min 58 s", "17 h 16 min"]
         );
         assert_eq!([text(3_600_000), text(200_000_000)], ["1 h", "3 days"]);
+    }
+
+    #[test]
+    fn rounds_down_a_time_that_has_passed() {
+        let text = |millis| elapsed(Duration::from_millis(millis));
+        assert_eq!([text(350), text(3_001)], ["0.4 s", "3 s"]);
+        assert_eq!([text(3_601_000), text(200_000_000)], ["1 h", "2 days"]);
     }
 
     #[test]

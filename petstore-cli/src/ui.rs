@@ -2,18 +2,19 @@
 //! of a terminal.
 
 use std::collections::HashSet;
-use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use anstyle::Style;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::env::{SharedStream, locked};
 use crate::error::{ErrorFormat, Failure};
 use crate::escape::{self, to_text};
 use crate::screen::{CYAN, RED, Screen, YELLOW};
-use crate::status::{Activity, Progress, Status, Stderr};
+use crate::settings::secrets::MASK;
+use crate::status::{Activity, Progress, Status};
 use crate::time::Clock;
 
 /// How often the status line is drawn.
@@ -22,42 +23,16 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 const NOTED_WAIT: Duration = Duration::from_secs(10);
 const NOTE_INTERVAL: Duration = Duration::from_secs(55);
 
-/// The verbosity and format of standard error.
-#[derive(Debug, Clone)]
-pub(crate) struct UiOptions {
-    format: ErrorFormat,
-    /// Whether only errors are shown.
-    quiet: bool,
-    /// 1: a line for each attempt; 2: headers too; 3: bodies too.
-    verbose: u8,
-    screen: Screen,
-    clock: Clock,
-}
-
-impl UiOptions {
-    pub(crate) fn new(format: ErrorFormat, screen: Screen, clock: Clock) -> Self {
-        Self {
-            format,
-            quiet: false,
-            verbose: 0,
-            screen,
-            clock,
-        }
-    }
-
-    pub(crate) fn quiet(self, quiet: bool) -> Self {
-        Self { quiet, ..self }
-    }
-
-    pub(crate) fn verbose(self, verbose: u8) -> Self {
-        Self { verbose, ..self }
-    }
-}
-
 /// A handle to standard error; clones write to the same stream.
 #[derive(Clone)]
 pub(crate) struct Ui {
-    options: Arc<UiOptions>,
+    format: ErrorFormat,
+    /// Whether only errors are shown.
+    quiet: bool,
+    /// What `-v` shows: 1 attempts, 2 headers, 3 bodies.
+    verbose: u8,
+    screen: Screen,
+    clock: Clock,
     state: Arc<Mutex<UiState>>,
 }
 
@@ -77,7 +52,7 @@ impl UiState {
         let mut text = text.to_owned();
         for secret in &self.secrets {
             if text.contains(secret) {
-                text = text.replace(secret, "[hidden]");
+                text = text.replace(secret, MASK);
             }
         }
         text
@@ -90,17 +65,27 @@ impl UiState {
 }
 
 impl Ui {
-    pub(crate) fn new(stream: Box<dyn Write + Send>, options: UiOptions) -> Self {
-        let status = Status::new(Stderr::new(stream), options.screen.clone());
+    pub(crate) fn new(
+        stream: SharedStream,
+        format: ErrorFormat,
+        quiet: bool,
+        verbose: u8,
+        screen: Screen,
+        clock: Clock,
+    ) -> Self {
         let state = UiState {
             secrets: Vec::new(),
             pending: String::new(),
             said: HashSet::new(),
-            status,
+            status: Status::new(stream, screen.clone()),
             last_note: None,
         };
         Self {
-            options: Arc::new(options),
+            format,
+            quiet,
+            verbose,
+            screen,
+            clock,
             state: Arc::new(Mutex::new(state)),
         }
     }
@@ -122,22 +107,17 @@ impl Ui {
         secrets.dedup();
     }
 
-    /// Returns text without secrets.
-    fn without_secrets(&self, text: &str) -> String {
-        self.lock().without_secrets(text)
-    }
-
     /// Returns how much `-v` shows: 1 attempts, 2 headers, 3 bodies.
     pub(crate) fn verbosity(&self) -> u8 {
-        self.options.verbose
+        self.verbose
     }
 
     pub(crate) fn is_json(&self) -> bool {
-        self.options.format == ErrorFormat::Json
+        self.format == ErrorFormat::Json
     }
 
     pub(crate) fn screen(&self) -> &Screen {
-        &self.options.screen
+        &self.screen
     }
 
     /// Writes a note. On a terminal, it comes after the result.
@@ -154,7 +134,7 @@ impl Ui {
     pub(crate) fn late_field(&self, late: Option<String>) {
         let Some(late) = late else { return };
         let text = format!("field `{late}` appeared after the first page; `-o ndjson` shows it");
-        match self.options.quiet {
+        match self.quiet {
             true => self.text(&self.rendered("warning", YELLOW, &text, None)),
             false => self.note(&text),
         }
@@ -167,14 +147,14 @@ impl Ui {
 
     /// Writes a note immediately.
     pub(crate) fn note_now(&self, text: &str) {
-        if !self.options.quiet {
+        if !self.quiet {
             self.text(&self.rendered("note", CYAN, text, None));
         }
     }
 
     /// Writes the hint to a failure that the result already describes.
     pub(crate) fn hint(&self, hint: &str) {
-        if self.options.format == ErrorFormat::Text {
+        if self.format == ErrorFormat::Text {
             self.text(&self.rendered("hint", CYAN, hint, None));
         }
     }
@@ -182,24 +162,24 @@ impl Ui {
     fn message(&self, level: &str, style: Style, text: &str, hint: Option<&str>) {
         let rendered = self.rendered(level, style, text, hint);
         let mut state = self.lock();
-        if self.options.quiet || !state.said.insert(rendered.clone()) {
+        if self.quiet || !state.said.insert(rendered.clone()) {
             return;
         }
-        match self.options.screen.is_terminal() {
+        match self.screen.is_terminal() {
             true => state.pending.push_str(&rendered),
             false => state.write(&rendered),
         }
     }
 
     fn rendered(&self, level: &str, style: Style, text: &str, hint: Option<&str>) -> String {
-        if self.options.format == ErrorFormat::Json {
+        if self.format == ErrorFormat::Json {
             let hint = hint.map(|hint| ("hint".to_owned(), hint.into()));
             return json_line(json!({ "level": level, "message": text }), hint);
         }
-        let screen = &self.options.screen;
+        let screen = &self.screen;
         let line = |label: &str, style: Style, text: &str| {
             // Secrets are removed before wrapping, which could split them.
-            let text = self.without_secrets(text);
+            let text = self.lock().without_secrets(text);
             // Text from settings must not look like another message.
             let text = escape::lines(&text).replace('\n', "\\n");
             let text = screen.wrap(&text, label.len() + 2);
@@ -219,7 +199,7 @@ impl Ui {
             hint,
             fields,
         } = failure;
-        if self.options.format == ErrorFormat::Json {
+        if self.format == ErrorFormat::Json {
             let exit = kind.code();
             let error = json!({ "level": "error", "exit": exit, "kind": kind, "message": message });
             let hint = hint
@@ -232,8 +212,8 @@ impl Ui {
         }
         let mut text = self.rendered("error", RED, message, None);
         for line in list {
-            let line = self.without_secrets(line);
-            let line = self.options.screen.wrap(&escape::line(&line), 4);
+            let line = self.lock().without_secrets(line);
+            let line = self.screen.wrap(&escape::line(&line), 4);
             text += &format!("  {line}\n");
         }
         self.text(&text);
@@ -244,7 +224,7 @@ impl Ui {
 
     /// Writes what `-v` shows.
     pub(crate) fn trace(&self, text: &str) {
-        self.text(&match self.options.format {
+        self.text(&match self.format {
             ErrorFormat::Json => json_line(json!({ "level": "trace", "message": text }), None),
             ErrorFormat::Text => format!("{}\n", escape::lines(text.trim_end())),
         });
@@ -265,13 +245,7 @@ impl Ui {
 
     /// Returns whether there is a status line.
     pub(crate) fn is_live(&self) -> bool {
-        let UiOptions {
-            format,
-            quiet,
-            screen,
-            ..
-        } = &*self.options;
-        *format == ErrorFormat::Text && !quiet && screen.is_terminal()
+        self.format == ErrorFormat::Text && !self.quiet && self.screen.is_terminal()
     }
 
     /// Draws the status line until the program ends.
@@ -279,17 +253,13 @@ impl Ui {
         if !self.is_live() {
             return;
         }
-        let state: Weak<Mutex<UiState>> = Arc::downgrade(&self.state);
+        let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(DRAW_INTERVAL);
             loop {
                 ticks.tick().await;
                 let Some(state) = state.upgrade() else { return };
-                state
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .status
-                    .draw();
+                locked(&state).status.draw();
             }
         });
     }
@@ -306,9 +276,11 @@ impl Ui {
 
     /// Reports the start of a wait: on the status line, or as an occasional note.
     pub(crate) fn waits(&self, text: &str, short: &str, length: Duration, until: SystemTime) {
-        let clock = &self.options.clock;
+        let clock = &self.clock;
         let end = Instant::now() + length;
-        let activity = Activity::pause(text, short, end, clock.instant(until));
+        let activity = Activity::new(text)
+            .short(short)
+            .ends(end, Some(clock.instant(until)));
         self.set_activity(Some(activity));
         let mut state = self.lock();
         let is_noted = state
@@ -327,7 +299,7 @@ impl Ui {
     }
 
     fn lock(&self) -> MutexGuard<'_, UiState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 
@@ -336,33 +308,4 @@ fn json_line(mut object: Value, more: impl IntoIterator<Item = (String, Value)>)
     more.into_iter()
         .for_each(|(name, value)| object[name] = value);
     to_text(&object) + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    #[test]
-    fn the_status_line_is_cleared_before_a_result_can_follow() {
-        let (mut reader, writer) = io::pipe().unwrap();
-        let screen = Screen::plain(Some(80));
-        let clock = Clock::new(|| SystemTime::UNIX_EPOCH);
-        let options = UiOptions::new(ErrorFormat::Text, screen.clone(), clock);
-        let ui = Ui::new(Box::new(writer), options);
-        ui.set_progress(Some(Progress::Pets {
-            verb: "listing",
-            count: 100,
-        }));
-        ui.lock().status.draw();
-        ui.set_progress(None);
-        drop(ui);
-        let shown = io::read_to_string(&mut reader).unwrap();
-        let clear = "\r\u{1b}[K";
-        assert!(
-            shown.ends_with(&format!("⠙ listing pets: 100 so far{clear}")),
-            "{shown:?}"
-        );
-    }
 }

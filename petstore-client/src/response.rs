@@ -1,7 +1,7 @@
 //! A successful response: a value and its metadata.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -12,6 +12,7 @@ use crate::deprecation::Deprecation;
 use crate::error::{CallStats, Error};
 use crate::page::next_page;
 use crate::request::Request;
+use crate::wire::headers::date;
 use crate::wire::redact::Redactor;
 
 /// A value that the service returned, with its metadata. A raw request returns its body as bytes.
@@ -110,6 +111,12 @@ impl Meta {
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
+    }
+
+    /// Returns when the service answered by its own clock: the header `Date` (RFC 9110, section 6.6.1).
+    #[must_use]
+    pub fn date(&self) -> Option<SystemTime> {
+        date(&self.headers)
     }
 
     /// Returns the URL of the request.

@@ -87,6 +87,17 @@ async fn a_format_needs_a_response_that_is_json() {
 }
 
 #[tokio::test]
+async fn an_empty_response_is_no_result() {
+    let service = answering(wiremock::ResponseTemplate::new(204)).await;
+    for option in ["", "-o json", "-o table", "--jq ."] {
+        let line = format!("api /none -X PUT {option}");
+        let ran = Petstore::with(&service.uri(), "k").run(&line).await;
+        ran.printed("");
+        ran.said("", 0);
+    }
+}
+
+#[tokio::test]
 async fn sends_data_with_post() {
     let dry = "api /pets --dry-run --jq .method,.body";
     for option in ["-d {\"a\":1}", "-d @-", "--input -"] {

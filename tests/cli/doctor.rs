@@ -40,7 +40,7 @@ async fn a_mistake_in_the_file_is_the_only_finding() {
 #[tokio::test]
 async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     let server = serve("k", Plan::enterprise(1, 9)).await;
-    server.clock().advance(Duration::from_secs(3_600));
+    server.clock().advance(Duration::from_secs(3_601));
     let ran = Petstore::at(&server, "bad").run("doctor -o ndjson").await;
     assert_snapshot!(ran.transcript(), @r#"
     --- stdout
@@ -49,7 +49,7 @@ async fn reports_a_refused_key_a_wrong_clock_and_a_limit() {
     {"check":"API key","result":"ok","found":"PETSTORE_API_KEY"}
     {"check":"service","result":"failed","found":"the service answered 401 Unauthorized (unauthorized): the API key is not known: check it for a typing error, or give it to the mock with --key KEY=PLAN","hint":"set PETSTORE_API_KEY to a valid key"}
     {"check":"clock","result":"warning","found":"1 h behind the service; times shown may be off","hint":"set this machine's clock"}
-    {"check":"rate limits","result":"ok","found":"60 of 60 left this minute, resets in 1 min (2026-11-21T11:01:00Z)"}
+    {"check":"rate limits","result":"ok","found":"60 of 60 left this minute, resets in 59 s (2026-11-21T11:01:00Z)"}
     --- exit 3
     "#);
     // Another program exhausts the quota.

@@ -26,6 +26,8 @@ impl Profile {
         let text = format!("[profiles.default]\nbase_url = \"{url}\"\nkey_command = {command:?}\n");
         let home = home_with(&text);
         let profile = Self { server, home };
+        let folder = profile.home.path().join("config");
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
         profile.set_mode(0o644);
         profile
     }
@@ -117,6 +119,10 @@ async fn no_shell_and_no_input_are_in_between() {
 async fn a_command_without_a_key_says_why() {
     let vault = "echo 'the vault is locked' >&2; exit 3";
     let telltale = "echo sentinel-key; echo 'bad key: sentinel-key' >&2; exit 1";
+    let named = "echo ' key=sentinel-key'; echo 'bad key: sentinel-key' >&2; exit 1";
+    let escaped = r#"printf 'se\\cret"key\n'; printf 'bad key: se\\cret"key' >&2; exit 1"#;
+    // The message ends in the middle of the key.
+    let cut = "echo sentinel-key; printf '%-294ssentinel-key' 'bad key:' >&2; exit 1";
     let endless = "yes | head -c 20000 | tr -d '\\n'";
     for (script, expected) in [
         (vault, "ended with exit code 3: the vault is locked\n"),
@@ -127,16 +133,24 @@ async fn a_command_without_a_key_says_why() {
         ("echo two words", "printed a key that contains a space"),
         (endless, "printed more than 8 KiB\n"),
         (telltale, "ended with exit code 1: bad key: [hidden]\n"),
+        (named, "ended with exit code 1: bad key: [hidden]\n"),
+        (escaped, "ended with exit code 1: bad key: [hidden]\n"),
+        (cut, "ended with exit code 1: bad key: "),
     ] {
         let profile = Profile::shell(script).await;
         let ran = profile.run("pets list").await;
         ran.says(&format!("error: key_command of profile default {expected}"));
+        ran.never_says("senti");
         ran.ended(3);
         assert_eq!(profile.server.requests(..).len(), 0);
     }
     let profile = Profile::with(&["/nowhere/vault"]).await;
     let ran = profile.run("pets list").await;
     ran.says("cannot start `/nowhere/vault`: no such file\n");
+    // Nobody asked the service.
+    let accepted = profile.run("auth status --jq .accepted").await;
+    accepted.shows("null\n");
+    accepted.ended(3);
     let profile = Profile::with(&[]).await;
     let ran = profile.run("pets list").await;
     ran.says("is empty\nhint: give a program and its arguments: ");
@@ -165,8 +179,21 @@ async fn a_signal_ends_a_command_that_waits_for_it() {
 }
 
 #[tokio::test]
+async fn an_agent_that_the_command_starts_may_go_on() {
+    let profile = Profile::shell("sleep 11 & echo a-key").await;
+    profile.run("auth token").await.printed("a-key\n");
+}
+
+#[tokio::test]
 async fn the_command_of_a_file_that_others_can_write_is_not_run() {
     let profile = Profile::shell("echo run >> \"$HOME/runs\"").await;
+    let folder = profile.home.path().join("config");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    let ran = profile.run("pets list").await;
+    let expected = "error: others can write ~/config, so its key_command is not run\n\
+                    hint: `chmod go-w ~/config`\n";
+    ran.said(expected, 3);
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     for mode in [0o664, 0o646] {
         profile.set_mode(mode);
         let ran = profile.run("pets list").await;
@@ -184,7 +211,6 @@ async fn the_key_goes_only_to_the_service_of_its_profile() {
     let line = format!("pets list --base-url {}", other.url());
     let ran = profile.run(&line).await;
     ran.says("error: key_command of profile default is for http://127.0.0.1:");
-    ran.says("\nhint: `petstore auth login --profile NAME --base-url http://127.0.0.1:");
     ran.ended(3);
     let text = std::fs::read_to_string(profile.file()).unwrap();
     std::fs::write(profile.file(), text.replace("base_url", "# base_url")).unwrap();

@@ -116,7 +116,7 @@ async fn mistakes_in_typing_obey_the_colour_and_the_error_format() {
     assert_eq!(shown, [json!(2), json!("usage"), message, hint]);
     let xml = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "xml");
     let ran = xml.run("pets list").await;
-    ran.says("PETSTORE_ERROR_FORMAT: unknown variant `xml`, expected `text` or `json`\n");
+    ran.says("PETSTORE_ERROR_FORMAT: invalid value `xml`: give one of text, json\n");
     ran.ended(3);
     // An invalid variable does not hide another one.
     let json = Petstore::bare().var("PETSTORE_ERROR_FORMAT", "json");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
-use petstore_mock::Plan;
+use petstore_mock::{Operation, Plan};
 use tempfile::TempDir;
 
 use super::harness::{Petstore, Ran, home_with, serve, session};
@@ -66,6 +66,8 @@ async fn mistakes_in_settings_and_profiles() {
     let mut text = session(petstore, &lines).await;
     let soon = || petstore().var("PETSTORE_TIMEOUT", "soon");
     text += &session(soon, &["config list"]).await;
+    let gone = || petstore().var("PETSTORE_PROFILE", "gone");
+    text += &session(gone, &["pets list"]).await;
     #[cfg(unix)]
     {
         let bytes: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff");
@@ -79,12 +81,14 @@ async fn mistakes_in_settings_and_profiles() {
 async fn says_where_the_file_is_wrong() {
     let mut text = String::new();
     for config in [
-        "profil = \"a\"\n",
-        "profiles = 1\n",
         "[profiles.a]\n  color = \"alwys\"\n",
+        "[profiles.a]\nretries = \"many\"\n",
+        "[profiles.a]\nallow_insecure_http = 1\n",
+        "[profiles.a]\nkey_command = \"echo sentinel\"\n",
+        "[profile.a]\n",
+        "output = \"json\"\n",
         "[profiles.a]\nmax_wait = [1]\n",
         "[profiles.\"../a\"]\n",
-        "profile = \n",
         "profile = \"stagin\"\n[profiles.staging]\n",
     ] {
         let home = home_with(config);
@@ -92,9 +96,60 @@ async fn says_where_the_file_is_wrong() {
         text += &format!("# {config}{}", session(petstore, &["pets list"]).await);
     }
     assert_snapshot!(text);
-    let home = home_with("[profiles.a]\n  base_ulr = \"x\"\n");
-    let unknown = "config.toml line 2: unknown field `base_ulr`, expected one of `base_url`, ";
-    run(&home, "pets list").await.says(unknown);
+    for (config, problem) in [
+        (
+            "profil = \"a\"\n",
+            "config.toml line 1: unknown field `profil`",
+        ),
+        ("profiles = 1\n", "config.toml line 1: "),
+        ("\nprofile = \n", "config.toml line 2: "),
+    ] {
+        run(&home_with(config), "pets list").await.says(problem);
+    }
+}
+
+#[tokio::test]
+async fn a_hint_repeats_what_led_to_the_service() {
+    let server = serve("k", Plan::Free).await;
+    let creates = server.faults().on(Operation::CreatePet);
+    let _lost = creates.reset();
+    let url = server.url();
+    let home = home_with(&format!("[profiles.staging]\nbase_url = \"{url}\"\n"));
+    let create = "pets create Rex --category-id 7 --retries 0";
+    let url = format!("--base-url {url}");
+    let staging = "--profile staging";
+    for (variable, typed, repeated) in [
+        ("", staging, staging),
+        ("staging", "", staging),
+        ("", &url, &url),
+    ] {
+        let petstore = || {
+            let keyed = Petstore::bare().var("PETSTORE_API_KEY", "k");
+            let at_home = keyed.var("PETSTORE_PROFILE", variable).home(home.path());
+            at_home.stderr_terminal().width(40)
+        };
+        let ran = petstore().run(&format!("limits {typed}")).await;
+        ran.says(&format!("`petstore limits --refresh {repeated}`\n"));
+        // A part of the command on the next line would be another command.
+        let ran = petstore().run(&format!("{create} {typed}")).await;
+        ran.says(&format!("`petstore pets list --all {repeated}`\n"));
+        ran.ended(6);
+        let ran = petstore().run(&format!("limits --forget {typed}")).await;
+        ran.ended(0);
+    }
+    let pets = home.path().join("pets.csv");
+    std::fs::write(&pets, "name,categoryId\nA,1\n").unwrap();
+    let import = format!("pets import {}", pets.display());
+    let keyed = Petstore::bare().var("PETSTORE_API_KEY", "k");
+    let staging = keyed.var("PETSTORE_PROFILE", "staging").home(home.path());
+    let ran = staging.run(&import).await;
+    ran.says("`petstore --profile staging pets import HOME/pets.csv --unknown check` ");
+    let plan = "pets import --dry-run --mock";
+    let ran = Petstore::bare()
+        .stdin("name,categoryId\nA,1\n")
+        .run(plan)
+        .await;
+    ran.shows("`petstore limits --refresh --mock` asks for the quotas\n");
 }
 
 #[tokio::test]

@@ -24,21 +24,22 @@ impl Write for Broken {
     }
 }
 
-const COMMANDS: [&str; 6] = [
-    "--mock pets list",
-    "--mock pets list -o json",
-    "--mock api /pets -i",
-    "--mock limits",
-    "--help",
-    "--version",
-];
-
 #[tokio::test]
-async fn a_closed_pipe_ends_quietly() {
-    for line in COMMANDS {
+async fn a_closed_pipe_ends_quietly_and_a_full_disk_is_an_error() {
+    for line in [
+        "--mock pets list",
+        "--mock pets list -o json",
+        "--mock api /pets -i",
+        "--mock limits",
+        "--help",
+        "--version",
+    ] {
         let ran = Petstore::bare().stdout(BROKEN_PIPE).run(line).await;
         let error = ran.stderr.lines().find(|line| !line.starts_with("note: "));
         assert_eq!((error, ran.code), (None, 0), "{line}");
+        let ran = Petstore::bare().stdout(FULL_DISK).run(line).await;
+        ran.says("error: cannot write the result: ");
+        ran.ended(1);
     }
 }
 
@@ -71,15 +72,6 @@ async fn a_summary_that_cannot_be_written_hides_no_rejected_row() {
     ran.says("error: the import is not complete: 1 rejected\n");
     ran.ended(8);
     scene.follow_hints().await;
-}
-
-#[tokio::test]
-async fn a_full_disk_is_an_error() {
-    for line in COMMANDS {
-        let ran = Petstore::bare().stdout(FULL_DISK).run(line).await;
-        ran.says("error: cannot write the result: ");
-        ran.ended(1);
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -93,7 +93,7 @@ impl Api {
             return dry_run::show(&request, output, context);
         }
         let purpose = purpose(&method);
-        let client = context.connector().connect(purpose).await?;
+        let client = context.connect(purpose).await?;
         let request = self.request(&client, method, body);
         let response = match request.send().await {
             Ok(response) => response,
@@ -105,7 +105,7 @@ impl Api {
             }
         };
         if self.include {
-            printer.print(&head(response.status(), response.meta.headers()))?;
+            printer.print(head(response.status(), response.meta.headers()))?;
         }
         let written = write_body(printer, output, &response.value);
         if purpose.is_read() {
@@ -181,6 +181,9 @@ fn show_refusal(ui: &Ui, error: &Error) {
 }
 
 fn write_body(printer: &Printer, output: Output, body: &[u8]) -> Result<()> {
+    if body.is_empty() {
+        return Ok(());
+    }
     match serde_json::from_slice::<Value>(body) {
         Ok(document) => output.document(&document),
         Err(_) if printer.is_set() => {
@@ -188,9 +191,9 @@ fn write_body(printer: &Printer, output: Output, body: &[u8]) -> Result<()> {
             Err(CliError::new(Kind::Decode, problem))
         }
         Err(_) if printer.screen().is_terminal() => {
-            printer.print(&escape::lines(&String::from_utf8_lossy(body)))
+            printer.print(escape::lines(&String::from_utf8_lossy(body)).as_bytes())
         }
-        Err(_) => printer.write(body),
+        Err(_) => printer.print(body),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The command line: the tree of commands, from which help, manual pages and completions are made.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::Styles;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::Shell;
 
 use super::pets::Pets;
 use super::store::Store;
@@ -22,7 +24,7 @@ const STYLES: Styles = Styles::plain().header(BOLD).usage(BOLD).literal(CYAN);
 const END: &str = concat!(
     examples!(
         "petstore --mock pets list      # any command on a built-in server",
-        "petstore auth login            # store the base URL and an API key",
+        "petstore auth login --base-url https://petstore.example/v1",
         "petstore doctor                # check the configuration and the service",
         "petstore pets list --status available",
         "petstore pets import pets.csv --dry-run"
@@ -56,7 +58,9 @@ other users can read arguments.
   ~/.local/state/petstore/limits   rate limits that your processes share
   FILE.petstore-journal            the outcome of each row of an import
   FILE.petstore-part               the rows of an unfinished export
-`petstore config path` and `petstore doctor` show the paths in use.
+`petstore config path` and `petstore doctor` show the paths in use. In config.toml, a profile can \
+name a program that prints its key:
+  key_command = [\"pass\", \"show\", \"petstore\"]
 
 \u{1b}[1mExit codes:\u{1b}[0m
     0  done
@@ -120,10 +124,33 @@ pub(crate) enum Cmd {
         "petstore config use staging"
     ))]
     Config(config::Config),
-    Doctor(doctor::Doctor),
-    #[command(alias = "completion")]
-    Completions(completions::Completions),
-    Man(man::Man),
+    /// Check configuration, key, service, clock and rate limits.
+    #[command(after_long_help = examples!(
+        "petstore doctor",
+        "petstore --mock doctor -o json";
+        "Sends one request. Exits with the code of the first check that fails.",
+        "Fields: check, result, found, hint"
+    ))]
+    Doctor,
+    /// Print the completions of a shell.
+    #[command(alias = "completion", after_long_help = examples!(
+        "petstore completions bash > petstore.bash",
+        "petstore completions zsh > _petstore",
+        "petstore completions fish > petstore.fish";
+        "The completions know commands, options, values, settings, files and profiles. They send no \
+         requests."
+    ))]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages.
+    #[command(after_long_help = examples!("petstore man > petstore.1", "petstore man man1"))]
+    Man {
+        /// Write a page for each command into this folder
+        #[arg(value_hint = clap::ValueHint::DirPath)]
+        folder: Option<PathBuf>,
+    },
     /// Print the version.
     #[command(hide = true)]
     Version,
@@ -153,9 +180,9 @@ impl Cmd {
             Self::Limits(limits) => limits.run(context).await,
             Self::Auth(auth) => auth.run(context).await,
             Self::Config(config) => config.run(context),
-            Self::Doctor(doctor) => doctor.run(context).await,
-            Self::Completions(completions) => completions.run(context),
-            Self::Man(man) => man.run(context.printer(), tree(None)),
+            Self::Doctor => doctor::run(context).await,
+            Self::Completions { shell } => completions::run(shell, context),
+            Self::Man { folder } => man::run(folder.as_deref(), context, tree(None)),
             Self::Version => {
                 context
                     .printer()
@@ -169,7 +196,7 @@ impl Cmd {
         match self {
             Self::Pets(_) | Self::Store(_) | Self::Api(_) | Self::Limits(_) | Self::Auth(_) => true,
             Self::Config(config) => !matches!(config, config::Config::Path),
-            Self::Doctor(_) | Self::Completions(_) | Self::Man(_) | Self::Version => false,
+            Self::Doctor | Self::Completions { .. } | Self::Man { .. } | Self::Version => false,
         }
     }
 

@@ -9,11 +9,12 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::env::System;
-use crate::error::{CliError, Failure, Kind, Result};
+use crate::error::{CliError, Failure, Result};
+use crate::escape;
 use crate::files;
-use crate::input::{MAX_BODY, Reader};
+use crate::input::MAX_BODY;
 use crate::output::{ANY, Shape};
-use crate::session::{Connector, Purpose};
+use crate::session::Purpose;
 use crate::settings::config_file::{self, ConfigFile};
 use crate::settings::credentials::{self, KeySource};
 use crate::settings::secrets::without_password;
@@ -21,7 +22,20 @@ use crate::settings::{Settings, Values};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
-    Login(Login),
+    /// Store an API key for the service, in a file that only you can read.
+    #[command(after_long_help = examples!(
+        "petstore auth login --base-url https://petstore.example/v1",
+        "petstore auth login --profile staging < key.txt",
+        "cat key.txt | petstore auth login --no-check";
+        "Asks for the key without showing it, or reads it from standard input. Checks the key with \
+         the service before storing it. The key belongs to the profile and its base URL, and is sent \
+         nowhere else."
+    ))]
+    Login {
+        /// Store the key without checking it with the service
+        #[arg(long)]
+        no_check: bool,
+    },
     /// Show the key in use, and whether the service accepts it.
     #[command(after_long_help = examples!(
         "petstore auth status",
@@ -31,7 +45,19 @@ pub(crate) enum Auth {
         "Fields: profile, baseUrl, source, accepted, problem"
     ))]
     Status,
-    Token(Token),
+    /// Print the API key, for scripts.
+    #[command(after_long_help = examples!(
+        "petstore auth token | wc -c",
+        "petstore auth token --show";
+        "A script uses `$(petstore auth token)`. It prints the key that commands use: \
+         PETSTORE_API_KEY, the file that PETSTORE_API_KEY_FILE names, the output of key_command, or \
+         the stored key."
+    ))]
+    Token {
+        /// Print the key on a terminal too
+        #[arg(long)]
+        show: bool,
+    },
     /// Remove the stored API key of the profile.
     #[command(after_long_help = examples!(
         "petstore auth logout",
@@ -44,69 +70,44 @@ pub(crate) enum Auth {
 impl Auth {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
-            Self::Login(login) => login.run(context).await,
+            Self::Login { no_check } => login(context, no_check).await,
             Self::Status => status(context).await,
-            Self::Token(token) => token.run(context).await,
+            Self::Token { show } => token(context, show).await,
             Self::Logout => logout(context),
         }
     }
 }
 
-/// Store an API key for the service, in a file that only you can read.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples!(
-    "petstore auth login --base-url https://petstore.example/v1",
-    "petstore auth login --profile staging < key.txt",
-    "cat key.txt | petstore auth login --no-check";
-    "Asks for the key without showing it, or reads it from standard input. Checks the key with the \
-     service before storing it. The key belongs to the profile and its base URL, and is sent nowhere \
-     else."
-))]
-pub(crate) struct Login {
-    /// Store the key without checking it with the service
-    #[arg(long)]
-    no_check: bool,
-}
-
-impl Login {
-    async fn run(self, context: &Context) -> Result<()> {
-        let connector = context.connector();
-        let settings = context.settings();
-        let system = context.system();
-        let ui = context.ui();
-        settings.refuse_mock("auth login")?;
-        let base_url = settings.base_url()?;
-        keep_profile(settings, &base_url)?;
-        let path = credentials::path(system.dirs(), settings.profile())?;
-        let key = ask_key(context.reader()).await?;
-        let purpose = Purpose::Read;
-        let source = KeySource::Typed;
-        let client = connector.connect_with(purpose, &base_url, key.clone(), source)?;
-        if !self.no_check
-            && let Err(error) = check(&client).await
-        {
-            return Err(not_stored(connector, &error));
-        }
-        credentials::store(&path, &base_url, &key, system)?;
-        let replaced = store_base_url(settings, &base_url, system)?;
-        let place = system.shown(&path);
-        let text = match self.no_check {
-            true => format!("stored in {place}; not checked"),
-            false => format!("accepted by the service; stored in {place}"),
-        };
-        ui.note_now(&text);
-        if let Some(replaced) = replaced {
-            let profile = settings.profile();
-            ui.note_now(&format!("the base URL of profile {profile} was {replaced}"));
-        }
-        for other in overriding(settings, system) {
-            ui.warning(
-                &format!("{other} is set and overrides the stored key"),
-                None,
-            );
-        }
-        Ok(())
+async fn login(context: &Context, no_check: bool) -> Result<()> {
+    let settings = context.settings();
+    let system = context.system();
+    let ui = context.ui();
+    settings.refuse_mock("auth login")?;
+    let base_url = settings.base_url()?;
+    keep_profile(settings, &base_url)?;
+    let path = credentials::path(system.dirs(), settings.profile())?;
+    let key = ask_key(context).await?;
+    let client = context.connect_with(Purpose::Read, &base_url, key.clone(), KeySource::Typed)?;
+    if !no_check && let Err(error) = check(&client).await {
+        return Err(not_stored(context, &error));
     }
+    credentials::store(&path, &base_url, &key, system)?;
+    let replaced = store_base_url(settings, &base_url, system)?;
+    let place = system.shown(&path);
+    let text = match no_check {
+        true => format!("stored in {place}; not checked"),
+        false => format!("accepted by the service; stored in {place}"),
+    };
+    ui.note_now(&text);
+    if let Some(replaced) = replaced {
+        let profile = settings.profile();
+        ui.note_now(&format!("the base URL of profile {profile} was {replaced}"));
+    }
+    for other in overriding(settings, system) {
+        let text = format!("{other} is set and overrides the stored key");
+        ui.warning(&text, None);
+    }
+    Ok(())
 }
 
 /// Refuses to replace the base URL of a profile that the command does not name. Its key may be the
@@ -122,6 +123,7 @@ fn keep_profile(settings: &Settings, base_url: &Url) -> Result<()> {
     let profile = settings.profile();
     let stored = stored.origin().ascii_serialization();
     let problem = format!("profile {profile} is for {stored}");
+    let base_url = escape::shell(base_url.as_str());
     let hint = format!("`petstore auth login --profile NAME --base-url {base_url}`");
     Err(CliError::usage(problem).hint(hint))
 }
@@ -146,15 +148,15 @@ async fn check(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-fn not_stored(connector: &Connector, error: &Error) -> CliError {
-    let mut failure = connector.explain_client(error);
+fn not_stored(context: &Context, error: &Error) -> CliError {
+    let mut failure = context.explain_client(error);
     failure.message += "; nothing was stored";
     // The hints to a 404 and a 401 stay: they say what is wrong with the base URL or the key.
     if !error.is_not_found() && !error.is_unauthorized() {
-        let hint = "`petstore auth login --no-check` stores a key without a check";
-        failure = failure.hint(hint);
+        let login = context.settings().command("auth login --no-check");
+        failure = failure.hint(format!("{login} stores a key without a check"));
     }
-    CliError::Failure(Box::new(failure))
+    failure.into()
 }
 
 /// Stores the base URL in the profile, because the key is useless with another one. Returns the one
@@ -174,7 +176,8 @@ fn store_base_url(settings: &Settings, base_url: &Url, system: &System) -> Resul
     Ok(stored.map(|stored| without_password(stored).into_owned()))
 }
 
-async fn ask_key(reader: &Reader) -> Result<String> {
+async fn ask_key(context: &Context) -> Result<String> {
+    let reader = context.reader();
     let typed = match reader.ask_secret("API key (not shown): ").await? {
         Some(typed) => typed,
         None => {
@@ -187,39 +190,26 @@ async fn ask_key(reader: &Reader) -> Result<String> {
     };
     let key = typed.trim_end_matches(['\r', '\n']);
     if key.is_empty() {
-        let hint = "type it at the prompt, or pipe it: `petstore auth login < FILE`";
+        let options = context.settings().same_service();
+        let hint =
+            format!("type it at the prompt, or pipe it: `petstore auth login{options} < FILE`");
         return Err(CliError::usage("no key was given").hint(hint));
     }
     Ok(key.to_owned())
 }
 
-/// Print the API key, for scripts.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples!(
-    "petstore auth token | wc -c",
-    "petstore auth token --show";
-    "A script uses `$(petstore auth token)`. It prints the key that commands use: PETSTORE_API_KEY, \
-     the file that PETSTORE_API_KEY_FILE names, the output of key_command, or the stored key."
-))]
-pub(crate) struct Token {
-    /// Print the key on a terminal too
-    #[arg(long)]
-    show: bool,
-}
-
-impl Token {
-    async fn run(self, context: &Context) -> Result<()> {
-        let printer = context.printer();
-        context.settings().refuse_mock("auth token")?;
-        context.settings().require_profile()?;
-        if printer.screen().is_terminal() && !self.show {
-            let problem = "the terminal would show the API key";
-            let hint = "`--show` prints it; a script uses `$(petstore auth token)`";
-            return Err(CliError::usage(problem).hint(hint));
-        }
-        let (key, _) = context.connector().key().await?;
-        printer.print(&format!("{key}\n"))
+async fn token(context: &Context, show: bool) -> Result<()> {
+    let printer = context.printer();
+    context.settings().refuse_mock("auth token")?;
+    context.settings().require_profile()?;
+    if printer.screen().is_terminal() && !show {
+        let problem = "the terminal would show the API key";
+        let options = context.settings().same_service();
+        let hint = format!("`--show` prints it; a script uses `$(petstore auth token{options})`");
+        return Err(CliError::usage(problem).hint(hint));
     }
+    let (key, _) = context.key().await?;
+    printer.print(format!("{key}\n"))
 }
 
 const STATUS: Shape = Shape {
@@ -229,28 +219,27 @@ const STATUS: Shape = Shape {
 
 /// Shows which key is used, and whether the service accepts it.
 async fn status(context: &Context) -> Result<()> {
-    let connector = context.connector();
     let settings = context.settings();
     let output = context.printer().start(STATUS)?;
     let base_url = match settings.is_mock() {
         true => "a built-in mock server".to_owned(),
         false => settings.base_url()?.to_string(),
     };
-    let asked = match connector.connect(Purpose::Read).await {
+    let asked = match context.connect(Purpose::Read).await {
         Ok(client) => check(&client).await.map_err(CliError::from),
         Err(error) => Err(error),
     };
+    let accepted = match &asked {
+        Ok(()) => Some(true),
+        Err(CliError::Client(error)) if error.is_unauthorized() => Some(false),
+        Err(_) => None,
+    };
     let failure = match asked {
         Ok(()) => None,
-        Err(error) => match connector.explain(error) {
+        Err(error) => match context.explain(error) {
             Ok(failure) => Some(failure),
             Err(code) => return Err(CliError::Silent(code)),
         },
-    };
-    let accepted = match failure.as_ref().map(|failure| failure.kind) {
-        None => Some(true),
-        Some(Kind::Key) => Some(false),
-        Some(_) => None,
     };
     output.document(&json!({
         "profile": settings.profile(),
@@ -270,8 +259,8 @@ fn source(settings: &Settings, system: &System) -> Option<String> {
     if settings.is_mock() {
         return None;
     }
-    let key = credentials::find(settings, system).ok()??;
-    Some(key.source.shown())
+    let (_, source) = credentials::find(settings, system).ok()??;
+    Some(source.shown())
 }
 
 /// Ends a command whose printed result already describes the failure.
@@ -294,14 +283,9 @@ fn logout(context: &Context) -> Result<()> {
     if !path.exists() {
         settings.require_profile()?;
     }
-    let shown = system.shown(&path);
-    let text = match files::remove(&path) {
-        Ok(true) => format!("removed {shown}"),
-        Ok(false) => format!("profile {profile} has no stored key"),
-        Err(problem) => {
-            let action = format!("cannot remove {shown}");
-            return Err(CliError::io(Kind::Internal, action, &problem));
-        }
+    let text = match files::remove(&path, system)? {
+        true => format!("removed {}", system.shown(&path)),
+        false => format!("profile {profile} has no stored key"),
     };
     ui.note(&text);
     for other in overriding(settings, system) {

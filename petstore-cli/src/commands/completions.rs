@@ -2,13 +2,15 @@
 //! presses TAB.
 
 use std::any::TypeId;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter,
+};
 use clap_complete::env::Shells;
 
 use super::api::METHODS;
@@ -45,38 +47,23 @@ _petstore() {
 complete -o nospace -o bashdefault -F _petstore petstore
 "#;
 
-/// Print the completions of a shell.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples!(
-    "petstore completions bash > petstore.bash",
-    "petstore completions zsh > _petstore",
-    "petstore completions fish > petstore.fish";
-    "The completions know commands, options, values, settings, files and profiles. They send no \
-     requests."
-))]
-pub(crate) struct Completions {
-    /// The shell
-    shell: Shell,
-}
+/// Prints the script of a shell.
+pub(crate) fn run(shell: Shell, context: &Context) -> Result<()> {
+    const NAME: &str = "petstore";
 
-impl Completions {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
-        const NAME: &str = "petstore";
-
-        let shells = Shells::builtins();
-        let completer = shells.completer(&self.shell.to_string());
-        let completer = completer.ok_or_else(|| CliError::usage("no such shell"))?;
-        let printer = context.printer();
-        completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut printer.stdout())?;
-        match self.shell {
-            Shell::Bash => printer.print(BASH_QUOTES)?,
-            Shell::Zsh => printer.print(ZSH_FIRST_TAB)?,
-            _ => {}
-        }
-        let place = place(self.shell);
-        context.ui().note(&format!("put it into {place}"));
-        Ok(())
+    let shells = Shells::builtins();
+    let printer = context.printer();
+    let Some(completer) = shells.completer(&shell.to_string()) else {
+        return Err(CliError::internal("no such shell"));
+    };
+    completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut printer.stdout())?;
+    match shell {
+        Shell::Bash => printer.print(BASH_QUOTES)?,
+        Shell::Zsh => printer.print(ZSH_FIRST_TAB)?,
+        _ => {}
     }
+    context.ui().note(&format!("put it into {}", place(shell)));
+    Ok(())
 }
 
 /// Returns where a shell looks for its script.
@@ -108,12 +95,13 @@ pub(crate) fn complete(mut env: Env, system: &System, tree: Command) -> Result<(
     separate_values(&mut words);
     let index = system.var(INDEX).and_then(|index| index.parse().ok());
     let index = index.unwrap_or(words.len().saturating_sub(1));
-    let word = |at: usize| match words.get(at) {
-        Some(word) => word.to_string_lossy().into_owned(),
-        None => String::new(),
+    let word = |at: usize| {
+        words
+            .get(at)
+            .map(|word| word.to_string_lossy().into_owned())
     };
-    let shows_options = word(index).starts_with('-');
-    let setting = word(index.saturating_sub(1));
+    let shows_options = word(index).unwrap_or_default().starts_with('-');
+    let setting = word(index.saturating_sub(1)).unwrap_or_default();
     let profiles = ConfigFile::load(system).unwrap_or_default();
     let known = Known {
         profiles: profiles.profile_names().map(str::to_owned).collect(),
@@ -131,13 +119,9 @@ fn values_of_setting(tree: &Command, setting: &str) -> Vec<String> {
     if setting == "limits_store" {
         return STORES.map(str::to_owned).into();
     }
-    let mut values = Vec::new();
-    for option in tree.get_arguments().filter(|arg| arg.get_id() == setting) {
-        for value in option.get_possible_values() {
-            values.push(value.get_name().to_owned());
-        }
-    }
-    values
+    let options = tree.get_arguments().filter(|arg| arg.get_id() == setting);
+    let values = options.flat_map(Arg::get_possible_values);
+    values.map(|value| value.get_name().to_owned()).collect()
 }
 
 /// bash passes `--output=js` as three words, and replaces only the last one. Turns them into an
@@ -168,34 +152,33 @@ fn with_values(command: Command, known: &Known) -> Command {
             true => arg.hide(!known.shows_options).display_order(100),
             false => arg,
         };
-        match known.values_of(&arg) {
-            Some(values) => arg.add(values),
-            None => arg,
-        }
+        known.add_values(arg)
     });
     command.mut_subcommands(|inner| with_values(inner, known))
 }
 
 impl Known {
-    fn values_of(&self, arg: &Arg) -> Option<ArgValueCompleter> {
-        let name = arg.get_id().as_str();
+    fn add_values(&self, arg: Arg) -> Arg {
         if arg.get_value_parser().type_id() == TypeId::of::<Profile>() {
-            return Some(one_of(self.profiles.clone()));
+            return arg.add(one_of(&self.profiles));
         }
-        match name {
-            "fields" => Some(one_of(
-                PETS.fields.iter().map(|&name| name.to_owned()).collect(),
-            )),
-            "value" => Some(one_of(self.values.clone())),
-            "method" => Some(one_of(METHODS.map(str::to_owned).into())),
-            "journal" => Some(files(is_journal)),
-            "limits_store" => Some(one_of(STORES.map(str::to_owned).into())),
+        match arg.get_id().as_str() {
+            "fields" => arg.add(one_of(PETS.fields)),
+            "value" => arg.add(one_of(&self.values)),
+            "method" => arg.add(one_of(&METHODS)),
+            "limits_store" => arg.add(one_of(&STORES)),
+            "journal" => arg.add(files(is_journal)),
             _ if arg.get_value_hint() == ValueHint::FilePath => {
-                Some(files(|path| !is_journal(path)))
+                arg.add(files(|path| !is_journal(path)))
             }
-            _ => None,
+            _ => arg,
         }
     }
+}
+
+fn one_of(names: &[impl ToString]) -> ArgValueCandidates {
+    let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+    ArgValueCandidates::new(move || names.iter().map(CompletionCandidate::new).collect())
 }
 
 /// Completes the paths of offered files, and of all folders on the way to them.
@@ -206,24 +189,6 @@ fn files(is_offered: fn(&Path) -> bool) -> ArgValueCompleter {
 
 /// Returns whether a file has the name of an import's journal.
 fn is_journal(path: &Path) -> bool {
-    match path.extension() {
-        Some(end) => end == "petstore-journal",
-        None => false,
-    }
-}
-
-fn one_of(names: Vec<String>) -> ArgValueCompleter {
-    ArgValueCompleter::new(move |word: &OsStr| fitting(&names, word))
-}
-
-/// Returns the names that start with a word.
-fn fitting(names: &[String], word: &OsStr) -> Vec<CompletionCandidate> {
-    let word = word.to_string_lossy();
-    let mut candidates = Vec::new();
-    for name in names {
-        if name.starts_with(&*word) {
-            candidates.push(CompletionCandidate::new(name));
-        }
-    }
-    candidates
+    path.extension()
+        .is_some_and(|end| end == "petstore-journal")
 }

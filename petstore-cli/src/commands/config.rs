@@ -32,7 +32,8 @@ pub(crate) enum Config {
     #[command(after_long_help = examples!(
         "petstore config set base_url https://petstore.example/v1",
         "petstore config set output json --profile staging";
-        "Comments and the layout of the file stay as they are."
+        "Comments and the layout of the file stay as they are. A program that prints the key is set \
+         in the file, below its profile: key_command = [\"pass\", \"show\", \"petstore\"]"
     ))]
     Set {
         #[command(flatten)]
@@ -117,7 +118,7 @@ fn list(context: &Context) -> Result<()> {
     // `doctor` reports an invalid key; here it counts as missing.
     let key = credentials::find(settings, context.system()).ok().flatten();
     let key = match &key {
-        Some(key) => row("api_key", Some("set"), &key.source.shown()),
+        Some((_, source)) => row("api_key", Some("set"), &source.shown()),
         None => row("api_key", None, "default"),
     };
     rows.insert(2, key);
@@ -173,13 +174,9 @@ fn stored_text(setting: &str, text: &str) -> Result<String> {
     if setting != "ca_file" || text.starts_with("~/") {
         return Ok(text.to_owned());
     }
-    match std::path::absolute(text) {
-        Ok(path) => Ok(path.to_string_lossy().into_owned()),
-        Err(problem) => {
-            let action = format!("cannot find {text}");
-            Err(CliError::io(Kind::Usage, action, &problem))
-        }
-    }
+    let path = std::path::absolute(text)
+        .map_err(|problem| CliError::io(Kind::Usage, format!("cannot find {text}"), &problem))?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 fn unset(context: &Context, setting: &str) -> Result<()> {
@@ -189,9 +186,8 @@ fn unset(context: &Context, setting: &str) -> Result<()> {
     let profile = settings.profile();
     let values = settings.profile_values();
     if values.and_then(|values| values.text(setting)).is_none() {
-        context
-            .ui()
-            .note(&format!("profile {profile} has no {setting}"));
+        let text = format!("profile {profile} has no {setting}");
+        context.ui().note(&text);
         return Ok(());
     }
     ConfigFile::edit(context.system(), |document| {
@@ -220,7 +216,12 @@ fn delete(context: &Context, name: &str) -> Result<()> {
     let key = credentials::path(system.dirs(), name)?;
     let has_profile = settings.config().has(name);
     if !has_profile && !key.exists() {
-        return Err(settings.no_profile(name));
+        let error = settings.no_profile(name);
+        return Err(match settings.config().profile_names().next() {
+            Some(_) => error,
+            // The hint would create it.
+            None => error.hint_if(None),
+        });
     }
     let was_chosen = settings.config().profile() == Some(name);
     if has_profile || was_chosen {
@@ -235,19 +236,14 @@ fn delete(context: &Context, name: &str) -> Result<()> {
             }
         })?;
     }
-    let removed = files::remove(&key).map_err(|problem| {
-        let action = format!("cannot remove {}", system.shown(&key));
-        CliError::io(Kind::Internal, action, &problem)
-    })?;
-    let with_key = match removed {
+    let with_key = match files::remove(&key, system)? {
         true => " and its API key",
         false => "",
     };
-    context
-        .ui()
-        .note(&format!("removed profile {name}{with_key}"));
+    let ui = context.ui();
+    ui.note(&format!("removed profile {name}{with_key}"));
     if was_chosen {
-        context.ui().note("the default profile is used from now on");
+        ui.note("the default profile is used from now on");
     }
     Ok(())
 }
@@ -272,7 +268,7 @@ fn profiles(context: &Context) -> Result<()> {
     }
     context.printer().start(PROFILES)?.document(&rows)?;
     if rows.is_empty() {
-        let hint = "`petstore auth login --profile NAME` creates one";
+        let hint = "`petstore auth login --profile NAME --base-url https://HOST/v1` creates one";
         context.ui().note_with_hint("no profiles", Some(hint));
     }
     Ok(())

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use http::HeaderMap;
-use http::header::DATE;
 use petstore_client::limits::{QuotaWindow, Shared};
 use petstore_client::{Client, RequestOptions};
 use serde::Serialize;
@@ -54,36 +52,24 @@ struct Check {
     kind: Option<Kind>,
 }
 
-/// Check configuration, key, service, clock and rate limits.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples!(
-    "petstore doctor",
-    "petstore --mock doctor -o json";
-    "Sends one request. Exits with the code of the first check that fails.",
-    "Fields: check, result, found, hint"
-))]
-pub(crate) struct Doctor {}
-
-impl Doctor {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let printer = context.printer();
-        let mut output = printer.start(CHECKS)?;
-        let mut examination = Examination {
-            context,
-            checks: Vec::new(),
-        };
-        examination.run().await;
-        let checks = examination.checks;
-        if printer.is_set() && !printer.is_table() {
-            output.rows(&checks)?;
-            output.finish()?;
-        } else {
-            show(printer, &checks)?;
-        }
-        match checks.iter().find_map(|check| check.kind) {
-            Some(kind) => Err(CliError::Silent(kind.code())),
-            None => Ok(()),
-        }
+pub(crate) async fn run(context: &Context) -> Result<()> {
+    let printer = context.printer();
+    let mut output = printer.start(CHECKS)?;
+    let mut examination = Examination {
+        context,
+        checks: Vec::new(),
+    };
+    examination.run().await;
+    let checks = examination.checks;
+    if printer.is_set() && !printer.is_table() {
+        output.rows(&checks)?;
+        output.finish()?;
+    } else {
+        show(printer, &checks)?;
+    }
+    match checks.iter().find_map(|check| check.kind) {
+        Some(kind) => Err(CliError::Silent(kind.code())),
+        None => Ok(()),
     }
 }
 
@@ -94,46 +80,37 @@ struct Examination<'c> {
 }
 
 impl Examination<'_> {
-    fn add(&mut self, check: &'static str, result: Outcome, found: impl Into<String>) {
+    fn add(&mut self, check: &'static str, result: Outcome, found: &str, hint: Option<&str>) {
         self.checks.push(Check {
             check,
             result,
-            found: found.into(),
-            hint: None,
+            found: found.to_owned(),
+            hint: hint.map(str::to_owned),
             kind: None,
         });
     }
 
-    fn warn(&mut self, check: &'static str, found: impl Into<String>, hint: &str) {
-        self.checks.push(Check {
-            check,
-            result: Outcome::Warning,
-            found: found.into(),
-            hint: Some(hint.to_owned()),
-            kind: None,
-        });
+    fn skip(&mut self, check: &'static str) {
+        self.add(check, Outcome::Skipped, "not checked", None);
     }
 
     /// Adds a result. A rate limit is not a failure.
     fn add_result(&mut self, check: &'static str, found: Result<String>) {
         let error = match found {
-            Ok(found) => return self.add(check, Outcome::Ok, found),
+            Ok(found) => return self.add(check, Outcome::Ok, &found, None),
             Err(error) => error,
         };
-        let Ok(failure) = self.context.connector().explain(error) else {
-            return self.add(check, Outcome::Skipped, "not checked");
+        let Ok(failure) = self.context.explain(error) else {
+            return self.skip(check);
         };
         let (result, kind) = match failure.kind {
             Kind::RateLimited | Kind::Banned => (Outcome::Warning, None),
             kind => (Outcome::Failed, Some(kind)),
         };
-        self.checks.push(Check {
-            check,
-            result,
-            found: failure.message,
-            hint: failure.hint,
-            kind,
-        });
+        self.add(check, result, &failure.message, failure.hint.as_deref());
+        if let Some(check) = self.checks.last_mut() {
+            check.kind = kind;
+        }
     }
 
     fn has_failed(&self) -> bool {
@@ -141,14 +118,14 @@ impl Examination<'_> {
     }
 
     async fn run(&mut self) {
-        let settings = self.context.settings();
+        let context = self.context;
+        let settings = context.settings();
         self.config();
         if self.has_failed() {
             // What is wrong there may be what is missing here.
-            for name in ["base URL", "API key", "service"] {
-                self.add(name, Outcome::Skipped, "not checked");
-            }
-            return;
+            self.skip("base URL");
+            self.skip("API key");
+            return self.skip("service");
         }
         if !settings.is_mock() {
             let url = settings.base_url();
@@ -156,52 +133,48 @@ impl Examination<'_> {
             self.add_result("base URL", url.map(|url| format!("{url}{source}")));
             self.key().await;
         }
-        match self.context.connector().connect(Purpose::Read).await {
+        match context.connect(Purpose::Read).await {
             Ok(client) => self.service(&client).await,
             // A failed check above prevents the request.
-            Err(_) if self.has_failed() => self.add("service", Outcome::Skipped, "not checked"),
+            Err(_) if self.has_failed() => self.skip("service"),
             Err(error) => self.add_result("service", Err(error)),
         }
     }
 
     fn config(&mut self) {
-        let settings = self.context.settings();
+        let context = self.context;
+        let settings = context.settings();
         if settings.is_mock() {
-            return self.add(
-                "config",
-                Outcome::Ok,
-                "none needed for a built-in mock server",
-            );
+            let found = "none needed for a built-in mock server";
+            return self.add("config", Outcome::Ok, found, None);
         }
-        let found = match self.context.take_problem() {
+        let found = match context.take_problem() {
             Some(problem) => Err(problem),
             None => settings.require_profile(),
         };
         if let Err(problem) = found {
             return self.add_result("config", Err(problem));
         }
-        let Some(path) = ConfigFile::path(self.context.system().dirs()) else {
+        let Some(path) = ConfigFile::path(context.system().dirs()) else {
             let hint = "set HOME or XDG_CONFIG_HOME to keep profiles and keys";
-            return self.warn("config", "no configuration folder", hint);
+            let found = "no configuration folder";
+            return self.add("config", Outcome::Warning, found, Some(hint));
         };
-        let shown = self.context.system().shown(&path);
+        let shown = context.system().shown(&path);
         let found = match path.exists() {
             true => format!("{shown}, profile {}", settings.profile()),
             false => format!("no file {shown}"),
         };
-        self.add("config", Outcome::Ok, found);
+        self.add("config", Outcome::Ok, &found, None);
     }
 
     /// Checks the key. A stored key belongs to a base URL, and cannot be checked without one.
     async fn key(&mut self) {
         if self.has_failed() && !credentials::is_in_variable(self.context.system()) {
-            return self.add(
-                "API key",
-                Outcome::Skipped,
-                "not checked without a base URL",
-            );
+            let found = "not checked without a base URL";
+            return self.add("API key", Outcome::Skipped, found, None);
         }
-        let found = self.context.connector().key().await;
+        let found = self.context.key().await;
         self.add_result("API key", found.map(|(_, source)| source.shown()));
     }
 
@@ -216,8 +189,8 @@ impl Examination<'_> {
             Ok(response) => {
                 let status = response.meta.status().as_u16();
                 let found = format!("{status} in {} ms, key accepted", elapsed.as_millis());
-                let headers = response.meta.headers();
-                (date_of(headers), QuotaWindow::of(headers), Ok(found))
+                let quota = QuotaWindow::of(response.meta.headers());
+                (response.meta.date(), quota, Ok(found))
             }
             Err(error) => (error.date(), error.quota(), Err(error.into())),
         };
@@ -229,10 +202,7 @@ impl Examination<'_> {
         let fewest = limits.windows.iter().min_by_key(|window| window.remaining);
         if let Some(quota) = quota.or(fewest.copied()) {
             let now = date.or(limits.service_time);
-            self.rate_limits(
-                &quota,
-                now.unwrap_or_else(|| self.context.connector().clock().now()),
-            );
+            self.rate_limits(&quota, now.unwrap_or_else(|| self.context.clock().now()));
         }
         if let Some(store) = &limits.shared {
             self.limits_store(store);
@@ -241,57 +211,47 @@ impl Examination<'_> {
 
     /// Compares the clocks. `Date` has whole seconds, and the response took time.
     fn clock(&mut self, service: SystemTime, elapsed: Duration) {
-        let (apart, side) = match self
-            .context
-            .connector()
-            .clock()
-            .now()
-            .duration_since(service)
-        {
+        let now = self.context.clock().now();
+        let (apart, side) = match now.duration_since(service) {
             Ok(ahead) => (ahead, "ahead of"),
             Err(behind) => (behind.duration(), "behind"),
         };
         if apart <= MAX_CLOCK_ERROR + elapsed {
-            return self.add("clock", Outcome::Ok, "agrees with the service");
+            return self.add("clock", Outcome::Ok, "agrees with the service", None);
         }
-        let length = time::duration(apart);
+        let length = time::elapsed(apart);
         let found = format!("{length} {side} the service; times shown may be off");
-        self.warn("clock", found, "set this machine's clock");
+        let hint = "set this machine's clock";
+        self.add("clock", Outcome::Warning, &found, Some(hint));
     }
 
     fn rate_limits(&mut self, quota: &QuotaWindow, now: SystemTime) {
         let left = quota.reset.duration_since(now).unwrap_or_default();
-        let resets = self.context.connector().clock().until(quota.reset, left);
-        let rest = quota_left(quota.quota, quota.remaining, quota.limit);
+        let resets = self.context.clock().until(quota.reset, left);
+        let rest = quota_left(quota);
         let found = format!("{rest}, resets {resets}");
-        match quota.remaining {
+        let (result, hint) = match quota.remaining {
             0 => {
                 let hint = "wait until then, or let commands wait: `--max-wait`";
-                self.warn("rate limits", found, hint);
+                (Outcome::Warning, Some(hint))
             }
-            _ => self.add("rate limits", Outcome::Ok, found),
-        }
+            _ => (Outcome::Ok, None),
+        };
+        self.add("rate limits", result, &found, hint);
     }
 
     fn limits_store(&mut self, store: &Shared) {
         let mut found = self.context.system().shown(Path::new(&*store.location));
         if let Some(problem) = &store.problem {
-            let effect = "limits are not shared, and the key may be banned";
-            let found = format!("{found}: {problem}; {effect}");
+            found += &format!(": {problem}; limits are not shared, and the key may be banned");
             let hint = "make the store usable, or choose another one with `--limits-store`";
-            return self.warn("limits store", found, hint);
+            return self.add("limits store", Outcome::Warning, &found, Some(hint));
         }
         if store.holders > 1 {
             found += &format!(", shared by {} processes", store.holders);
         }
-        self.add("limits store", Outcome::Ok, found);
+        self.add("limits store", Outcome::Ok, &found, None);
     }
-}
-
-/// Returns the time of a response.
-fn date_of(headers: &HeaderMap) -> Option<SystemTime> {
-    let date = headers.get(DATE)?.to_str().ok()?;
-    time::parse_date(date)
 }
 
 /// Writes the checks for people.
@@ -318,16 +278,12 @@ fn show(printer: &Printer, checks: &[Check]) -> Result<()> {
         }
     }
     let mut text = screen.pairs(&pairs);
-    text += &summary(checks);
-    printer.print(&text)
-}
-
-/// Returns the last line: how many checks failed, and which one first.
-fn summary(checks: &[Check]) -> String {
-    let mut failed = checks.iter().filter(|check| check.kind.is_some());
-    match (failed.next(), failed.count()) {
-        (None, _) => String::new(),
-        (Some(only), 0) => format!("1 problem: {}\n", only.check),
-        (Some(first), more) => format!("{} problems; first: {}\n", more + 1, first.check),
+    let failed = checks.iter().filter(|check| check.kind.is_some());
+    let failed: Vec<_> = failed.map(|check| check.check).collect();
+    match failed.as_slice() {
+        [] => {}
+        [only] => text += &format!("1 problem: {only}\n"),
+        [first, ..] => text += &format!("{} problems; first: {first}\n", failed.len()),
     }
+    printer.print(&text)
 }

@@ -43,7 +43,7 @@ pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) 
         None => (address.clone(), escape::shell(&address)),
     };
     let body = std::str::from_utf8(request.body()).map_err(|_| not_text("the body"))?;
-    let key = context.connector().key_expression();
+    let key = context.key_expression();
     let method = request.method().as_str();
     let option = match method {
         "GET" => String::new(),
@@ -73,7 +73,9 @@ pub(crate) fn show(request: &Request<Bytes>, output: Output, context: &Context) 
     }
     context.ui().note("not sent");
     if !context.printer().is_set() {
-        return context.printer().print(&(escape::lines(&curl) + "\n"));
+        return context
+            .printer()
+            .print(format!("{}\n", escape::lines(&curl)));
     }
     let mut shown = json!({ "method": method, "url": url, "headers": headers });
     if !body.is_empty() {

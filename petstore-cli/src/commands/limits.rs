@@ -3,15 +3,14 @@
 use std::time::SystemTime;
 
 use petstore_client::Client;
-use petstore_client::limits::{Quota, QuotaWindow, RateLimits};
+use petstore_client::limits::{QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
-use crate::output::{ANY, Cell, Head, Shape, Table};
-use crate::screen::{Screen, YELLOW};
-use crate::session::Purpose;
+use crate::output::{ANY, Shape};
 use crate::session::words::limit_name;
+use crate::session::{Purpose, shared_store};
 use crate::time::{self, Clock, count, plural};
 
 /// Show what is left of the rate limits, without a request.
@@ -37,34 +36,32 @@ pub(crate) struct Limits {
 /// What is said if responses come without rate limit headers.
 const NOT_DESCRIBED: &str = "the service does not describe its rate limits";
 
-/// The rows: a quota, its name, and whether each key has it by the specification.
-const ROWS: [(Quota, &str, bool); Quota::ALL.len() + 1] = [
-    (Quota::Minute, "minute", true),
-    (Quota::Day, "day", true),
-    (Quota::Unknown, "other", false),
-];
-
 const LIMITS: Shape = Shape {
     noun: "limits",
     fields: &["quota", "limit", "remaining", "reset", "secondsToReset"],
     ..ANY
 };
 
+const FOR_PEOPLE: Shape = Shape {
+    fields: &["quota", "left", "limit", "resets"],
+    dropped: &["limit"],
+    ..LIMITS
+};
+
 impl Limits {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let connector = context.connector();
         let printer = context.printer();
         let ui = context.ui();
         // Starting the result checks `--jq` before anything is sent.
         printer.start(LIMITS)?;
-        let client = connector.connect(Purpose::Read).await?;
+        let client = context.connect(Purpose::Read).await?;
         if self.forget {
             client.limits().forget().await?;
             ui.note("forgot what was known about this key");
             return Ok(());
         }
         // A new mock server has not answered anything yet, so no limits are known.
-        let asks = self.refresh || connector.settings().is_mock();
+        let asks = self.refresh || context.settings().is_mock();
         let (limits, refused) = match asks {
             true => refresh(&client).await?,
             false => (client.limits().exchange().await, None),
@@ -75,20 +72,19 @@ impl Limits {
         }
         show(&limits, context)?;
         if let Some(store) = &limits.shared {
-            connector.warn_of(store);
+            shared_store(ui, store, &context.settings().command("doctor"));
         }
         if let Some(error) = refused {
             return Err(error);
         }
-        if let (Some(waits), false) = (waits(&limits, connector.clock()), printer.is_table()) {
-            ui.note(&format!("requests {waits}"));
-        }
+        describe(&limits, context);
         match (is_known, limits.service_time) {
             (true, _) => {}
             (false, Some(_)) => ui.note(NOT_DESCRIBED),
             (false, None) => {
-                let hint = "`petstore limits --refresh` sends a request";
-                ui.note_with_hint("no response yet with this key", Some(hint));
+                let refresh = context.settings().command("limits --refresh");
+                let hint = format!("{refresh} sends a request");
+                ui.note_with_hint("no response yet with this key", Some(&hint));
             }
         }
         Ok(())
@@ -111,19 +107,43 @@ fn is_known(limits: &RateLimits) -> bool {
 
 fn show(limits: &RateLimits, context: &Context) -> Result<()> {
     let printer = context.printer();
-    let clock = context.connector().clock();
+    let clock = context.clock();
     let now = limits.service_time.unwrap_or_else(|| clock.now());
-    if printer.is_table() {
-        if !is_known(limits) {
-            return Ok(());
-        }
-        // A table is for people, who expect local times.
-        let local = clock.clone().local(context.system().time_zone());
-        return printer.print(&layout(limits, now, &local, printer.screen()));
-    }
     let windows = limits.windows.iter().chain(&limits.ended);
-    let rows: Vec<_> = windows.map(|window| row(window, now)).collect();
-    printer.start(LIMITS)?.document(&rows)
+    if !printer.is_table() {
+        let rows: Vec<_> = windows.map(|window| row(window, now)).collect();
+        return printer.start(LIMITS)?.document(&rows);
+    }
+    // A table is for people, who expect local times.
+    let local = clock.clone().local(context.system().time_zone());
+    let rows: Vec<_> = windows.map(|window| shown(window, now, &local)).collect();
+    match rows.is_empty() {
+        true => Ok(()),
+        false => printer.start(FOR_PEOPLE)?.document(&rows),
+    }
+}
+
+/// Says what a table does not show.
+fn describe(limits: &RateLimits, context: &Context) {
+    let ui = context.ui();
+    if let Some(blocked) = &limits.blocked {
+        let until = context.clock().until(blocked.until, blocked.remaining);
+        let name = limit_name(blocked.reason);
+        ui.note(&format!("requests wait for the {name}, {until}"));
+    }
+    if !context.printer().is_table() {
+        return;
+    }
+    if let Some(shared) = &limits.shared
+        && shared.holders > 0
+    {
+        let processes = plural(shared.holders as usize, "process uses", "processes use");
+        ui.note(&format!("{processes} the key now"));
+    }
+    if let Some(age) = limits.age {
+        let age = time::elapsed(age);
+        ui.note(&format!("from a response {age} ago"));
+    }
 }
 
 fn row(window: &QuotaWindow, now: SystemTime) -> Value {
@@ -137,73 +157,15 @@ fn row(window: &QuotaWindow, now: SystemTime) -> Value {
     })
 }
 
-/// Returns the cells of a quota.
-fn amounts(name: &str, window: &QuotaWindow, resets: &str, screen: &Screen) -> Vec<Cell> {
-    let mut left = Cell::new(count(window.remaining));
-    if window.remaining == 0 {
-        left = left.styled(YELLOW);
-    }
-    vec![
-        Cell::new(name),
-        left,
-        Cell::new(count(window.limit)),
-        Cell::new(screen.bar(window.remaining, window.limit)),
-        Cell::new(resets),
-    ]
-}
-
-/// Formats the limits for people.
-fn layout(limits: &RateLimits, now: SystemTime, clock: &Clock, screen: &Screen) -> String {
-    let mut rows = Vec::new();
-    for (quota, name, is_specified) in ROWS {
-        let before = rows.len();
-        for window in limits.windows.iter().filter(|it| it.quota == quota) {
-            let left = window.reset.duration_since(now).unwrap_or_default();
-            rows.push(amounts(
-                name,
-                window,
-                &clock.until(window.reset, left),
-                screen,
-            ));
-        }
-        for window in limits.ended.iter().filter(|it| it.quota == quota) {
-            rows.push(amounts(name, window, "has reset", screen));
-        }
-        if rows.len() == before && is_specified {
-            let mut row = vec![Cell::new(name), Cell::none(), Cell::none()];
-            row.extend([Cell::new(""), Cell::new("not reported yet")]);
-            rows.push(row);
-        }
-    }
-    let head = vec![
-        Head::new("QUOTA"),
-        Head::new("LEFT").amount(),
-        Head::new("LIMIT").amount().dropped(1),
-        Head::new("").dropped(2),
-        Head::new("RESETS"),
-    ];
-    let table = Table::new(head, rows).render(screen);
-    let mut notes = Vec::new();
-    notes.extend(waits(limits, clock).map(|waits| format!("Requests {waits}.")));
-    if let Some(shared) = &limits.shared
-        && shared.holders > 0
-    {
-        let processes = plural(shared.holders as usize, "process uses", "processes use");
-        notes.push(format!("{processes} the key now."));
-    }
-    if let Some(age) = limits.age {
-        notes.push(format!("From a response {} ago.", time::duration(age)));
-    }
-    match notes.is_empty() {
-        true => table,
-        false => format!("{table}{}\n", screen.wrap(&notes.join(" "), 0)),
-    }
-}
-
-/// Describes what requests have to wait for: `wait for the minute quota, in 41 s (07:45:00)`.
-fn waits(limits: &RateLimits, clock: &Clock) -> Option<String> {
-    let blocked = limits.blocked.as_ref()?;
-    let until = clock.until(blocked.until, blocked.remaining);
-    let name = limit_name(blocked.reason);
-    Some(format!("wait for the {name}, {until}"))
+/// Returns the row of a quota for people.
+fn shown(window: &QuotaWindow, now: SystemTime, clock: &Clock) -> Value {
+    json!({
+        "quota": window.quota,
+        "left": count(window.remaining),
+        "limit": count(window.limit),
+        "resets": match window.reset.duration_since(now) {
+            Ok(left) => clock.until(window.reset, left),
+            Err(_) => "has reset".to_owned(),
+        },
+    })
 }

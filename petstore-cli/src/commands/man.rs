@@ -1,33 +1,29 @@
 //! `petstore man`: the manual pages.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Command;
 
+use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
-use crate::output::Printer;
 
-/// Write the manual pages.
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = examples!("petstore man > petstore.1", "petstore man man1"))]
-pub(crate) struct Man {
-    /// Write a page for each command into this folder
-    #[arg(value_hint = clap::ValueHint::DirPath)]
-    folder: Option<PathBuf>,
-}
-
-impl Man {
-    pub(crate) fn run(self, printer: &Printer, tree: Command) -> Result<()> {
-        match &self.folder {
-            Some(folder) => write(tree, folder).map_err(|problem| {
-                let action = format!("cannot write to {}", folder.display());
-                CliError::io(Kind::Internal, action, &problem)
-            }),
-            None => {
-                let page = clap_mangen::Man::new(tree.disable_help_subcommand(true));
-                Ok(page.render(&mut printer.stdout())?)
-            }
+/// Prints the page of all commands, or writes a page for each command into a folder.
+pub(crate) fn run(folder: Option<&Path>, context: &Context, tree: Command) -> Result<()> {
+    let Some(folder) = folder else {
+        let page = clap_mangen::Man::new(tree.disable_help_subcommand(true));
+        return Ok(page.render(&mut context.printer().stdout())?);
+    };
+    let shown = context.system().shown(folder);
+    match write(tree, folder) {
+        Ok(()) => {
+            let text = format!("wrote a manual page for each command into {shown}");
+            context.ui().note(&text);
+            Ok(())
+        }
+        Err(problem) => {
+            let action = format!("cannot write to {shown}");
+            Err(CliError::io(Kind::Internal, action, &problem))
         }
     }
 }

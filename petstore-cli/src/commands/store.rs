@@ -34,7 +34,7 @@ impl Store {
 async fn orders(context: &Context) -> Result<()> {
     let printer = context.printer();
     let output = printer.start(ORDERS)?;
-    let client = context.connector().connect(Purpose::Read).await?;
+    let client = context.connect(Purpose::Read).await?;
     let orders = client.store().orders().await?;
     // An empty table would show nothing.
     if printer.is_table() && orders.as_array().is_some_and(Vec::is_empty) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::Shape;
-use super::table::{Cell, Head, Table};
+use super::table::{self, Cell, Head};
 use crate::escape::{self, to_text};
 use crate::screen::{DIM, GREEN, PLAIN, Screen, YELLOW};
 
@@ -68,7 +68,7 @@ fn styled(column: &str, value: Option<&Value>) -> Cell {
     let text = cell(value);
     let style = match (column, &*text) {
         ("status", "available") => GREEN,
-        ("status", "pending") => YELLOW,
+        ("status", "pending") | ("left", "0") => YELLOW,
         ("status", "sold") | ("from", _) => DIM,
         _ => PLAIN,
     };
@@ -76,7 +76,7 @@ fn styled(column: &str, value: Option<&Value>) -> Cell {
 }
 
 /// Formats records as a table. If it is too wide, hides unknown fields first, from the right.
-pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
+pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape, screen: &Screen) -> String {
     let head = columns.iter().enumerate().map(|(at, column)| {
         let head = Head::new(title(column));
         let is_known = shape.fields.contains(&column.as_str());
@@ -100,7 +100,9 @@ pub(super) fn table(columns: &[String], rows: &[Value], shape: Shape) -> Table {
             .map(|text| Cell::new(escape::line(text)))
             .collect(),
     };
-    Table::new(head.collect(), rows.iter().map(row).collect())
+    let head: Vec<_> = head.collect();
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    table::render(&head, &rows, screen)
 }
 
 /// Turns `categoryId` into `CATEGORY ID`.

@@ -4,7 +4,7 @@
 use jaq_core::load::{self, Arena, File, Loader, lex};
 use jaq_core::{Compiler, Ctx, Exn, Native, Vars, data};
 use jaq_json::Val;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::{CliError, Kind, Result};
 
@@ -20,21 +20,17 @@ const MAX_MESSAGE: usize = 120;
 /// A valid expression.
 pub(super) struct Jq {
     code: String,
-    variables: Map<String, Value>,
+    variables: Value,
 }
 
 impl Jq {
     /// Compiles an expression. `env` and `$ENV` return the variables.
-    pub(super) fn parse(code: &str, variables: &[(String, String)]) -> Result<Self> {
+    pub(super) fn parse(code: &str, variables: &Value) -> Result<Self> {
         let code = if code.trim().is_empty() { "." } else { code };
         compile(code)?;
-        let mut all = Map::new();
-        for (name, value) in variables {
-            all.insert(name.clone(), value.clone().into());
-        }
         Ok(Self {
             code: code.to_owned(),
-            variables: all,
+            variables: variables.clone(),
         })
     }
 
@@ -42,7 +38,7 @@ impl Jq {
     pub(super) fn run(&self, input: &Value) -> Result<Vec<Value>> {
         // Compiled here, because a filter is not `Send`.
         let filter = compile(&self.code)?;
-        let variables = read(&Value::Object(self.variables.clone()))?;
+        let variables = read(&self.variables)?;
         let context = Ctx::<Lut>::new(&filter.lut, Vars::new([variables]));
         let mut values = Vec::new();
         for result in filter.id.run((context, read(input)?)) {
@@ -105,7 +101,9 @@ fn read(value: &Value) -> Result<Val> {
 }
 
 fn compile(code: &str) -> Result<Filter> {
-    let prelude = load::parse(PRELUDE, |parser| parser.defs()).unwrap_or_default();
+    let Some(prelude) = load::parse(PRELUDE, |parser| parser.defs()) else {
+        return Err(CliError::internal("prelude.jq is invalid"));
+    };
     let defs = jaq_core::defs()
         .chain(jaq_std::defs())
         .chain(jaq_json::defs());

@@ -17,8 +17,7 @@ use crate::error::{CliError, Kind, Result};
 use crate::suggest::did_you_mean;
 
 pub(crate) use self::format::OutputFormat;
-pub(crate) use self::printer::{OutputOptions, Printer, Stdout};
-pub(crate) use self::table::{Cell, Head, Table};
+pub(crate) use self::printer::Printer;
 
 /// The records of a result.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +42,7 @@ pub(crate) const ANY: Shape = Shape {
 
 /// A result in progress.
 pub(crate) struct Output {
-    out: Stdout,
-    options: OutputOptions,
+    printer: Printer,
     format: OutputFormat,
     shape: Shape,
     jq: Option<Jq>,
@@ -64,15 +62,14 @@ impl Output {
     /// # Errors
     ///
     /// Fails if `--jq` is invalid.
-    pub(crate) fn new(out: Stdout, options: &OutputOptions, shape: Shape) -> Result<Self> {
-        let jq = match &options.jq {
-            Some(code) => Some(Jq::parse(code, &options.variables)?),
+    fn new(printer: Printer, shape: Shape) -> Result<Self> {
+        let jq = match &printer.jq {
+            Some(code) => Some(Jq::parse(code, &printer.variables)?),
             None => None,
         };
         Ok(Self {
-            out,
-            options: options.clone(),
-            format: options.format_or_default(),
+            format: printer.format_or_default(),
+            printer,
             shape,
             jq,
             columns: shape.fields.iter().map(|&name| name.to_owned()).collect(),
@@ -102,7 +99,7 @@ impl Output {
             return Ok(());
         }
         rows.iter().try_for_each(|row| self.write(row))?;
-        Ok(self.out.flush()?)
+        Ok(self.printer.out.flush()?)
     }
 
     /// Returns a record as JSON, with its nullable fields.
@@ -122,7 +119,7 @@ impl Output {
     pub(crate) fn finish(mut self) -> Result<Option<String>> {
         let held = std::mem::take(&mut self.held);
         if let Some(jq) = self.jq.take() {
-            let mut out = self.out.clone();
+            let mut out = self.printer.out.clone();
             self.filter(&jq, Value::Array(held))?;
             out.flush()?;
             return Ok(None);
@@ -132,18 +129,19 @@ impl Output {
         }
         match self.format {
             OutputFormat::Table => {
-                let table = column::table(&self.columns, &held, self.shape);
-                let text = table.render(&self.options.screen);
-                self.out.write_all(text.as_bytes())?;
+                let screen = &self.printer.screen;
+                let text = column::table(&self.columns, &held, self.shape, screen);
+                self.printer.out.write_all(text.as_bytes())?;
             }
             OutputFormat::Json => {
-                self.out
+                self.printer
+                    .out
                     .write_all(if self.is_empty { b"[]\n" } else { b"\n]\n" })?;
             }
             OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv => {}
         }
         // Notes about the result must come after it.
-        self.out.flush()?;
+        self.printer.out.flush()?;
         Ok(self.late)
     }
 
@@ -158,15 +156,20 @@ impl Output {
             return self.filter(&jq, value);
         }
         self.set_columns(std::slice::from_ref(&value))?;
-        let screen = &self.options.screen;
+        let screen = &self.printer.screen;
         match self.format {
             OutputFormat::Table if value.is_object() => {
                 let text = column::pairs(&self.columns, &value, screen);
-                Ok(self.out.write_all(text.as_bytes())?)
+                Ok(self.printer.out.write_all(text.as_bytes())?)
             }
             OutputFormat::Json => {
-                format::json(&self.projected(&value), Some(0), screen, &mut self.out)?;
-                Ok(self.out.write_all(b"\n")?)
+                format::json(
+                    &self.projected(&value),
+                    Some(0),
+                    screen,
+                    &mut self.printer.out,
+                )?;
+                Ok(self.printer.out.write_all(b"\n")?)
             }
             OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Csv | OutputFormat::Tsv => {
                 self.write(&value)
@@ -185,15 +188,16 @@ impl Output {
             single => self.projected(&single).into_owned(),
         };
         let values = jq.run(&input)?;
-        let Some(format) = self.options.format else {
-            return Ok(format::raw(&values, &self.options.screen, &mut self.out)?);
+        let Some(format) = self.printer.format else {
+            return Ok(format::raw(
+                &values,
+                &self.printer.screen,
+                &mut self.printer.out,
+            )?);
         };
-        let options = OutputOptions {
-            fields: None,
-            jq: None,
-            ..self.options.clone()
-        };
-        let result = || Output::new(self.out.clone(), &options, ANY);
+        self.printer.fields = None;
+        self.printer.jq = None;
+        let result = || self.printer.start(ANY);
         match values.as_slice() {
             [value] => result()?.document(value),
             values if format == OutputFormat::Json => values
@@ -203,9 +207,8 @@ impl Output {
         }
     }
 
-    /// Returns a record with the selected fields.
     fn projected<'v>(&self, record: &'v Value) -> Cow<'v, Value> {
-        match &self.options.fields {
+        match &self.printer.fields {
             Some(_) => Cow::Owned(column::project(record, &self.columns)),
             None => Cow::Borrowed(record),
         }
@@ -216,7 +219,7 @@ impl Output {
     fn set_columns(&mut self, rows: &[Value]) -> Result<()> {
         let mut found = self.columns.clone();
         column::add_found(&mut found, rows);
-        match &self.options.fields {
+        match &self.printer.fields {
             _ if rows.is_empty() => return Ok(()),
             None if self.has_columns => {
                 match self.format {
@@ -256,7 +259,7 @@ impl Output {
         }
         let names = self.columns.iter().map(|name| Cow::Borrowed(name.as_str()));
         match self.format {
-            OutputFormat::Csv => format::csv(names, &self.options.screen, &mut self.out),
+            OutputFormat::Csv => format::csv(names, &self.printer.screen, &mut self.printer.out),
             OutputFormat::Table | OutputFormat::Json | OutputFormat::Ndjson | OutputFormat::Tsv => {
                 Ok(())
             }
@@ -270,8 +273,8 @@ impl Output {
             self.write_header()?;
         }
         let record = &*self.projected(record);
-        let screen = &self.options.screen;
-        let out = &mut self.out.clone();
+        let screen = &self.printer.screen;
+        let out = &mut self.printer.out.clone();
         match self.format {
             OutputFormat::Json => {
                 out.write_all(if is_first { b"[\n  " } else { b",\n  " })?;

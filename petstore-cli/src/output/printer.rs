@@ -1,84 +1,41 @@
-//! Standard output: the options that say how results are written, and the handle that commands get.
+//! Standard output: how results are written, and the handle that commands get.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::Write as _;
+
+use serde_json::Value;
 
 use super::{Output, OutputFormat, Shape};
+use crate::env::SharedStream;
 use crate::error::Result;
 use crate::screen::Screen;
 
-/// The options of the output.
-#[derive(Debug, Clone)]
-pub(crate) struct OutputOptions {
+/// Writes results to standard output, or to a file.
+#[derive(Clone)]
+pub(crate) struct Printer {
+    pub(crate) out: SharedStream,
+    pub(crate) screen: Screen,
     /// The format that the user set.
     pub(crate) format: Option<OutputFormat>,
     pub(crate) fields: Option<Vec<String>>,
     pub(crate) jq: Option<String>,
     /// The variables that `env` returns in `--jq`.
-    pub(crate) variables: Vec<(String, String)>,
-    pub(crate) screen: Screen,
-}
-
-impl OutputOptions {
-    /// Returns the format: by default a table for terminals, and tab-separated values otherwise.
-    pub(super) fn format_or_default(&self) -> OutputFormat {
-        match self.format {
-            Some(format) => format,
-            None if self.screen.is_terminal() => OutputFormat::Table,
-            None => OutputFormat::Tsv,
-        }
-    }
-}
-
-/// Buffered standard output, shared by handles.
-#[derive(Clone)]
-pub(crate) struct Stdout(Arc<Mutex<BufWriter<Box<dyn Write + Send>>>>);
-
-impl Stdout {
-    pub(crate) fn new(stream: Box<dyn Write + Send>) -> Self {
-        Self(Arc::new(Mutex::new(BufWriter::new(stream))))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BufWriter<Box<dyn Write + Send>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.lock().flush()
-    }
-}
-
-/// Writes results to standard output.
-#[derive(Clone)]
-pub(crate) struct Printer {
-    stdout: Stdout,
-    options: OutputOptions,
+    pub(crate) variables: Value,
 }
 
 impl Printer {
-    pub(crate) fn new(stdout: Stdout, options: OutputOptions) -> Self {
-        Self { stdout, options }
-    }
-
     /// Starts a command's result. Call it before sending anything, because it checks `--jq`.
     pub(crate) fn start(&self, shape: Shape) -> Result<Output> {
-        Output::new(self.stdout.clone(), &self.options, shape)
+        Output::new(self.clone(), shape)
     }
 
     /// Like `start`, with another default format.
     pub(crate) fn start_or(&self, format: OutputFormat, shape: Shape) -> Result<Output> {
-        let mut options = self.options.clone();
-        if options.jq.is_none() && options.format.is_none() {
-            options.format = Some(format);
+        let mut printer = self.clone();
+        if !self.is_filtered() {
+            printer.format.get_or_insert(format);
         }
-        Output::new(self.stdout.clone(), &options, shape)
+        printer.start(shape)
     }
 
     /// Starts a result in a file, in a format that writes records one by one.
@@ -88,60 +45,62 @@ impl Printer {
         format: OutputFormat,
         shape: Shape,
     ) -> Result<Output> {
-        let options = OutputOptions {
+        let printer = Self {
+            out: SharedStream::new(Box::new(file)),
             screen: Screen::file(),
             format: Some(format),
-            ..self.options.clone()
+            ..self.clone()
         };
-        Output::new(Stdout::new(Box::new(file)), &options, shape)
+        printer.start(shape)
     }
 
-    /// Writes formatted text.
-    pub(crate) fn print(&self, text: &str) -> Result<()> {
-        Ok(self.stdout.clone().write_all(text.as_bytes())?)
-    }
-
-    /// Writes bytes as they are.
-    pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
-        Ok(self.stdout.clone().write_all(bytes)?)
+    /// Writes text or bytes as they are.
+    pub(crate) fn print(&self, text: impl AsRef<[u8]>) -> Result<()> {
+        Ok(self.out.clone().write_all(text.as_ref())?)
     }
 
     pub(crate) fn flush(&self) -> Result<()> {
-        Ok(self.stdout.clone().flush()?)
+        Ok(self.out.clone().flush()?)
     }
 
     /// Returns the stream, for code that writes its own results.
-    pub(crate) fn stdout(&self) -> Stdout {
-        self.stdout.clone()
+    pub(crate) fn stdout(&self) -> SharedStream {
+        self.out.clone()
     }
 
     pub(crate) fn screen(&self) -> &Screen {
-        &self.options.screen
+        &self.screen
     }
 
-    /// Returns the format that the user set.
     pub(crate) fn requested_format(&self) -> Option<OutputFormat> {
-        self.options.format
+        self.format
     }
 
-    /// Returns the fields that the user selected.
     pub(crate) fn fields(&self) -> Option<&[String]> {
-        self.options.fields.as_deref()
+        self.fields.as_deref()
     }
 
-    /// Returns whether the user filters the result.
     pub(crate) fn is_filtered(&self) -> bool {
-        self.options.jq.is_some()
+        self.jq.is_some()
     }
 
     /// Returns whether the user set how the result is written.
     pub(crate) fn is_set(&self) -> bool {
-        self.options.format.is_some() || self.options.fields.is_some() || self.is_filtered()
+        self.format.is_some() || self.fields.is_some() || self.is_filtered()
     }
 
     /// Returns whether a command may format its result for people.
     pub(crate) fn is_table(&self) -> bool {
-        let format = self.options.format_or_default();
-        format == OutputFormat::Table && !self.is_filtered() && self.options.fields.is_none()
+        let format = self.format_or_default();
+        format == OutputFormat::Table && !self.is_filtered() && self.fields.is_none()
+    }
+
+    /// Returns the format: by default a table for terminals, and tab-separated values otherwise.
+    pub(super) fn format_or_default(&self) -> OutputFormat {
+        match self.format {
+            Some(format) => format,
+            None if self.screen.is_terminal() => OutputFormat::Table,
+            None => OutputFormat::Tsv,
+        }
     }
 }

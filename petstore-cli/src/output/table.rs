@@ -2,7 +2,7 @@
 //! cells first, and then hides columns.
 
 use anstyle::Style;
-use unicode_width::UnicodeWidthStr as _;
+use console::measure_text_width as columns_of;
 
 use crate::screen::{BOLD, DIM, Screen};
 
@@ -15,7 +15,6 @@ const MARK: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head {
     title: String,
-    is_amount: bool,
     /// The width to which cells may be truncated.
     least: Option<usize>,
     /// The column with the highest number is hidden first. One with 0 is never hidden.
@@ -30,28 +29,16 @@ impl Head {
         }
     }
 
-    /// Aligns the column to the right.
-    pub(crate) fn amount(self) -> Self {
-        Self {
-            is_amount: true,
-            ..self
-        }
-    }
-
     /// Allows truncating cells to a width.
-    pub(crate) fn shrinks(self, least: usize) -> Self {
-        Self {
-            least: Some(least),
-            ..self
-        }
+    pub(crate) fn shrinks(mut self, least: usize) -> Self {
+        self.least = Some(least);
+        self
     }
 
     /// Allows hiding the column. Higher numbers go first.
-    pub(crate) fn dropped(self, order: usize) -> Self {
-        Self {
-            dropped: order,
-            ..self
-        }
+    pub(crate) fn dropped(mut self, order: usize) -> Self {
+        self.dropped = order;
+        self
     }
 }
 
@@ -92,13 +79,6 @@ impl Cell {
     }
 }
 
-/// Rows below a header.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
-    head: Vec<Head>,
-    rows: Vec<Vec<Cell>>,
-}
-
 /// A shown column.
 #[derive(Clone)]
 struct Column {
@@ -107,83 +87,61 @@ struct Column {
     width: usize,
 }
 
-impl Table {
-    pub(crate) fn new(head: Vec<Head>, rows: Vec<Vec<Cell>>) -> Self {
-        Self { head, rows }
-    }
-
-    pub(crate) fn render(&self, screen: &Screen) -> String {
-        let columns = &self.fit(screen);
-        let mut out = String::new();
-        if !self.head.is_empty() {
-            let titles = self
-                .head
-                .iter()
-                .map(|head| Cell::new(&*head.title))
-                .collect::<Vec<_>>();
-            let hidden = self.hidden(columns);
-            let mark = if hidden > 0 {
-                format!("  +{hidden}")
-            } else {
-                String::new()
-            };
-            out += &screen.paint(BOLD, line(&titles, columns, screen) + &mark);
-            out.push('\n');
-        }
-        for row in &self.rows {
-            out += &line(row, columns, screen);
-            out.push('\n');
-        }
-        out
-    }
-
-    /// Returns the number of hidden columns that have a title.
-    fn hidden(&self, columns: &[Column]) -> usize {
-        let shown = columns.iter().map(|column| &column.head);
-        let titled = |head: &&Head| !head.title.is_empty();
-        self.head.iter().filter(titled).count() - shown.filter(titled).count()
-    }
-
-    /// Finds the columns and widths that fit.
-    fn fit(&self, screen: &Screen) -> Vec<Column> {
-        let count = self
-            .rows
-            .iter()
-            .map(Vec::len)
-            .chain([self.head.len()])
-            .max()
-            .unwrap_or(0);
-        let column = |at: usize| {
-            // Arrays have no header.
-            let cut = Head {
-                least: Some(12),
-                ..Head::default()
-            };
-            let head = self.head.get(at).cloned().unwrap_or(cut);
-            let cells = self.rows.iter().filter_map(|row| row.get(at));
-            let widths = cells.map(|cell| cell.text(screen).width());
-            Column {
-                at,
-                width: widths.max().unwrap_or(0).max(head.title.width()),
-                head,
-            }
+/// Formats rows below a header.
+pub(super) fn render(head: &[Head], rows: &[Vec<Cell>], screen: &Screen) -> String {
+    let all = columns(head, rows, screen);
+    let shown = fit(&all, screen);
+    let mut out = String::new();
+    if !head.is_empty() {
+        let titles: Vec<_> = head.iter().map(|head| Cell::new(&*head.title)).collect();
+        let mark = match all.len() - shown.len() {
+            0 => String::new(),
+            hidden => format!("  +{hidden}"),
         };
-        let mut columns: Vec<_> = (0..count).map(column).collect();
-        let Some(room) = screen.width() else {
-            return columns;
-        };
-        loop {
-            let mark = match self.hidden(&columns) {
-                0 => 0,
-                _ => MARK,
-            };
-            let mut cut = columns.clone();
-            let first = columns.iter().map(|column| column.head.dropped).max();
-            if shrink(&mut cut, room.saturating_sub(mark)) || first.is_none_or(|order| order == 0) {
-                return cut;
-            }
-            columns.retain(|column| Some(column.head.dropped) != first);
+        out += &screen.paint(BOLD, line(&titles, &shown, screen) + &mark);
+        out.push('\n');
+    }
+    for row in rows {
+        out += &line(row, &shown, screen);
+        out.push('\n');
+    }
+    out
+}
+
+/// Returns all columns. Those of arrays have no header.
+fn columns(head: &[Head], rows: &[Vec<Cell>], screen: &Screen) -> Vec<Column> {
+    let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let column = |at: usize| {
+        let cut = Head::default().shrinks(12);
+        let head = head.get(at).cloned().unwrap_or(cut);
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        let widths = cells.map(|cell| columns_of(cell.text(screen)));
+        Column {
+            at,
+            width: widths.max().unwrap_or(0).max(columns_of(&head.title)),
+            head,
         }
+    };
+    (0..longest.max(head.len())).map(column).collect()
+}
+
+/// Finds the columns and widths that fit.
+fn fit(all: &[Column], screen: &Screen) -> Vec<Column> {
+    let mut columns = all.to_vec();
+    let Some(room) = screen.width() else {
+        return columns;
+    };
+    loop {
+        let mark = match columns.len() < all.len() {
+            true => MARK,
+            false => 0,
+        };
+        let mut cut = columns.clone();
+        let first = columns.iter().map(|column| column.head.dropped).max();
+        if shrink(&mut cut, room.saturating_sub(mark)) || first.is_none_or(|order| order == 0) {
+            return cut;
+        }
+        columns.retain(|column| Some(column.head.dropped) != first);
     }
 }
 
@@ -199,17 +157,12 @@ fn line(cells: &[Cell], columns: &[Column], screen: &Screen) -> String {
             _ => text.to_owned(),
         };
         indent += width + GAP;
-        let space = " ".repeat(width.saturating_sub(text.width()));
-        let text = if text.is_empty() {
-            text
-        } else {
-            screen.paint(cell.style, text)
+        let space = " ".repeat(width.saturating_sub(columns_of(&text)));
+        let text = match text.is_empty() {
+            true => text,
+            false => screen.paint(cell.style, text),
         };
-        line += &if head.is_amount {
-            space + &text
-        } else {
-            text + &space
-        };
+        line += &(text + &space);
         line += &" ".repeat(GAP);
     }
     line.trim_end().to_owned()
@@ -230,11 +183,8 @@ fn shrink(columns: &mut [Column], room: usize) -> bool {
 }
 
 fn total(columns: &[Column]) -> usize {
-    columns
-        .iter()
-        .map(|column| column.width + GAP)
-        .sum::<usize>()
-        .saturating_sub(GAP)
+    let widths = columns.iter().map(|column| column.width + GAP);
+    widths.sum::<usize>().saturating_sub(GAP)
 }
 
 #[cfg(test)]
@@ -249,9 +199,7 @@ mod tests {
             Head::new("STATUS").dropped(1),
         ];
         let row = ["100001", "Bramble the Third of Thornhill", "1", "available"].map(Cell::new);
-        let table = Table::new(head, vec![row.to_vec()]);
-        let screen = Screen::plain(Some(width));
-        table.render(&screen)
+        render(&head, &[row.to_vec()], &Screen::plain(Some(width)))
     }
 
     #[test]
@@ -270,7 +218,7 @@ mod tests {
             rendered(40)
         );
         assert!(
-            rendered(40).lines().all(|line| line.width() <= 40),
+            rendered(40).lines().all(|line| columns_of(line) <= 40),
             "{}",
             rendered(40)
         );
@@ -279,15 +227,10 @@ mod tests {
 
     #[test]
     fn a_narrow_table_wraps_its_last_column() {
-        let head = vec![
-            Head::new("LEFT"),
-            Head::new("").dropped(1),
-            Head::new("RESETS"),
-        ];
-        let row = ["57", "████████████████████", "in 17 h 16 min (Mon 01:00)"].map(Cell::new);
-        let table = Table::new(head, vec![row.to_vec()]);
+        let head = ["LEFT", "RESETS"].map(Head::new);
+        let row = ["57", "in 17 h 16 min (Mon 01:00)"].map(Cell::new);
         let screen = Screen::plain(Some(26));
         let narrow = "LEFT  RESETS\n57    in 17 h 16 min (Mon\n      01:00)\n";
-        assert_eq!(table.render(&screen), narrow);
+        assert_eq!(render(&head, &[row.to_vec()], &screen), narrow);
     }
 }

@@ -1,121 +1,122 @@
 //! Turns errors of requests into messages: the client's sentence, and a hint by the kind of error.
 
+use std::time::Duration;
+
 use petstore_client::limits::{BlockReason, Blocked};
 use petstore_client::{Error, ErrorKind, TimeoutKind};
 use serde_json::{Map, Value, json};
 
-use super::purpose::Purpose;
+use super::Purpose;
 use super::words::exhausted;
 use crate::error::{Failure, Kind};
 use crate::settings::credentials::KeySource;
 use crate::settings::{Seconds, Settings, Size};
 use crate::time::{self, Clock};
 
-/// What messages say about a client's requests.
-pub(super) struct Explainer<'c> {
-    pub(super) settings: &'c Settings,
-    pub(super) clock: &'c Clock,
-    pub(super) purpose: Purpose,
-    pub(super) key: &'c KeySource,
+/// Describes the error of a request: `purpose` and `key` are those of its client.
+pub(crate) fn failure(
+    error: &Error,
+    settings: &Settings,
+    clock: &Clock,
+    purpose: Purpose,
+    key: &KeySource,
+) -> Failure {
+    let message = match error.blocked() {
+        Some(blocked) => block(blocked, clock),
+        None => sentence(error),
+    };
+    let mut failure = Failure::new(kind(error), message);
+    failure.hint = hint(error, settings, purpose, key);
+    failure.fields = fields(error);
+    failure
 }
 
-impl Explainer<'_> {
-    pub(super) fn failure(&self, error: &Error) -> Failure {
-        let message = match error.blocked() {
-            Some(blocked) => self.block(blocked),
-            None => sentence(error),
-        };
-        let mut failure = Failure::new(kind(error), message);
-        failure.hint = self.hint(error);
-        failure.fields = fields(error);
-        failure
-    }
-
-    /// Describes an exhausted quota or a ban.
-    fn block(&self, blocked: &Blocked) -> String {
-        match blocked.reason {
-            BlockReason::Ban => {
-                let length = time::duration(blocked.remaining);
-                let end = self.clock.instant(blocked.until);
-                format!("the service banned this key for {length} (until {end})")
-            }
-            reason => {
-                let end = self.clock.until(blocked.until, blocked.remaining);
-                format!("{}, resets {end}", exhausted(reason))
-            }
+/// Describes an exhausted quota or a ban.
+fn block(blocked: &Blocked, clock: &Clock) -> String {
+    match blocked.reason {
+        BlockReason::Ban => {
+            let length = time::duration(blocked.remaining);
+            let end = clock.instant(blocked.until);
+            format!("the service banned this key for {length} (until {end})")
+        }
+        reason => {
+            let end = clock.until(blocked.until, blocked.remaining);
+            format!("{}, resets {end}", exhausted(reason))
         }
     }
+}
 
-    fn hint(&self, error: &Error) -> Option<String> {
-        if error.may_have_been_processed()
-            && let Some(hint) = self.purpose.hint_after_loss()
-        {
-            return Some(hint.to_owned());
+fn hint(error: &Error, settings: &Settings, purpose: Purpose, key: &KeySource) -> Option<String> {
+    if error.may_have_been_processed()
+        && let Some(hint) = purpose.hint_after_loss(settings)
+    {
+        return Some(hint);
+    }
+    let source = settings.source("base_url");
+    let hint = match error.kind() {
+        ErrorKind::Unauthorized => key.fix(),
+        ErrorKind::Connect => {
+            format!("check the service and any proxy, or correct the base URL{source}")
         }
-        let source = self.settings.source("base_url");
-        let hint = match error.kind() {
-            ErrorKind::Unauthorized => self.key.fix(),
-            ErrorKind::Connect => {
-                format!("check the service and any proxy, or correct the base URL{source}")
+        ErrorKind::Tls => {
+            let trust = "trust the authority with `--ca-file FILE`";
+            format!("{trust}, or correct the base URL{source}")
+        }
+        ErrorKind::Timeout if error.timeout_kind() == Some(TimeoutKind::Connect) => {
+            format!("check the network, or correct the base URL{source}")
+        }
+        ErrorKind::Timeout => {
+            let longer = settings.values().timeout().saturating_mul(4);
+            format!("`--timeout {}` waits longer", Seconds::<1>(longer))
+        }
+        ErrorKind::Interrupted | ErrorKind::Decode => {
+            format!("check that the base URL is the service's{source}")
+        }
+        ErrorKind::BodyTooLarge => {
+            let Size(limit) = settings.values().max_response_size();
+            let larger = Size(limit.saturating_mul(8).next_multiple_of(1 << 10));
+            format!("`--max-response-size {larger}` allows larger ones")
+        }
+        ErrorKind::RateLimited => return longer_wait(error, settings.values().max_wait()),
+        ErrorKind::NotFound => match purpose {
+            Purpose::GetPet(_) => {
+                let list = settings.command("pets list --all");
+                format!("{list} lists all pets")
             }
-            ErrorKind::Tls => {
-                let trust = "trust the authority with `--ca-file FILE`";
-                format!("{trust}, or correct the base URL{source}")
+            _ => format!("check the path, and that the base URL ends with /v1{source}"),
+        },
+        ErrorKind::Gone => match purpose {
+            Purpose::GetPet(id) => {
+                let search = settings.command(&format!("pets list --id {id}"));
+                format!("{search} searches for the pet")
             }
-            ErrorKind::Timeout if error.timeout_kind() == Some(TimeoutKind::Connect) => {
-                format!("check the network, or correct the base URL{source}")
-            }
-            ErrorKind::Timeout => {
-                let longer = self.settings.values().timeout().saturating_mul(4);
-                format!("`--timeout {}` waits longer", Seconds::<1>(longer))
-            }
-            ErrorKind::Interrupted | ErrorKind::Decode => {
-                format!("check that the base URL is the service's{source}")
-            }
-            ErrorKind::BodyTooLarge => {
-                let Size(limit) = self.settings.values().max_response_size();
-                let larger = Size(limit.saturating_mul(8).next_multiple_of(1 << 10));
-                format!("`--max-response-size {larger}` allows larger ones")
-            }
-            ErrorKind::RateLimited => return self.longer_wait(error),
-            ErrorKind::NotFound => match self.purpose {
-                Purpose::GetPet(_) => "`petstore pets list --all` lists all pets".to_owned(),
-                _ => format!("check the path, and that the base URL ends with /v1{source}"),
-            },
-            ErrorKind::Gone => match self.purpose {
-                Purpose::GetPet(id) => {
-                    format!("`petstore pets list --id {id}` searches for the pet")
-                }
-                _ => return None,
-            },
-            ErrorKind::Rejected if error.status().is_some_and(|it| it.is_redirection()) => {
-                "redirects are not followed; if you trust this one, set it as the base URL"
-                    .to_owned()
-            }
-            ErrorKind::Server => "try again in a few minutes".to_owned(),
             _ => return None,
-        };
-        Some(hint)
-    }
-
-    /// Returns the hint for a wait that `--max-wait` does not allow.
-    fn longer_wait(&self, error: &Error) -> Option<String> {
-        let max_wait = self.settings.values().max_wait();
-        let Some(blocked) = error.blocked() else {
-            // A wait for other requests, which has no known end.
-            let longer = time::wait_option(max_wait.saturating_mul(4).max(time::MINUTE));
-            let has_waited = error.waited() >= max_wait;
-            return has_waited.then(|| format!("`--max-wait {longer}` waits longer"));
-        };
-        if blocked.remaining <= max_wait {
-            return None;
+        },
+        ErrorKind::Rejected if error.status().is_some_and(|it| it.is_redirection()) => {
+            "redirects are not followed; if you trust this one, set it as the base URL".to_owned()
         }
-        let longer = time::wait_option(blocked.remaining);
-        Some(match blocked.remaining.as_secs() {
-            ..3_600 => format!("`--max-wait {longer}` waits for it"),
-            _ => format!("run the command again then, or add `--max-wait {longer}`"),
-        })
+        ErrorKind::Server => "try again in a few minutes".to_owned(),
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint for a wait that `--max-wait` does not allow.
+fn longer_wait(error: &Error, max_wait: Duration) -> Option<String> {
+    let Some(blocked) = error.blocked() else {
+        // A wait for other requests, which has no known end.
+        let longer = time::wait_option(max_wait.saturating_mul(4).max(time::MINUTE));
+        let has_waited = error.waited() >= max_wait;
+        return has_waited.then(|| format!("`--max-wait {longer}` waits longer"));
+    };
+    if blocked.remaining <= max_wait {
+        return None;
     }
+    let longer = time::wait_option(blocked.remaining);
+    Some(match blocked.remaining.as_secs() {
+        ..3_600 => format!("`--max-wait {longer}` waits for it"),
+        _ => format!("run the command again then, or add `--max-wait {longer}`"),
+    })
 }
 
 /// Returns the client's sentence, and how many attempts failed.
@@ -154,7 +155,6 @@ fn kind(error: &Error) -> Kind {
     }
 }
 
-/// Returns the fields of an error for programs.
 fn fields(error: &Error) -> Map<String, Value> {
     let quota = match error.blocked().map(|blocked| blocked.reason) {
         Some(BlockReason::Quota(quota)) => Some(quota),
@@ -179,7 +179,7 @@ fn fields(error: &Error) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
     use http::StatusCode;
     use petstore_client::test_util::ErrorBuilder;
@@ -201,13 +201,8 @@ mod tests {
         let system = System::new(vars.collect(), Dirs::default(), now, None);
         let (settings, problem) = Settings::resolve(None, &Values::default(), &system, false);
         assert!(problem.is_none(), "{problem:?}");
-        let explainer = Explainer {
-            settings: &settings,
-            clock: &Clock::new(now),
-            purpose,
-            key: &KeySource::Variable,
-        };
-        explainer.failure(error)
+        let clock = Clock::new(now);
+        super::failure(error, &settings, &clock, purpose, &KeySource::Variable)
     }
 
     fn status(status: u16) -> Error {

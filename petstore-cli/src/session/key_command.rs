@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::io;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +10,14 @@ use std::time::Duration;
 use petstore_client::auth::ApiKeyProvider;
 use petstore_client::{ApiKey, BoxError};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 
 use crate::env::System;
 use crate::error::os_text;
 use crate::escape;
 use crate::settings::credentials::{self, CommandSource, KeySource};
+use crate::settings::secrets::MASK;
 use crate::status::Activity;
 use crate::time;
 use crate::ui::Ui;
@@ -30,7 +32,7 @@ const MAX_OUTPUT: usize = 8 * 1024;
 /// A command and the key that it printed, which clones share. The command runs once, and again after
 /// a 401. Its errors are sentences.
 #[derive(Clone)]
-pub(super) struct KeyCommand {
+pub(crate) struct KeyCommand {
     source: CommandSource,
     vars: HashMap<String, OsString>,
     limit: Duration,
@@ -39,7 +41,7 @@ pub(super) struct KeyCommand {
 }
 
 impl KeyCommand {
-    pub(super) fn new(source: CommandSource, system: &System, ui: &Ui) -> Self {
+    pub(crate) fn new(source: CommandSource, system: &System, ui: &Ui) -> Self {
         let limit = match ui.screen().is_terminal() {
             true => LIMIT_AT_TERMINAL,
             false => LIMIT,
@@ -54,7 +56,7 @@ impl KeyCommand {
     }
 
     /// Returns the key. Runs the command if it has not run yet, or if the service rejected its key.
-    pub(super) async fn key(&self, rejected: Option<&ApiKey>) -> Result<String, String> {
+    pub(crate) async fn key(&self, rejected: Option<&ApiKey>) -> Result<String, String> {
         let mut key = self.key.lock().await;
         if let Some(key) = &*key
             && rejected != Some(&ApiKey::new(key.as_str()))
@@ -62,7 +64,8 @@ impl KeyCommand {
             return Ok(key.clone());
         }
         let name = self.source.shown();
-        self.ui.set_activity(Some(Activity::reading(&name)));
+        self.ui
+            .set_activity(Some(Activity::new(format!("reading {name}"))));
         let printed = self.run().await;
         self.ui.set_activity(None);
         match printed {
@@ -72,9 +75,9 @@ impl KeyCommand {
     }
 
     async fn run(&self) -> Result<String, String> {
-        let program = self.source.program();
+        let program = &self.source.program;
         let child = Command::new(program)
-            .args(self.source.arguments())
+            .args(&self.source.arguments)
             .env_clear()
             .envs(&self.vars)
             .stdin(Stdio::null())
@@ -82,27 +85,18 @@ impl KeyCommand {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn();
-        let mut child = child.map_err(|problem| {
+        let child = child.map_err(|problem| {
             let program = escape::line(program);
             format!("cannot start `{program}`: {}", os_text(&problem))
         })?;
-        let output = read(child.stdout.take());
-        let messages = read(child.stderr.take());
-        let ended = async { tokio::join!(output, messages, child.wait()) };
-        let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, ended).await else {
+        let Ok(output) = tokio::time::timeout(self.limit, output(child)).await else {
             return Err(format!("took longer than {}", time::duration(self.limit)));
         };
-        let status = status.map_err(|problem| format!("failed: {problem}"))?;
-        self.key_in(&Output {
-            status,
-            stdout,
-            stderr,
-        })
+        self.key_in(&output.map_err(|problem| format!("failed: {problem}"))?)
     }
 
     fn key_in(&self, output: &Output) -> Result<String, String> {
         let text = String::from_utf8_lossy(&output.stdout);
-        // A command that fails may have printed the key already, and repeat it in its messages.
         for line in text.lines() {
             self.ui.hide(line);
         }
@@ -114,11 +108,57 @@ impl KeyCommand {
             None => "was ended by a signal".to_owned(),
         };
         let messages = String::from_utf8_lossy(&output.stderr);
+        let messages = without_words(&messages, &text);
         match escape::start(messages.trim()) {
             messages if messages.is_empty() => Err(problem),
             messages => Err(format!("{problem}: {messages}")),
         }
     }
+}
+
+/// Reads what a command prints until it ends. A program that it leaves running, such as an agent, may
+/// keep the streams open.
+async fn output(mut child: Child) -> io::Result<Output> {
+    const REST: Duration = Duration::from_millis(100);
+
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let reading = async { tokio::join!(read(out, &mut stdout), read(err, &mut stderr)) };
+    let ending = async {
+        let _ = child.wait().await;
+        tokio::time::sleep(REST).await;
+    };
+    tokio::select! {
+        _ = reading => {}
+        () = ending => {}
+    }
+    let status = child.wait().await?;
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+async fn read(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
+    if let Some(mut stream) = stream {
+        // What was read before an error counts.
+        let _ = stream.read_to_end(bytes).await;
+    }
+}
+
+/// Hides in the messages of a command what it printed: it may have printed the key before it failed.
+fn without_words(messages: &str, printed: &str) -> String {
+    const MIN_LENGTH: usize = 4;
+
+    let parts = printed.split(|c: char| c.is_whitespace() || "=:,\"'".contains(c));
+    let mut words: Vec<_> = printed.lines().map(str::trim).collect();
+    words.extend(printed.split_whitespace().chain(parts));
+    words.retain(|word| word.len() >= MIN_LENGTH);
+    // A word may contain another one.
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let hide = |text: String, word: &str| text.replace(word, MASK);
+    words.into_iter().fold(messages.to_owned(), hide)
 }
 
 /// Returns the key: the only line of the output. The messages omit what was printed.
@@ -144,15 +184,4 @@ impl ApiKeyProvider for KeyCommand {
     async fn api_key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, BoxError> {
         Ok(ApiKey::new(self.key(rejected).await?))
     }
-}
-
-/// Reads slightly more than the maximum. The rest is dropped, so that the command does not wait.
-async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut stream) = stream {
-        let mut first = (&mut stream).take(MAX_OUTPUT as u64 + 1);
-        let _ = first.read_to_end(&mut bytes).await;
-        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-    }
-    bytes
 }

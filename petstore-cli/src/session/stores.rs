@@ -10,12 +10,13 @@ use petstore_client::limits::{FileStore, Limits};
 use super::trace::not_shared;
 use crate::env::{Dirs, System};
 use crate::error::{CliError, Result};
+use crate::files;
 use crate::settings::{Settings, StoreAddress};
 use crate::ui::Ui;
 
 /// Returns rate limits that are shared through the store that the settings name. The client's first
 /// request opens the store.
-pub(super) fn shared_limits(settings: &Settings, system: &System, ui: &Ui) -> Result<Limits> {
+pub(crate) fn shared_limits(settings: &Settings, system: &System, ui: &Ui) -> Result<Limits> {
     match settings.values().limits_store() {
         StoreAddress::Off => Ok(Limits::new()),
         StoreAddress::File => match folder(system.dirs()) {
@@ -26,12 +27,10 @@ pub(super) fn shared_limits(settings: &Settings, system: &System, ui: &Ui) -> Re
                 Ok(Limits::new())
             }
         },
-        StoreAddress::Redis(url) => {
-            #[cfg(feature = "redis")]
-            return Ok(Limits::new().store(redis(&url, settings)?));
-            #[cfg(not(feature = "redis"))]
-            Err(without_redis(&url))
-        }
+        #[cfg(feature = "redis")]
+        StoreAddress::Redis(url) => Ok(Limits::new().store(redis(&url, settings)?)),
+        #[cfg(not(feature = "redis"))]
+        StoreAddress::Redis(_) => Err(CliError::internal("the setting refuses Redis")),
     }
 }
 
@@ -43,12 +42,6 @@ fn redis(url: &str, settings: &Settings) -> Result<RedisStore> {
         let hint = "give an address such as redis://HOST:6379";
         CliError::config(problem).hint(hint)
     })
-}
-
-/// Hardly reached: the setting itself refuses such an address.
-#[cfg(not(feature = "redis"))]
-fn without_redis(_: &str) -> CliError {
-    CliError::config("`--limits-store` needs a build with Redis")
 }
 
 /// Returns the folder of the shared rate limits: the first place that only this user can write. If
@@ -64,10 +57,7 @@ fn folder(dirs: &Dirs) -> Option<PathBuf> {
 /// Creates a folder if it is missing. Checks that this user can write in it, and nobody else can: in
 /// the folder for temporary files, anybody can create a folder, or a link, with its name.
 fn check(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)?;
+    files::create_private(folder)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
@@ -87,25 +77,6 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
-
-    #[test]
-    fn the_first_usable_place_is_chosen() {
-        let home = tempfile::tempdir().unwrap();
-        let dirs = Dirs {
-            state: Some(home.path().join("state")),
-            temporary: Some(home.path().join("temporary")),
-            ..Dirs::default()
-        };
-        let places = ["state/limits", "temporary"];
-        for place in places {
-            assert_eq!(folder(&dirs), Some(home.path().join(place)));
-            let unusable = home.path().join(place.split('/').next().unwrap());
-            std::fs::remove_dir_all(&unusable).unwrap();
-            std::fs::write(&unusable, "a file in its place").unwrap();
-        }
-        assert_eq!(folder(&dirs), Some(home.path().join("state/limits")));
-        assert_eq!(folder(&Dirs::default()), None);
-    }
 
     #[test]
     fn a_folder_that_others_can_write_is_not_used() {

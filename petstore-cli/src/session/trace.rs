@@ -9,12 +9,13 @@ use http::{HeaderMap, Method};
 use petstore_client::bytes::Bytes;
 use petstore_client::events::{Event, EventKind};
 use petstore_client::limits::{Blocked, QuotaWindow, Shared, WaitReason};
-use petstore_client::url::Url;
+use petstore_client::url::{Position, Url};
 use petstore_client::{Deprecation, Error};
 use tokio::time::Instant;
 
-use super::purpose::Purpose;
+use super::Purpose;
 use super::words::{exhausted, limit_name, quota_left};
+use crate::settings::secrets::MASK;
 use crate::status::Activity;
 use crate::time;
 use crate::ui::Ui;
@@ -36,40 +37,39 @@ const ALONE: &str =
     "commands that run at the same time may together be refused, or get the key banned";
 
 /// Reports the requests of a client.
-pub(super) struct Tracer {
+pub(crate) struct Tracer {
     ui: Ui,
     /// The host and port of the service.
     host: String,
     /// The maximum number of attempts.
     attempts: u32,
     purpose: Purpose,
+    /// The command that checks the store of rate limits.
+    doctor: String,
     /// Set when a deprecated operation is used.
     deprecated: Arc<AtomicBool>,
 }
 
 impl Tracer {
-    pub(super) fn new(
+    pub(crate) fn new(
         ui: Ui,
         base_url: &Url,
         attempts: u32,
         purpose: Purpose,
+        doctor: String,
         deprecated: Arc<AtomicBool>,
     ) -> Self {
-        let host = base_url.host_str().unwrap_or_default();
-        let host = match base_url.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        };
         Self {
             ui,
-            host,
+            host: base_url[Position::BeforeHost..Position::AfterPort].to_owned(),
             attempts,
             purpose,
+            doctor,
             deprecated,
         }
     }
 
-    pub(super) fn event(&self, event: &Event<'_>) {
+    pub(crate) fn event(&self, event: &Event<'_>) {
         match event.kind {
             EventKind::Sending {
                 method,
@@ -78,7 +78,8 @@ impl Tracer {
                 body,
                 ..
             } => {
-                self.ui.set_activity(Some(Activity::response(&self.host)));
+                self.ui
+                    .set_activity(Some(Activity::new(format!("waiting for {}", self.host))));
                 if self.ui.verbosity() >= 2 {
                     self.ui.trace(&format!("> {method} {url}"));
                     self.ui.trace("> authorization: Bearer [hidden]");
@@ -128,7 +129,7 @@ impl Tracer {
             EventKind::Deprecated(deprecation) => {
                 self.deprecated(event.operation.unwrap_or_default(), deprecation);
             }
-            EventKind::SharedStore(store) => shared_store(&self.ui, store),
+            EventKind::SharedStore(store) => shared_store(&self.ui, store, &self.doctor),
             _ => {}
         }
     }
@@ -138,12 +139,8 @@ impl Tracer {
         if self.ui.verbosity() == 0 {
             return;
         }
-        let query = url
-            .query()
-            .map(|query| format!("?{query}"))
-            .unwrap_or_default();
-        let path = url.path();
-        self.ui.trace(&format!("{method} {path}{query}  {outcome}"));
+        let target = &url[Position::BeforePath..Position::AfterQuery];
+        self.ui.trace(&format!("{method} {target}  {outcome}"));
     }
 
     fn waiting(&self, reason: WaitReason, blocked: Option<&Blocked>) {
@@ -151,9 +148,11 @@ impl Tracer {
             return report_wait(&self.ui, blocked);
         }
         let activity = match reason {
-            WaitReason::OtherProcesses => Activity::share(),
-            WaitReason::Probe => Activity::first_response(),
-            _ => Activity::requests_in_flight(),
+            WaitReason::OtherProcesses => {
+                Activity::new("waiting for other programs with this key").short("other programs")
+            }
+            WaitReason::Probe => Activity::new("waiting for the limits of this key"),
+            _ => Activity::new("waiting for requests in flight"),
         };
         if !self.ui.is_live() {
             self.ui.note(activity.text());
@@ -162,8 +161,9 @@ impl Tracer {
     }
 
     fn retrying(&self, attempt: u32, error: &Error, delay: Duration) {
-        let attempt = format!("attempt {} of {}", attempt + 1, self.attempts);
-        let activity = Activity::retry(&cause(error), &attempt, Instant::now() + delay);
+        let (cause, attempt) = (cause(error), attempt + 1);
+        let text = format!("{cause}; attempt {attempt} of {}", self.attempts);
+        let activity = Activity::new(text).ends(Instant::now() + delay, None);
         if self.ui.verbosity() >= 1 {
             let delay = time::duration(delay);
             self.ui.trace(&format!("{} in {delay}", activity.text()));
@@ -174,7 +174,7 @@ impl Tracer {
     fn deprecated(&self, operation: &str, deprecation: &Deprecation) {
         self.deprecated.store(true, Ordering::Relaxed);
         let (name, replacement) = match self.purpose {
-            Purpose::GetPet(_) => ("pets get", Some("`petstore pets list`")),
+            Purpose::GetPet(_) => ("pets get", Some("`pets list`")),
             Purpose::Read | Purpose::CreatePet | Purpose::Change => {
                 (operation, deprecation.replacement())
             }
@@ -183,22 +183,23 @@ impl Tracer {
             Some(sunset) => format!("stops working on {}", time::day(sunset)),
             None => "is deprecated".to_owned(),
         };
-        let instead = replacement
-            .map(|other| format!("; use {other}"))
-            .unwrap_or_default();
-        self.ui.warning(&format!("`{name}` {end}{instead}"), None);
+        let mut text = format!("`{name}` {end}");
+        if let Some(other) = replacement {
+            text += &format!("; use {other}");
+        }
+        self.ui.warning(&text, None);
     }
 
     fn content(&self, side: char, headers: &HeaderMap, body: &Bytes) {
         for (name, value) in headers {
             let may_be_secret = SECRET_WORDS.iter().any(|word| name.as_str().contains(word));
             let value = String::from_utf8_lossy(value.as_bytes());
-            let value = if may_be_secret { "[hidden]" } else { &value };
+            let value = if may_be_secret { MASK } else { &value };
             self.ui.trace(&format!("{side} {name}: {value}"));
         }
         if self.ui.verbosity() >= 3 && !body.is_empty() {
-            self.ui
-                .trace(&format!("{side} {}", String::from_utf8_lossy(body)));
+            let body = String::from_utf8_lossy(body);
+            self.ui.trace(&format!("{side} {body}"));
         }
     }
 }
@@ -206,21 +207,17 @@ impl Tracer {
 /// Reports a wait for the end of a block.
 pub(crate) fn report_wait(ui: &Ui, blocked: &Blocked) {
     let text = format!("{}; continues", exhausted(blocked.reason));
-    ui.waits(
-        &text,
-        limit_name(blocked.reason),
-        blocked.remaining,
-        blocked.until,
-    );
+    let name = limit_name(blocked.reason);
+    ui.waits(&text, name, blocked.remaining, blocked.until);
 }
 
-/// Warns if the store of rate limits is unusable.
-pub(super) fn shared_store(ui: &Ui, store: &Shared) {
+/// Warns if the store of rate limits is unusable. `doctor` is the command that checks it.
+pub(crate) fn shared_store(ui: &Ui, store: &Shared, doctor: &str) {
     let Some(problem) = &store.problem else {
         return;
     };
     let why = format!("{}: {problem}", store.location);
-    not_shared(ui, &why, "`petstore doctor` checks the store");
+    not_shared(ui, &why, &format!("{doctor} checks the store"));
 }
 
 /// Warns once that commands do not share rate limits, and says what follows.
@@ -244,18 +241,15 @@ pub(crate) fn cause(error: &Error) -> String {
 /// Returns what the response says of a quota: `; 56 of 60 left this minute`.
 fn quota(headers: &HeaderMap) -> String {
     match QuotaWindow::of(headers) {
-        Some(window) => {
-            let left = quota_left(window.quota, window.remaining, window.limit);
-            format!("; {left}")
-        }
+        Some(window) => format!("; {}", quota_left(&window)),
         None => String::new(),
     }
 }
 
 /// Formats how long an attempt took.
 fn short(elapsed: Duration) -> String {
-    match elapsed {
-        short if short < Duration::from_secs(1) => format!("{} ms", short.as_millis()),
-        long => time::duration(long),
+    match elapsed.as_millis() {
+        short @ ..1_000 => format!("{short} ms"),
+        _ => time::duration(elapsed),
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::Values;
@@ -68,8 +69,19 @@ pub(crate) enum Problem {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ConfigFile {
     /// The profile in use.
+    #[serde(deserialize_with = "chosen")]
     profile: Option<Profile>,
     profiles: BTreeMap<Profile, Values>,
+}
+
+fn chosen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Profile>, D::Error> {
+    match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::String(name) => name.try_into().map(Some).map_err(D::Error::custom),
+        _ => {
+            let problem = "`profile` is a name; settings stand below `[profiles.NAME]`";
+            Err(D::Error::custom(problem))
+        }
+    }
 }
 
 impl ConfigFile {
@@ -100,7 +112,6 @@ impl ConfigFile {
         self.profiles.get(profile)
     }
 
-    /// Returns the profiles in the order of their names.
     pub(crate) fn profiles(&self) -> impl Iterator<Item = (&str, &Values)> {
         self.profiles
             .iter()
@@ -117,7 +128,13 @@ impl ConfigFile {
             let before = text.get(..start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let said = problem.message().trim_end().replace('\n', ", ");
-            CliError::config(format!("{name} line {line}: {}", without_password(&said)))
+            let outside = text.parse::<DocumentMut>().is_ok_and(|document| {
+                let mut names = document.iter().map(|(name, _)| name);
+                names.any(|name| Values::NAMES.contains(&name))
+            });
+            let hint = outside.then(|| "settings stand below `[profiles.NAME]`".to_owned());
+            let problem = format!("{name} line {line}: {}", without_password(&said));
+            CliError::config(problem).hint_if(hint)
         })
     }
 

@@ -23,12 +23,8 @@ pub(crate) const KEY_FILE: &str = "PETSTORE_API_KEY_FILE";
 /// The first line of the file of a key.
 const HEADER: &str = "# Written by `petstore auth login`. This is a secret.\n";
 
-/// An API key and where it comes from.
-pub(crate) struct Credential {
-    /// Empty if a command prints the key.
-    pub(crate) key: String,
-    pub(crate) source: KeySource,
-}
+/// An API key, and where it comes from. The key is empty if a command prints it.
+type Credential = (String, KeySource);
 
 /// Where a key comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +35,8 @@ pub(crate) enum KeySource {
     File(String),
     /// The command of a profile.
     Command(CommandSource),
-    /// A file of `auth login`, and the option that selects its profile.
-    Stored { path: String, option: String },
+    /// A file of `auth login`, and the command that replaces it.
+    Stored { path: String, login: String },
     /// The terminal or standard input. Also used if no key is needed.
     Typed,
 }
@@ -49,19 +45,11 @@ pub(crate) enum KeySource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandSource {
     profile: String,
-    program: String,
-    arguments: Vec<String>,
+    pub(crate) program: String,
+    pub(crate) arguments: Vec<String>,
 }
 
 impl CommandSource {
-    pub(crate) fn program(&self) -> &str {
-        &self.program
-    }
-
-    pub(crate) fn arguments(&self) -> &[String] {
-        &self.arguments
-    }
-
     /// Returns the source in words, without the arguments.
     pub(crate) fn shown(&self) -> String {
         format!("key_command of profile {}", self.profile)
@@ -85,29 +73,24 @@ impl KeySource {
             Self::Variable => format!("set {KEY} to a valid key"),
             Self::File(_) => format!("put a valid key into the file that {KEY_FILE} names"),
             Self::Command(command) => format!("check what {} prints", command.shown()),
-            Self::Stored { option, .. } => {
-                format!("`petstore auth login{option}` stores another key")
-            }
+            Self::Stored { login, .. } => format!("{login} stores another key"),
             Self::Typed => "check it for typing errors and log in again".to_owned(),
         }
     }
 }
 
-impl Credential {
-    /// Creates a credential. Leaves out the line break at the end of a file.
-    fn new(text: &str, source: KeySource) -> Self {
-        let key = text.trim_end_matches(['\r', '\n']).to_owned();
-        Self { key, source }
-    }
+/// Returns a key without the line break at the end of a file.
+fn trimmed(text: &str) -> String {
+    text.trim_end_matches(['\r', '\n']).to_owned()
 }
 
 /// Returns the key for the service in the settings, if any.
 pub(crate) fn find(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     if let Some(key) = system.unicode(KEY)? {
-        return Ok(Some(Credential::new(key, KeySource::Variable)));
+        return Ok(Some((trimmed(key), KeySource::Variable)));
     }
     if let Some(path) = system.unicode(KEY_FILE)? {
-        return from_file(Path::new(path), system).map(Some);
+        return from_file(&system.path(path), system).map(Some);
     }
     if let Some(words) = settings.values().key_command() {
         return from_command(words, settings, system).map(Some);
@@ -122,11 +105,11 @@ pub(crate) fn is_in_variable(system: &System) -> bool {
 
 fn from_file(path: &Path, system: &System) -> Result<Credential> {
     let shown = system.shown(path);
-    let Some(text) = read_private(path, system)? else {
-        let problem = format!("cannot read {shown}: no such file (from {KEY_FILE})");
-        return Err(CliError::key(problem));
-    };
-    Ok(Credential::new(&text, KeySource::File(shown)))
+    let read = read_private(path, system).and_then(|text| {
+        text.ok_or_else(|| CliError::key(format!("cannot read {shown}: no such file")))
+    });
+    let text = read.map_err(|error| error.with_source(KEY_FILE))?;
+    Ok((trimmed(&text), KeySource::File(shown)))
 }
 
 /// Returns the key, or an error if there is none.
@@ -136,9 +119,9 @@ pub(crate) fn require(settings: &Settings, system: &System) -> Result<Credential
     }
     let service = settings.base_url()?.origin().ascii_serialization();
     let source = settings.source("base_url");
-    let option = settings.profile_option();
+    let login = settings.command("auth login");
     let problem = format!("no API key for {service}{source}");
-    Err(CliError::key(problem).hint(format!("`petstore auth login{option}` stores one")))
+    Err(CliError::key(problem).hint(format!("{login} stores one")))
 }
 
 /// Checks that a key can be sent in a header (RFC 6750). The message omits the key.
@@ -184,20 +167,20 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
             return Err(CliError::config(problem).hint(hint));
         }
     };
-    if cfg!(windows) && is_script(source.program()) {
-        let problem = format!(
-            "{} is a script, which Windows runs in a shell",
-            source.shown()
-        );
+    if cfg!(windows) && is_script(&source.program) {
+        let shown = source.shown();
+        let problem = format!("{shown} is a script, which Windows runs in a shell");
         return Err(CliError::config(problem).hint("name a program (.exe)"));
     }
-    if let Some(path) = ConfigFile::path(system.dirs())
-        && files::is_writable_by_others(&path).unwrap_or(true)
-    {
-        let shown = system.shown(&path);
-        let problem = format!("others can write {shown}, so its key_command is not run");
-        let hint = format!("`chmod go-w {}`", escape::shell_path(&shown));
-        return Err(CliError::config(problem).hint(hint));
+    // Whoever can write the folder can replace the file.
+    let file = ConfigFile::path(system.dirs());
+    for path in file.iter().flat_map(|file| [files::folder(file), file]) {
+        if files::is_writable_by_others(path).unwrap_or(true) {
+            let shown = system.shown(path);
+            let problem = format!("others can write {shown}, so its key_command is not run");
+            let hint = format!("`chmod go-w {}`", escape::shell_path(&shown));
+            return Err(CliError::config(problem).hint(hint));
+        }
     }
     let own = settings.profile_values().and_then(Values::base_url);
     let Some(own) = own.and_then(|text| Url::parse(text).ok()) else {
@@ -209,7 +192,7 @@ fn from_command(words: &[String], settings: &Settings, system: &System) -> Resul
     if own.origin() != base_url.origin() {
         return Err(of_another_service(&own, &base_url, &source.shown()));
     }
-    Ok(Credential::new("", KeySource::Command(source)))
+    Ok((String::new(), KeySource::Command(source)))
 }
 
 /// Returns whether Windows runs a file with `cmd.exe`, which parses quotes in another way.
@@ -244,19 +227,18 @@ fn stored(settings: &Settings, system: &System) -> Result<Option<Credential>> {
     let Some(text) = read_private(&path, system)? else {
         return Ok(None);
     };
-    let option = settings.profile_option();
+    let login = settings.command("auth login");
     let path = system.shown(&path);
     let Some((home, key)) = read_stored(&text) else {
         // The content may be the key.
-        let hint = format!("`petstore auth login{option}` replaces it");
+        let hint = format!("{login} replaces it");
         return Err(CliError::key(format!("{path} contains no key")).hint(hint));
     };
     let base_url = settings.base_url()?;
     if home.origin() != base_url.origin() {
         return Err(of_another_service(&home, &base_url, "the stored key"));
     }
-    let source = KeySource::Stored { path, option };
-    Ok(Some(Credential { key, source }))
+    Ok(Some((key, KeySource::Stored { path, login })))
 }
 
 /// Returns the error for a key that belongs to the service `home`. Its hint keeps that key.
@@ -264,6 +246,7 @@ fn of_another_service(home: &Url, base_url: &Url, what: &str) -> CliError {
     let home = home.origin().ascii_serialization();
     let other = base_url.origin().ascii_serialization();
     let problem = format!("{what} is for {home}, not for {other}");
+    let base_url = escape::shell(base_url.as_str());
     let hint = format!("`petstore auth login --profile NAME --base-url {base_url}`");
     CliError::key(problem).hint(hint)
 }
@@ -282,18 +265,14 @@ fn read_private(path: &Path, system: &System) -> Result<Option<String>> {
         return Ok(None);
     };
     let shown = system.shown(path);
-    match files::open_to_others(path) {
-        Ok(None) => Ok(Some(text)),
-        Ok(Some(mode)) => {
-            let problem = format!("others can read the key in {shown} (mode {mode:04o})");
-            let hint = format!("`chmod 600 {}`", escape::shell_path(&shown));
-            Err(CliError::key(problem).hint(hint))
-        }
-        Err(problem) => {
-            let action = format!("cannot read {shown}");
-            Err(CliError::io(Kind::Key, action, &problem))
-        }
-    }
+    let open = files::open_to_others(path)
+        .map_err(|problem| CliError::io(Kind::Key, format!("cannot read {shown}"), &problem))?;
+    let Some(mode) = open else {
+        return Ok(Some(text));
+    };
+    let problem = format!("others can read the key in {shown} (mode {mode:04o})");
+    let hint = format!("`chmod 600 {}`", escape::shell_path(&shown));
+    Err(CliError::key(problem).hint(hint))
 }
 
 #[cfg(test)]

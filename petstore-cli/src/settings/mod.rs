@@ -1,6 +1,5 @@
 //! The settings: the list of them, their types, their sources, and the API key.
 
-mod base_url;
 pub(crate) mod config_file;
 pub(crate) mod credentials;
 pub(crate) mod precedence;
@@ -9,17 +8,16 @@ pub(crate) mod secrets;
 mod types;
 mod values;
 
-pub(crate) use self::base_url::checked as checked_url;
 pub(crate) use self::precedence::{Settings, Source};
+pub(crate) use self::scalar::accepted;
+pub(crate) use self::secrets::checked_url;
 pub(crate) use self::types::{Seconds, Size, StoreAddress};
 pub(crate) use self::values::{OUTPUT, REQUESTS, SERVICE, Values};
 
-/// Returns the flag of a setting.
 pub(crate) fn flag(name: &str) -> String {
     format!("--{}", name.replace('_', "-"))
 }
 
-/// Returns the variable of a setting.
 pub(crate) fn variable(name: &str) -> String {
     format!("PETSTORE_{}", name.to_uppercase())
 }

@@ -7,6 +7,7 @@ use super::config_file::{ConfigFile, Problem, Profile};
 use super::{Values, checked_url, flag, variable};
 use crate::env::System;
 use crate::error::{CliError, Result};
+use crate::escape;
 use crate::suggest::did_you_mean;
 
 /// The source of a value.
@@ -104,7 +105,6 @@ impl Settings {
         first
     }
 
-    /// Returns the typed values in force.
     pub(crate) fn values(&self) -> &Values {
         &self.values
     }
@@ -146,7 +146,6 @@ impl Settings {
         layers.find_map(|(values, source)| Some((values.text(name)?, source)))
     }
 
-    /// Returns the name of a source for people.
     pub(crate) fn source_name(&self, name: &str, source: Source) -> String {
         match source {
             Source::Flag => flag(name),
@@ -174,6 +173,31 @@ impl Settings {
         }
     }
 
+    /// Returns the options with which another command reaches the same service with the same key:
+    /// ` --profile staging`.
+    pub(crate) fn same_service(&self) -> String {
+        if self.is_mock {
+            return " --mock".to_owned();
+        }
+        let mut options = self.profile_option();
+        let [flags, ..] = &self.layers;
+        if let Some(url) = flags.base_url() {
+            options += &format!(" --base-url {}", escape::shell(url));
+        }
+        if let Some(path) = flags.ca_file() {
+            options += &format!(" --ca-file {}", escape::shell(path));
+        }
+        if flags.allow_insecure_http() {
+            options += " --allow-insecure-http";
+        }
+        options
+    }
+
+    /// Returns a command for a hint, which reaches the same service: `` `petstore pets list` ``.
+    pub(crate) fn command(&self, words: &str) -> String {
+        format!("`petstore {words}{}`", self.same_service())
+    }
+
     /// Returns whether there is a base URL, which may be invalid.
     pub(crate) fn has_base_url(&self) -> bool {
         self.values.base_url().is_some()
@@ -199,10 +223,14 @@ impl Settings {
         if self.profile_source == Source::Default || self.config.has(&self.profile) {
             return Ok(());
         }
-        Err(self.no_profile(&self.profile))
+        let error = self.no_profile(&self.profile);
+        Err(match self.profile_source {
+            Source::Variable => error.with_source(&variable("profile")),
+            Source::ConfigFile => error.with_source("config.toml"),
+            Source::Flag | Source::Profile | Source::Default => error,
+        })
     }
 
-    /// Returns the error for a missing profile.
     pub(crate) fn no_profile(&self, name: &str) -> CliError {
         let hint = match did_you_mean(name, self.config.profile_names()) {
             Some(meant) => meant,
@@ -218,7 +246,6 @@ impl Settings {
     }
 }
 
-/// Returns the profile that a variable selects.
 fn profile_variable(system: &System) -> Result<Option<String>> {
     const NAME: &str = "PETSTORE_PROFILE";
 

@@ -1,8 +1,12 @@
-//! Passwords in addresses, such as `redis://me:PASSWORD@HOST` or a proxy's. They are never shown.
+//! Addresses: checked before a key is sent to them, and shown without their passwords.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
+use petstore_client::url::Url;
+
+use crate::error::{CliError, Result};
 
 /// What is shown instead of a secret.
 pub(crate) const MASK: &str = "[hidden]";
@@ -43,6 +47,39 @@ pub(crate) fn passwords(text: &str) -> Vec<String> {
         }
     }
     forms
+}
+
+/// Parses a URL, and checks that a key may be sent to it. For messages, `setting` is what the user
+/// can change, and `from` is the source in brackets.
+pub(crate) fn checked_url(text: &str, setting: &str, from: &str, allows_http: bool) -> Result<Url> {
+    let shown = without_password(text);
+    let url = match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+        _ => {
+            let problem = format!("base URL `{shown}` is not an https:// URL{from}");
+            let hint = format!("set {setting} to a URL such as https://HOST/v1");
+            return Err(CliError::config(problem).hint(hint));
+        }
+    };
+    if url.password().is_some() || !url.username().is_empty() {
+        let problem = format!("base URL `{shown}` contains a user name or a password{from}");
+        let hint = "leave it out; requests carry the API key";
+        return Err(CliError::config(problem).hint(hint));
+    }
+    if url.scheme() == "http" && !allows_http && !is_local(&url) {
+        let origin = url.origin().ascii_serialization();
+        let problem = format!("{origin} would send the key unencrypted");
+        let hint = "use https, or accept the risk with `--allow-insecure-http`";
+        return Err(CliError::config(problem).hint(hint));
+    }
+    Ok(url)
+}
+
+/// Returns whether a URL names this machine.
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

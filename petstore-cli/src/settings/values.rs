@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use clap::ValueHint;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::scalar;
+use super::scalar::{self, choice};
 use super::secrets::without_password;
 use super::types::{Seconds, Size, StoreAddress};
 use crate::error::ErrorFormat;
@@ -42,14 +43,17 @@ pub(crate) struct Values {
 
     /// The format of results; by default a table on a terminal, else tsv
     #[arg(short, long, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[serde(deserialize_with = "choice")]
     output: Option<OutputFormat>,
 
     /// When colour is used
     #[arg(long, help_heading = OUTPUT, value_name = "WHEN")]
+    #[serde(deserialize_with = "choice")]
     color: Option<Color>,
 
     /// The format of errors and notes
     #[arg(long, help_heading = OUTPUT, value_name = "FORMAT")]
+    #[serde(deserialize_with = "choice")]
     error_format: Option<ErrorFormat>,
 
     /// Time for a request with its retries, without rate-limit waits
@@ -82,8 +86,15 @@ pub(crate) struct Values {
 
     /// The program that prints the API key, and its arguments. Only a profile has it.
     #[arg(skip)]
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing, deserialize_with = "words")]
     key_command: Option<Vec<String>>,
+}
+
+/// Reads the words of a command. The error omits the value, which may contain the key.
+fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let words = Vec::deserialize(deserializer);
+    let expected = "key_command is a list, such as [\"pass\", \"show\", \"petstore\"]";
+    words.map(Some).map_err(|_| D::Error::custom(expected))
 }
 
 impl Values {
@@ -102,7 +113,7 @@ impl Values {
         "limits_store",
     ];
 
-    pub(super) fn defaults() -> Self {
+    pub(crate) fn defaults() -> Self {
         Self {
             base_url: None,
             allow_insecure_http: Some(false),
@@ -156,14 +167,6 @@ impl Values {
             key_command: self.key_command.or(other.key_command),
         }
     }
-
-    /// Adds the default of a setting to its help.
-    pub(crate) fn explain(name: &str, help: &str) -> String {
-        match Self::defaults().text(name) {
-            Some(default) => format!("{help}\n[default: {default}]"),
-            None => help.to_owned(),
-        }
-    }
 }
 
 /// The typed values.
@@ -193,13 +196,11 @@ impl Values {
         self.error_format.unwrap_or(ErrorFormat::Text)
     }
 
-    /// Returns the time for a request and its retries.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
             .map_or(Duration::MAX, |Seconds(timeout)| timeout)
     }
 
-    /// Returns the maximum number of attempts of a request.
     pub(crate) fn attempts(&self) -> u32 {
         self.retries.unwrap_or_default().saturating_add(1)
     }
@@ -230,25 +231,5 @@ mod tests {
         let object = serde_json::to_value(Values::default()).unwrap();
         let names: Vec<_> = object.as_object().unwrap().keys().collect();
         assert_eq!(names, Values::NAMES);
-    }
-
-    #[test]
-    fn every_default_reads_back_as_it_is_shown() {
-        let defaults = Values::defaults();
-        for name in Values::NAMES {
-            if let Some(text) = defaults.text(name) {
-                let mut values = Values::default();
-                values.set(name, &text).unwrap();
-                assert_eq!(values.text(name), Some(text));
-            }
-        }
-    }
-
-    #[test]
-    fn a_source_adds_only_what_is_not_set() {
-        let mut flags = Values::default();
-        flags.set("retries", "7").unwrap();
-        let values = flags.or(&Values::defaults());
-        assert_eq!((values.attempts(), values.max_wait().as_secs()), (8, 120));
     }
 }

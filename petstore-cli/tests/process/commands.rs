@@ -89,3 +89,24 @@ fn settings_that_are_changed_at_the_same_time_are_all_kept() {
     let config = std::fs::read_to_string(home.path().join(".config/petstore/config.toml")).unwrap();
     assert_eq!(config.matches("retries = 1").count(), 16, "{config}");
 }
+
+#[test]
+fn a_file_keeps_what_is_in_it_if_it_is_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pets.csv"), "name,categoryId\nRex,7\n").unwrap();
+    let script = "(
+        echo before
+        \"$0\" --mock pets export /dev/stdout --jq length
+        \"$0\" --mock pets import pets.csv -q --created /dev/stdout
+        echo after
+    ) > log";
+    let mut shell = Command::new("/bin/sh");
+    let shell = shell.args(["-c", script, PETSTORE]).env_clear();
+    assert!(shell.current_dir(folder.path()).status().unwrap().success());
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let expected = "before\n25\nname,categoryId,petId\nRex,7,";
+    assert!(
+        log.starts_with(expected) && log.ends_with("\nafter\n"),
+        "{log}"
+    );
+}

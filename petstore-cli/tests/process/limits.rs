@@ -117,13 +117,16 @@ async fn the_limits_tell_how_many_other_processes_use_the_key() {
     let running = [(); 2].map(|()| start(&server, home.path(), "pets list"));
     wait_for_hits(&slow, 2);
     let mut limits = petstore(&server, home.path(), "limits -o table");
-    let output = limits.stdout(Stdio::piped()).output().unwrap();
+    let output = limits.output().unwrap();
     for mut child in running {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(shown.contains("2 processes use the key now."), "{shown}");
+    let said = said(&output);
+    assert!(
+        said.contains("note: 2 processes use the key now\n"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -102,11 +102,12 @@ pub(crate) fn printable(text: &str, max: usize) -> String {
 }
 
 /// Returns whether a character can move the cursor, or hide or reorder text: C0, DEL, C1,
-/// bidirectional controls, zero-width characters, line separators and tags.
+/// bidirectional controls, zero-width characters, line separators and tags. The joiners U+200C and
+/// U+200D are part of emoji and of several scripts.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}')
 }

@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use petstore_client::{Client, Error, ErrorKind, NewPet, Pet};
 use tokio::time::{Instant, sleep_until};
 
-use super::journal::{Journal, Record, State};
+use super::journal::Journal;
+use super::records::{Record, State};
 use super::rows::Row;
 use crate::context::Context;
 use crate::error::Result;
@@ -34,7 +35,8 @@ pub(super) async fn check(
         ui.note_now(&format!(
             "waiting {rest} before the check, until nothing can still arrive"
         ));
-        ui.set_activity(Some(Activity::arrivals(quiet_at)));
+        let activity = Activity::new("rows may still arrive; the check begins");
+        ui.set_activity(Some(activity.ends(quiet_at, None)));
         sleep_until(quiet_at).await;
         ui.set_activity(None);
     }
@@ -42,11 +44,11 @@ pub(super) async fn check(
     let unknown = plural(unknown, "unknown row", "unknown rows");
     ui.note_now(&format!("checking {unknown}: listing all pets"));
     let mut list = PetList::new(rows, journal.state());
-    if read(context, client, &mut list, PAGE).await?.is_none() {
+    if !read(context, client, &mut list, PAGE).await? {
         // A service without links, or one that stops after some pages, ends each list with a full
         // page. A whole list does so at one of two sizes at most.
         list = PetList::new(rows, journal.state());
-        if read(context, client, &mut list, PAGE - 1).await?.is_none() {
+        if !read(context, client, &mut list, PAGE - 1).await? {
             let pets = count(list.seen.len());
             list.doubt(|| format!("its last page is full, after {pets} pets, and has no link"));
         }
@@ -90,26 +92,26 @@ fn warn_of_found(context: &Context, found: &[(usize, i64)]) {
     context.ui().warning(&text, None);
 }
 
-/// Reads all pages. Returns whether the last one may not be the end.
+/// Reads all pages. Returns whether the last one is certainly the end.
 async fn read(
     context: &Context,
     client: &Client,
     list: &mut PetList<'_>,
     size: u32,
-) -> Result<Option<bool>> {
+) -> Result<bool> {
     let mut pages = client.pets().list().limit(size).pages();
     let mut has_more = Some(false);
     loop {
         let page = match pages.try_next().await {
             Ok(Some(page)) => page,
-            Ok(None) => return Ok(has_more),
+            Ok(None) => return Ok(has_more.is_some()),
             // The same command can try again later.
             Err(error) if is_temporary(&error) => return Err(error.into()),
             Err(error) => {
                 let pets = plural(list.seen.len(), "pet", "pets");
-                let why = context.connector().explain_client(&error).message;
+                let why = context.explain_client(&error).message;
                 list.doubt(|| format!("it broke off after {pets}: {why}"));
-                return Ok(Some(false));
+                return Ok(true);
             }
         };
         has_more = page.has_more();

@@ -6,7 +6,7 @@ mod journal;
 mod outage;
 #[cfg(test)]
 mod properties;
-mod row_files;
+mod records;
 mod rows;
 mod send;
 #[cfg(test)]
@@ -15,22 +15,22 @@ mod summary;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use petstore_client::Client;
 use petstore_client::limits::RateLimits;
 use petstore_client::url::Url;
 
 use self::check::check;
-use self::journal::{Journal, Record, Run, State};
-use self::row_files::RowFiles;
+use self::journal::Journal;
+use self::records::{Run, State};
 use self::rows::Rows;
 use self::send::Sender;
 use self::summary::{Summary, check_output, typed};
 use crate::context::Context;
 use crate::env::{Signals, until_signal};
 use crate::error::{CliError, Kind, Result};
-use crate::input::input_name;
+use crate::files;
+use crate::input::{input_name, is_stdin};
 use crate::session::Purpose;
 use crate::settings::Seconds;
 use crate::time::{instant, plural, wait_option};
@@ -64,8 +64,8 @@ pub(crate) struct Import {
     inputs: Vec<PathBuf>,
 
     /// Separator of CSV [default: found in the header]
-    #[arg(long, value_name = "C")]
-    delimiter: Option<Delimiter>,
+    #[arg(long, value_name = "C", value_parser = delimiter)]
+    delimiter: Option<u8>,
 
     /// Check the rows and say how long the quotas need; send nothing
     #[arg(long)]
@@ -75,8 +75,13 @@ pub(crate) struct Import {
     #[arg(long)]
     skip_invalid: bool,
 
-    #[command(flatten)]
-    files: RowFiles,
+    /// Replace FILE with rejected and invalid rows
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    rejects: Option<PathBuf>,
+
+    /// Replace FILE with created rows and their ids
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    created: Option<PathBuf>,
 
     /// What to do with rows that may have been created
     #[arg(long, value_name = "ACTION", default_value = "skip")]
@@ -121,34 +126,13 @@ enum UnknownAction {
     Retry,
 }
 
-/// The separator of CSV.
-#[derive(Debug, Clone, Copy)]
-struct Delimiter(u8);
-
-impl FromStr for Delimiter {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, &'static str> {
-        match text.as_bytes() {
-            b"tab" | b"\\t" => Ok(Self(b'\t')),
-            [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => Ok(Self(*byte)),
-            _ => Err("give one ASCII character, or `tab`"),
-        }
+/// Reads the separator of CSV.
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !b"\"\r\n".contains(byte) => Ok(*byte),
+        _ => Err("give one ASCII character, or `tab`"),
     }
-}
-
-/// An input, and where its outcomes are kept.
-struct Input {
-    rows: Rows,
-    journal: Option<PathBuf>,
-}
-
-/// An input with its files, which no other process may use meanwhile.
-struct Job {
-    rows: Rows,
-    journal: Journal,
-    /// The recorded rows that are sent again.
-    again: Vec<usize>,
 }
 
 impl Import {
@@ -160,16 +144,19 @@ impl Import {
         if self.dry_run {
             return until_signal(&mut signals, self.plan(context, &inputs)).await;
         }
-        let connecting = context.connector().connect(Purpose::CreatePet);
+        let connecting = context.connect(Purpose::CreatePet);
         let client = until_signal(&mut signals, connecting).await?;
         let mut jobs = Vec::new();
-        for input in inputs {
-            jobs.push(self.open(context, &client, input)?);
+        for (rows, journal) in inputs {
+            jobs.push(self.open(context, &client, rows, journal)?);
         }
         let mut ended = Ok(());
-        for job in jobs {
+        for (rows, journal) in jobs {
             ended = reported(context, ended);
-            match self.import(context, &client, job, &mut signals).await {
+            match self
+                .import(context, &client, &rows, journal, &mut signals)
+                .await
+            {
                 Ok(()) => {}
                 // Rows that were rejected or are unknown do not keep the next input back.
                 Err(error) if is_partial(&error) => ended = Err(error),
@@ -186,10 +173,13 @@ impl Import {
             let problem = "`--journal` does not apply to `--mock`, whose pets end with the command";
             return Err(CliError::usage(problem));
         }
-        let journal = self.journal.is_some().then_some("--journal");
-        let named = self.files.named();
-        match journal.or(named.first().map(|(option, _)| *option)) {
-            Some(option) if self.inputs.len() > 1 => {
+        let options = [
+            ("--journal", &self.journal),
+            ("--rejects", &self.rejects),
+            ("--created", &self.created),
+        ];
+        match options.iter().find(|(_, file)| file.is_some()) {
+            Some((option, _)) if self.inputs.len() > 1 => {
                 let problem = format!("`{option}` names one file, but there are several inputs");
                 Err(CliError::usage(problem).hint("import them one after the other"))
             }
@@ -197,8 +187,12 @@ impl Import {
         }
     }
 
-    /// Reads and checks all inputs.
-    async fn read(&self, context: &Context, signals: &mut Signals) -> Result<Vec<Input>> {
+    /// Reads and checks all inputs. Returns each with the place of its journal.
+    async fn read(
+        &self,
+        context: &Context,
+        signals: &mut Signals,
+    ) -> Result<Vec<(Rows, Option<PathBuf>)>> {
         let mut inputs = Vec::new();
         let mut seen = HashSet::new();
         let mut checked = Ok(());
@@ -206,8 +200,7 @@ impl Import {
             checked = reported(context, checked);
             let reading = context.reader().read(path, "pets", MAX_INPUT);
             let bytes = until_signal(signals, reading).await?;
-            let delimiter = self.delimiter.map(|delimiter| delimiter.0);
-            let rows = Rows::read(&input_name(path), bytes, delimiter)?;
+            let rows = Rows::read(&input_name(path), bytes, self.delimiter)?;
             if !self.skip_invalid
                 && let Err(invalid) = rows.check()
             {
@@ -220,7 +213,9 @@ impl Import {
             }
             let is_mock = context.settings().is_mock();
             let journal = match &self.journal {
-                None if path.is_file() && !is_mock => Some(beside(path)),
+                None if !is_stdin(path) && path.is_file() && !is_mock => {
+                    Some(files::beside(path, "journal"))
+                }
                 named => named.clone(),
             };
             for file in std::iter::once(path).chain(&journal) {
@@ -232,11 +227,10 @@ impl Import {
                 let text = "no journal: an interrupted run cannot continue";
                 context.ui().note(&format!("{} has {text}", rows.name()));
             }
-            inputs.push(Input { rows, journal });
+            inputs.push((rows, journal));
         }
-        for (_, file) in self.files.named() {
-            let is_device = file.exists() && !file.is_file();
-            if !is_device && !seen.insert(place(file)) {
+        for file in self.rejects.iter().chain(&self.created) {
+            if !files::is_device(file) && !seen.insert(place(file)) {
                 return Err(used_twice(file));
             }
         }
@@ -244,23 +238,24 @@ impl Import {
     }
 
     /// Shows what an import of each input would do.
-    async fn plan(&self, context: &Context, inputs: &[Input]) -> Result<()> {
-        let client = context.connector().connect(Purpose::CreatePet).await.ok();
+    async fn plan(&self, context: &Context, inputs: &[(Rows, Option<PathBuf>)]) -> Result<()> {
+        let client = context.connect(Purpose::CreatePet).await.ok();
         let limits = match &client {
             Some(client) => client.limits().exchange().await,
             None => RateLimits::default(),
         };
         let base_url = client.as_ref().map(Client::base_url);
         let mut invalid = Ok(());
-        for Input { rows, journal } in inputs {
+        for (rows, journal) in inputs {
             invalid = reported(context, invalid);
             let mut journal = match journal {
                 Some(path) => Journal::read(path, context.system())?,
                 None => Journal::nowhere(),
             };
             let again = self.compare(context, rows, journal.state(), base_url)?;
-            journal.record(vec![Record::Unsent(again)])?;
-            let summary = Summary::new(rows, &journal, &self.files);
+            journal.send_again(again);
+            journal.begin().await?;
+            let summary = self.summary(rows, &journal);
             summary.print_plan(context, &limits)?;
             let number = rows.invalid().count();
             if number > 0 {
@@ -301,21 +296,28 @@ impl Import {
     }
 
     /// Opens and locks the files of an input, and checks that they belong to it.
-    fn open(&self, context: &Context, client: &Client, input: Input) -> Result<Job> {
-        let rows = input.rows;
+    fn open(
+        &self,
+        context: &Context,
+        client: &Client,
+        rows: Rows,
+        journal: Option<PathBuf>,
+    ) -> Result<(Rows, Journal)> {
         let timeout = context.settings().values().timeout();
-        let started = instant(context.connector().clock().now());
+        let started = instant(context.clock().now());
         let run = Run::new(client.base_url(), timeout, started);
-        let journal = match &input.journal {
-            Some(path) => Journal::open(path, run, context.system())?,
+        let mut journal = match journal {
+            Some(path) => Journal::open(&path, run, context.system())?,
             None => Journal::nowhere(),
         };
         let again = self.compare(context, &rows, journal.state(), Some(client.base_url()))?;
-        Ok(Job {
-            rows,
-            journal,
-            again,
-        })
+        journal.send_again(again);
+        Ok((rows, journal))
+    }
+
+    fn summary<'a>(&'a self, rows: &'a Rows, journal: &'a Journal) -> Summary<'a> {
+        let (rejects, created) = (self.rejects.as_deref(), self.created.as_deref());
+        Summary::new(rows, journal, rejects, created)
     }
 
     /// Imports an input, and prints its summary.
@@ -323,16 +325,18 @@ impl Import {
         &self,
         context: &Context,
         client: &Client,
-        mut job: Job,
+        rows: &Rows,
+        mut journal: Journal,
         signals: &mut Signals,
     ) -> Result<()> {
-        let sent = self.send(context, client, &mut job, signals).await;
+        let sent = self
+            .send(context, client, rows, &mut journal, signals)
+            .await;
         let ui = context.ui();
         ui.set_progress(None);
         ui.set_activity(None);
-        let Job { rows, journal, .. } = &job;
-        let mut unwritten = self.files.write(rows, journal.state(), context.system());
-        let summary = Summary::new(rows, journal, &self.files);
+        let summary = self.summary(rows, &journal);
+        let mut unwritten = summary.write_files(context.system());
         unwritten.extend(summary.print(context).err());
         let mut ended = match sent {
             Ok(doubt) => summary.leftovers(context, doubt.as_deref()),
@@ -356,20 +360,17 @@ impl Import {
         &self,
         context: &Context,
         client: &Client,
-        job: &mut Job,
+        rows: &Rows,
+        journal: &mut Journal,
         signals: &mut Signals,
     ) -> Result<Option<String>> {
-        let (rows, journal) = (&job.rows, &mut job.journal);
-        journal.begin().await?;
         let unknown = journal.state().totals().unknown;
+        journal.begin().await?;
         if self.unknown == UnknownAction::Retry && unknown > 0 {
             let rows = plural(unknown, "unknown row", "unknown rows");
             let pets = plural(unknown, "pet", "pets");
             let text = format!("sending {rows} again; up to {pets} may exist twice");
             context.ui().warning(&text, None);
-        }
-        if !job.again.is_empty() {
-            journal.record(vec![Record::Unsent(std::mem::take(&mut job.again))])?;
         }
         let mut doubt = None;
         if self.unknown == UnknownAction::Check && unknown > 0 {
@@ -379,15 +380,8 @@ impl Import {
         if rows.all().is_empty() {
             context.ui().note(&format!("{} has no rows", rows.name()));
         }
-        let retry_for = self.retry_for.0;
-        let sender = Sender::new(
-            context,
-            client,
-            rows.all(),
-            journal,
-            self.concurrency.into(),
-            retry_for,
-        );
+        let (concurrency, retry_for) = (self.concurrency.into(), self.retry_for.0);
+        let sender = Sender::new(context, client, rows.all(), journal, concurrency, retry_for);
         sender.run(signals).await?;
         Ok(doubt)
     }
@@ -399,7 +393,7 @@ impl Import {
             CliError::Client(error) => error.blocked().map(|blocked| blocked.remaining),
             CliError::Failure(_) | CliError::Silent(_) => None,
         };
-        let mut failure = match context.connector().explain(stop) {
+        let mut failure = match context.explain(stop) {
             Ok(failure) => failure.stopped_after(&summary.progress()),
             Err(code) => return CliError::Silent(code),
         };
@@ -422,17 +416,6 @@ impl Import {
         });
         failure.into()
     }
-}
-
-/// Returns the journal next to a file: for a link, next to its target.
-fn beside(path: &Path) -> PathBuf {
-    let file = match path.is_symlink() {
-        true => place(path),
-        false => path.to_owned(),
-    };
-    let mut journal = file.into_os_string();
-    journal.push(".petstore-journal");
-    journal.into()
 }
 
 /// Returns the one path of a file that may be named in several ways.

@@ -85,9 +85,10 @@ impl Outage {
         let first = *self.first_failure.get_or_insert(now);
         let length = match &self.pause {
             // The row was sent before the pause began.
-            Some(pause) if pause.until > now && !pause.has_answered && told.is_none() => {
-                return None;
-            }
+            Some(pause) if pause.until > now && !pause.has_answered => match told {
+                Some(_) => pause.length,
+                None => return None,
+            },
             Some(pause) => LONGEST_PAUSE.min(pause.length * 2),
             None if self.failures < MAX_FAILURES && told.is_none() => return None,
             None => FIRST_PAUSE,

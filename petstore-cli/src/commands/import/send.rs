@@ -11,15 +11,16 @@ use petstore_client::limits::{Priority, QuotaWindow, RateLimits};
 use petstore_client::{Client, Error, ErrorKind, RequestOptions};
 use tokio::time::{Instant, sleep_until};
 
-use super::journal::{Journal, Record};
+use super::journal::Journal;
 use super::outage::{Next, Outage};
+use super::records::Record;
 use super::rows::Row;
 use crate::context::Context;
 use crate::env::Signals;
 use crate::error::{CliError, Result};
 use crate::session::{cause, report_wait};
 use crate::status::Progress;
-use crate::time::{duration, instant, plural};
+use crate::time::{duration, elapsed, instant, plural};
 
 /// Something that a task has come to.
 enum Event {
@@ -119,7 +120,7 @@ impl<'a> Sender<'a> {
         let mut ended = Ok(());
         // Rows that are still in flight stay unknown.
         if self.in_flight == 0 {
-            let now = self.context.connector().clock().now();
+            let now = self.context.clock().now();
             ended = self.journal.end(instant(now)).await;
         }
         self.stop.map_or(ended, Err)
@@ -263,7 +264,7 @@ impl<'a> Sender<'a> {
             .is_some_and(|status| status.is_client_error());
         let record = if error.may_have_been_processed() {
             Record::Unknown(row, why(&error))
-        } else if is_refused && !ends_run(&error) && !error.is_rate_limited() {
+        } else if is_refused && !ends_run(&error) && !error.is_transient() {
             self.outage.succeeded();
             return Record::Rejected(row, why(&error));
         } else {
@@ -290,7 +291,7 @@ impl<'a> Sender<'a> {
         let ui = self.context.ui();
         if let Some(length) = self.outage.failed(told) {
             if !length.is_zero() && self.stop.is_none() {
-                let length = duration(length);
+                let length = elapsed(length);
                 ui.note(&format!(
                     "gave up after {length} without success (`--retry-for`)"
                 ));
@@ -298,7 +299,7 @@ impl<'a> Sender<'a> {
             self.stop_with(error.into());
         } else if let Next::Wait(until) = self.outage.next() {
             let rest = until.saturating_duration_since(Instant::now());
-            let at = self.context.connector().clock().now() + rest;
+            let at = self.context.clock().now() + rest;
             let paused = format!("paused ({})", cause(&error));
             ui.waits(&format!("{paused}; continues"), &paused, rest, at);
         }

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::check::PetList;
-use super::journal::{Record, Run, State};
 use super::properties::check;
+use super::records::{Record, Run, State};
 use super::rows::{Digest, Row, Rows};
 
 /// What may happen next.

@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime};
 use petstore_client::limits::{QuotaWindow, RateLimits};
 use serde_json::{Value, json};
 
-use super::journal::{Journal, State};
-use super::row_files::RowFiles;
+use super::journal::Journal;
 use super::rows::Rows;
 use crate::context::Context;
+use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::escape;
+use crate::files;
 use crate::output::ANY;
 use crate::session::words::quota_name;
 use crate::time::{count, plural};
@@ -47,8 +48,8 @@ pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
 
 /// Checks the options of the output, before anything is sent.
 pub(super) fn check_output(context: &Context) -> Result<()> {
-    let (rows, files) = Default::default();
-    let sample = Summary::new(&rows, &Journal::nowhere(), &files).document();
+    let rows = Rows::default();
+    let sample = Summary::new(&rows, &Journal::nowhere(), None, None).document();
     context.printer().start(ANY)?.check(&sample)
 }
 
@@ -56,17 +57,23 @@ pub(super) fn check_output(context: &Context) -> Result<()> {
 pub(super) struct Summary<'a> {
     rows: &'a Rows,
     journal: &'a Journal,
-    state: &'a State,
-    files: &'a RowFiles,
+    /// The files of rejected and of created rows.
+    rejects: Option<&'a Path>,
+    created: Option<&'a Path>,
 }
 
 impl<'a> Summary<'a> {
-    pub(super) fn new(rows: &'a Rows, journal: &'a Journal, files: &'a RowFiles) -> Self {
+    pub(super) fn new(
+        rows: &'a Rows,
+        journal: &'a Journal,
+        rejects: Option<&'a Path>,
+        created: Option<&'a Path>,
+    ) -> Self {
         Self {
             rows,
             journal,
-            state: journal.state(),
-            files,
+            rejects,
+            created,
         }
     }
 
@@ -77,13 +84,13 @@ impl<'a> Summary<'a> {
     /// Returns the number of rows that are to be sent.
     fn left(&self) -> usize {
         let rows = self.rows.all().iter().enumerate();
-        rows.filter(|(number, row)| row.pet().is_some() && self.state.is_unsent(*number))
+        rows.filter(|(number, row)| row.pet().is_some() && self.journal.state().is_unsent(*number))
             .count()
     }
 
     /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not.
     pub(super) fn progress(&self) -> String {
-        let total = self.state.totals();
+        let total = self.journal.state().totals();
         let done = count(total.created + total.found + total.rejected);
         let all = plural(self.rows.all().len(), "row", "rows");
         format!("{done} of {all}")
@@ -91,33 +98,24 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary for programs.
     fn document(&self) -> Value {
-        let (run, total) = (self.journal.run(), self.state.totals());
+        let totals = self.journal.state().totals();
         let rows = self.rows.all().len();
+        let mut total = json!(totals);
+        total["left"] = self.left().into();
+        total["invalid"] = self.rows.invalid().count().into();
         let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
         json!({
             "file": self.rows.name(),
             "rows": rows,
-            "complete": total.created + total.found == rows,
-            "run": {
-                "created": run.created,
-                "found": run.found,
-                "rejected": run.rejected,
-                "unknown": run.unknown,
-            },
-            "total": {
-                "created": total.created,
-                "found": total.found,
-                "rejected": total.rejected,
-                "unknown": total.unknown,
-                "left": self.left(),
-                "invalid": self.rows.invalid().count(),
-            },
-            "found": self.list("pet", self.state.found()),
-            "rejected": self.list("why", self.state.rejected()),
-            "unknown": self.list("why", self.state.unknown()),
+            "complete": totals.created + totals.found == rows,
+            "run": self.journal.run(),
+            "total": total,
+            "found": self.list("pet", self.journal.state().found()),
+            "rejected": self.list("why", self.journal.state().rejected()),
+            "unknown": self.list("why", self.journal.state().unknown()),
             "journal": shown(self.journal.path()),
-            "rejects": shown(self.files.rejects()),
-            "createdFile": shown(self.files.created()),
+            "rejects": shown(self.rejects),
+            "createdFile": shown(self.created),
         })
     }
 
@@ -129,6 +127,25 @@ impl<'a> Summary<'a> {
     ) -> Vec<Value> {
         rows.map(|(row, value)| self.rows.object(row, name, value))
             .collect()
+    }
+
+    /// Writes the files. Returns the errors of those that cannot be written.
+    pub(super) fn write_files(&self, system: &System) -> Vec<CliError> {
+        let rejected = self.rows.invalid().chain(self.journal.state().rejected());
+        let rejected = rejected.map(|(row, why)| (row, why.into())).collect();
+        let created = self.journal.state().pets();
+        let created = created.map(|(row, id)| (row, id.into())).collect();
+        let mut errors = Vec::new();
+        for (path, column, values) in [
+            (self.rejects, "reason", rejected),
+            (self.created, "petId", created),
+        ] {
+            let Some(path) = path else { continue };
+            let text = self.rows.with_column(column, &values);
+            let written = text.and_then(|text| files::write(path, text, system));
+            errors.extend(written.err());
+        }
+        errors
     }
 
     /// Prints a sentence to standard error, and the summary in the chosen format to standard output. A
@@ -149,7 +166,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary in a sentence, for a log.
     fn sentence(&self) -> String {
-        let total = self.state.totals();
+        let total = self.journal.state().totals();
         let all = plural(self.rows.all().len(), "row", "rows");
         let mut text = format!("{} of {all} created", count(total.created));
         let created = self.journal.run().created;
@@ -167,7 +184,7 @@ impl<'a> Summary<'a> {
 
     /// Returns the numbers of rows that are not done: `2 rejected`.
     fn undone(&self) -> Vec<String> {
-        let total = self.state.totals();
+        let total = self.journal.state().totals();
         let mut parts = Vec::new();
         for (rows, what) in [
             (total.rejected, "rejected"),
@@ -190,9 +207,14 @@ impl<'a> Summary<'a> {
             return Ok(());
         }
         let message = format!("the import is not complete: {}", undone.join(", "));
-        let unknown = self.state.unknown();
-        let refused: Vec<_> = self.state.rejected().chain(self.rows.invalid()).collect();
-        let mut failure = match self.files.rejects() {
+        let unknown = self.journal.state().unknown();
+        let refused: Vec<_> = self
+            .journal
+            .state()
+            .rejected()
+            .chain(self.rows.invalid())
+            .collect();
+        let mut failure = match self.rejects {
             Some(path) if !refused.is_empty() => {
                 let mut failure = self.rows.failure(Kind::Partial, message, unknown);
                 let text = format!("the rejected rows are in {}", path.display());
@@ -214,12 +236,12 @@ impl<'a> Summary<'a> {
     /// create all pets again.
     fn hint(&self, context: &Context) -> Option<String> {
         self.journal.path()?;
-        let total = self.state.totals();
+        let total = self.journal.state().totals();
         if total.unknown > 0 {
             let command = typed(context.args(), &["--unknown", "check"]);
             return Some(format!("`{command}` finds out which of them were created"));
         }
-        if total.rejected > 0 && self.files.rejects().is_none() {
+        if total.rejected > 0 && self.rejects.is_none() {
             let command = typed(context.args(), &["--rejects", "FILE"]);
             return Some(format!("`{command}` writes them to a file"));
         }
@@ -235,7 +257,7 @@ impl<'a> Summary<'a> {
         }
         let name = escape::line(self.rows.name());
         let plan = self.forecast(context, limits);
-        printer.print(&format!("{name} has {plan}\n"))
+        printer.print(format!("{name} has {plan}\n"))
     }
 
     /// Describes the rows to send: `3 rows to send, within the known quotas`.
@@ -246,9 +268,10 @@ impl<'a> Summary<'a> {
         }
         let rows = plural(left, "row", "rows");
         if limits.windows.is_empty() && limits.ended.is_empty() {
-            return format!("{rows} to send; `petstore limits --refresh` asks for the quotas");
+            let refresh = context.settings().command("limits --refresh");
+            return format!("{rows} to send; {refresh} asks for the quotas");
         }
-        let clock = context.connector().clock();
+        let clock = context.clock();
         let now = limits.service_time.unwrap_or_else(|| clock.now());
         let mut longest = None;
         for window in limits.windows.iter().chain(&limits.ended) {

@@ -50,7 +50,7 @@ impl Create {
             return dry_run::show(&request, output, context);
         }
         printer.start(PETS)?.check(&pet.clone().into_pet(0))?;
-        let client = context.connector().connect(Purpose::CreatePet).await?;
+        let client = context.connect(Purpose::CreatePet).await?;
         let created = client.pets().create(&pet).await?;
         let written = output.document(&created);
         let written = written.and_then(|()| printer.flush());

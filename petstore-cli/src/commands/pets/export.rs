@@ -1,20 +1,19 @@
 //! `petstore pets export`.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueHint;
-use petstore_client::url::Url;
 use petstore_client::{Client, ErrorKind, Pet, PetStatus};
 use tokio::time::Instant;
 
-use super::part_file::{PartFile, Selection};
+use super::part_file::{PartFile, Written};
 use super::{MAX_PAGE, PETS, PetPages, select, status};
 use crate::context::Context;
 use crate::env::until_signal;
 use crate::error::{CliError, Kind, Result};
-use crate::output::{Output, OutputFormat, Printer};
+use crate::files;
+use crate::output::{Output, OutputFormat};
 use crate::session::Purpose;
 use crate::status::Progress;
 use crate::time::plural;
@@ -49,12 +48,9 @@ struct ExportJob<'a> {
     output: Output,
     file: Option<PartFile>,
     /// What the file has, if a later command can continue it.
-    selection: Option<Selection>,
-    /// The next page, unless it is the first one.
-    next: Option<Url>,
-    /// The pets so far, with those of an earlier run.
-    pets: usize,
-    seen: HashSet<i64>,
+    selection: Option<String>,
+    /// What was written so far, with the rows of an earlier run.
+    done: Written,
     /// A pet that the service has listed twice.
     repeated: Option<i64>,
     /// The pages of this run.
@@ -65,16 +61,26 @@ struct ExportJob<'a> {
 impl Export {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut signals = context.take_signals();
-        let format = match &self.file {
-            Some(file) => file_format(file, context.printer())?,
+        let file = self.file.filter(|file| !files::is_stdout(file));
+        let format = match &file {
+            Some(file) => file_format(file, context)?,
             None => OutputFormat::Ndjson,
         };
         // Starting the result checks `--jq` before anything is sent.
         let output = context.printer().start_or(OutputFormat::Ndjson, PETS)?;
-        let connecting = context.connector().connect(Purpose::Read);
+        let connecting = context.connect(Purpose::Read);
         let client = until_signal(&mut signals, connecting).await?;
-        let mut job = ExportJob::new(context, output);
-        if let Some(file) = &self.file {
+        let mut job = ExportJob {
+            context,
+            output,
+            file: None,
+            selection: None,
+            done: Written::default(),
+            repeated: None,
+            pages: 0,
+            marked: Instant::now(),
+        };
+        if let Some(file) = &file {
             job.open(file, format, &client, self.status.clone())?;
         }
         let result = until_signal(&mut signals, job.write(&client, self.status)).await;
@@ -83,8 +89,8 @@ impl Export {
 }
 
 /// Returns the format of a file: the one that the user set, or that of its name.
-fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
-    if let Some(format) = printer.requested_format() {
+fn file_format(file: &Path, context: &Context) -> Result<OutputFormat> {
+    if let Some(format) = context.printer().requested_format() {
         return Ok(format);
     }
     if let Some(format) = OutputFormat::of_file(file) {
@@ -96,28 +102,16 @@ fn file_format(file: &Path, printer: &Printer) -> Result<OutputFormat> {
     let extension = extension.display();
     let problem = format!("no format has the extension `.{extension}`");
     let hint = match extension.to_string().as_str() {
-        "gz" => "`petstore pets export | gzip > FILE` compresses",
-        _ => "`-o FORMAT` sets the format",
+        "gz" => {
+            let options = context.settings().same_service();
+            format!("`petstore pets export{options} | gzip > FILE` compresses")
+        }
+        _ => "`-o FORMAT` sets the format".to_owned(),
     };
     Err(CliError::usage(problem).hint(hint))
 }
 
-impl<'a> ExportJob<'a> {
-    fn new(context: &'a Context, output: Output) -> Self {
-        Self {
-            context,
-            output,
-            file: None,
-            selection: None,
-            next: None,
-            pets: 0,
-            seen: HashSet::new(),
-            repeated: None,
-            pages: 0,
-            marked: Instant::now(),
-        }
-    }
-
+impl ExportJob<'_> {
     /// Opens a file in place of standard output, and continues where an earlier run was interrupted.
     fn open(
         &mut self,
@@ -129,17 +123,18 @@ impl<'a> ExportJob<'a> {
         let printer = self.context.printer();
         let mut file = PartFile::open(path, self.context.system())?;
         if format == OutputFormat::Ndjson && !printer.is_filtered() {
-            let selection = Selection::new(client.base_url(), status, printer.fields());
-            let earlier = file.resume(&selection, client.base_url())?;
-            (self.pets, self.seen, self.next) = (earlier.pets, earlier.ids, earlier.next);
+            let first = select(client, Some(MAX_PAGE), status).build()?;
+            let fields = printer.fields().unwrap_or_default().join(",");
+            let selection = format!("{} {fields}", first.uri());
+            self.done = file.resume(&selection, client.base_url())?;
             self.selection = Some(selection);
         } else {
             file.start_over()?;
         }
         self.output = printer.start_in(file.writer()?, format, PETS)?;
         self.file = Some(file);
-        if self.next.is_some() {
-            let pets = plural(self.pets, "pet", "pets");
+        if self.done.next.is_some() {
+            let pets = plural(self.done.pets, "pet", "pets");
             let text = format!("continuing after {pets} of an interrupted export");
             self.context.ui().note_now(&text);
         }
@@ -150,19 +145,19 @@ impl<'a> ExportJob<'a> {
     async fn write(&mut self, client: &Client, status: Option<PetStatus>) -> Result<()> {
         let list = select(client, Some(MAX_PAGE), status);
         let first = list.clone().limit(1);
-        let mut pages = PetPages::new(list, self.next.clone());
+        let mut pages = PetPages::new(list, self.done.next.clone());
         while let Some(page) = pages.next().await? {
             let new: Vec<&Pet> = page.iter().filter(|pet| self.is_new(pet)).collect();
             self.output.rows(&new)?;
-            self.pets += new.len();
+            self.done.pets += new.len();
             self.pages += 1;
-            self.next = page.next_url;
+            self.done.next = page.next_url;
             if self.marked.elapsed() >= MARK_INTERVAL {
                 self.save()?;
             }
             self.context.ui().set_progress(Some(Progress::Pets {
                 verb: "exporting",
-                count: self.pets,
+                count: self.done.pets,
             }));
         }
         self.context.ui().set_progress(None);
@@ -185,7 +180,7 @@ impl<'a> ExportJob<'a> {
 
     /// Returns whether a pet was not listed before.
     fn is_new(&mut self, pet: &Pet) -> bool {
-        let is_new = self.seen.insert(pet.id);
+        let is_new = self.done.ids.insert(pet.id);
         if !is_new {
             self.repeated.get_or_insert(pet.id);
         }
@@ -195,7 +190,7 @@ impl<'a> ExportJob<'a> {
     /// Records where to continue. Returns whether a later command can.
     fn save(&mut self) -> Result<bool> {
         let (Some(file), Some(selection), Some(next)) =
-            (&mut self.file, &self.selection, &self.next)
+            (&mut self.file, &self.selection, &self.done.next)
         else {
             return Ok(false);
         };
@@ -231,7 +226,7 @@ impl<'a> ExportJob<'a> {
         }
         if let Some(file) = self.file {
             file.complete()?;
-            ui.note(&format!("wrote {}", plural(self.pets, "pet", "pets")));
+            ui.note(&format!("wrote {}", plural(self.done.pets, "pet", "pets")));
         }
         Ok(())
     }
@@ -239,23 +234,24 @@ impl<'a> ExportJob<'a> {
     /// Returns the error of an export that ended early.
     fn stopped(mut self, error: CliError) -> CliError {
         let is_dead_end = is_dead_end(&error);
-        let mut failure = match self.context.connector().explain(error) {
+        let mut failure = match self.context.explain(error) {
             Ok(failure) => failure,
             Err(code) => return CliError::Silent(code),
         };
-        if self.pets > 0 {
-            failure = failure.stopped_after(&plural(self.pets, "pet", "pets"));
+        if self.done.pets > 0 {
+            failure = failure.stopped_after(&plural(self.done.pets, "pet", "pets"));
         }
         let is_saved = self.save().unwrap_or(false);
         let Some(file) = self.file else {
-            if self.pets > 0 && !is_dead_end {
-                let hint = "an export into a file can continue: `petstore pets export FILE`";
-                failure.hint.get_or_insert(hint.to_owned());
+            if self.done.pets > 0 && !is_dead_end {
+                let export = self.context.settings().command("pets export FILE");
+                let hint = format!("an export into a file can continue: {export}");
+                failure.hint.get_or_insert(hint);
             }
             return failure.into();
         };
         let is_refused = matches!(failure.kind, Kind::Refused | Kind::NotFound);
-        if self.selection.is_none() || self.pets == 0 {
+        if self.selection.is_none() || self.done.pets == 0 {
             file.discard();
         } else if is_dead_end || self.pages == 0 && is_refused {
             // With the stored link to the next page, the same command would fail again.

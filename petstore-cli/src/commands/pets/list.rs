@@ -58,7 +58,7 @@ impl List {
             return search::run(context, self.ids, self.status).await;
         }
         let mut output = context.printer().start(PETS)?;
-        let client = context.connector().connect(Purpose::Read).await?;
+        let client = context.connect(Purpose::Read).await?;
         let mut pages = PetPages::new(select(&client, page_size, self.status.clone()), None);
         let max = self.max.map_or(usize::MAX, |max| max as usize);
         let is_one_page = !self.all && self.max.is_none();

@@ -35,8 +35,16 @@ pub(crate) enum Pets {
     List(list::List),
     #[command(aliases = ["add", "new"])]
     Create(create::Create),
-    #[command(alias = "show")]
-    Get(get::Get),
+    /// Show a pet. The service removes this on 5 December 2030.
+    #[command(alias = "show", after_long_help = examples!(
+        "petstore pets get 7";
+        "`petstore pets list --id 7` finds a pet in the list, with a request for every 100 pets."
+    ))]
+    Get {
+        /// The pet's identifier
+        #[arg(allow_negative_numbers = true)]
+        id: i64,
+    },
     Import(Import),
     Export(export::Export),
 }
@@ -46,7 +54,7 @@ impl Pets {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Create(create) => create.run(context).await,
-            Self::Get(get) => get.run(context).await,
+            Self::Get { id } => get::run(context, id).await,
             // Their futures are nested so deeply that the compiler's limit is near.
             Self::Import(import) => Box::pin(import.run(context)).await,
             Self::Export(export) => Box::pin(export.run(context)).await,

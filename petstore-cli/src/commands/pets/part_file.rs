@@ -6,62 +6,32 @@ use std::fs::{File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use petstore_client::PetStatus;
 use petstore_client::url::Url;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::env::System;
-use crate::error::{CliError, Kind, Result};
+use crate::error::{CliError, Result};
 use crate::escape;
 use crate::files;
 
-/// What an export writes. A later command continues the export only if this is the same.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Selection {
-    base_url: String,
-    status: Option<PetStatus>,
-    fields: Option<Vec<String>>,
-}
-
-impl Selection {
-    pub(super) fn new(
-        base_url: &Url,
-        status: Option<PetStatus>,
-        fields: Option<&[String]>,
-    ) -> Self {
-        Self {
-            base_url: base_url.to_string(),
-            status,
-            fields: fields.map(<[String]>::to_vec),
-        }
-    }
-}
-
-/// Where an export continues.
+/// Where an export continues: a line of the file beside it, of which the last one counts.
 #[derive(Serialize, Deserialize)]
-struct Mark<S> {
-    selection: S,
+struct Mark {
+    /// What the export writes. A later command continues only the same.
+    selection: String,
     /// The URL of the next page.
     next: String,
     /// The size of the file up to this page.
     size: u64,
 }
 
-impl Mark<Selection> {
-    /// Returns the URL of the next page, if it is on the service's host. The file could contain
-    /// anything, and the key must not go to another host.
-    fn next_page(&self, base_url: &Url) -> Option<Url> {
-        let next = Url::parse(&self.next).ok()?;
-        (next.origin() == base_url.origin()).then_some(next)
-    }
-}
-
-/// The rows of an earlier command.
+/// What an export has written.
 #[derive(Debug, Default)]
-pub(super) struct Earlier {
+pub(super) struct Written {
     pub(super) pets: usize,
     pub(super) ids: HashSet<i64>,
-    /// The next page, if there were rows.
+    /// The next page, unless it is the first one.
     pub(super) next: Option<Url>,
 }
 
@@ -79,12 +49,10 @@ impl PartFile {
     /// Opens the unfinished file of a target, or creates it.
     pub(super) fn open(target: &Path, system: &System) -> Result<Self> {
         let shown = system.shown(target);
-        if let Ok(data) = target.metadata()
-            && !data.is_file()
-        {
+        if files::is_device(target) {
             let hint = match target.is_dir() {
                 true => "name a file in it",
-                false => "leave it out, and redirect the output: `petstore pets export > FILE`",
+                false => "leave it out, and redirect the output: `pets export > FILE`",
             };
             return Err(CliError::usage(format!("{shown} is not a file")).hint(hint));
         }
@@ -101,7 +69,7 @@ impl PartFile {
             Ok(file) if target.is_symlink() => file,
             _ => target.to_owned(),
         };
-        let part = beside(&target, "part");
+        let part = files::beside(&target, "part");
         match open_locked(&part) {
             Ok(file) => Ok(Self {
                 file,
@@ -113,7 +81,7 @@ impl PartFile {
                 let problem = format!("another command is exporting to {shown}");
                 Err(CliError::usage(problem).hint("wait until it has ended"))
             }
-            Err(TryLockError::Error(problem)) => Err(unwritable(&shown, &problem)),
+            Err(TryLockError::Error(problem)) => Err(files::not_written(&shown, &problem)),
         }
     }
 
@@ -130,24 +98,29 @@ impl PartFile {
     /// Removes the rows of an earlier command.
     pub(super) fn start_over(&self) -> Result<()> {
         // A mark that stays could fit the new rows later.
-        self.done(self.remove_marks())?;
+        self.done(self.remove("mark"))?;
         self.done(self.file.set_len(0))
     }
 
     /// Finds where an earlier command of the same selection was interrupted, and removes what was
     /// written after that place.
-    pub(super) fn resume(&mut self, selection: &Selection, base_url: &Url) -> Result<Earlier> {
-        let mark = std::fs::read(self.beside("mark")).unwrap_or_default();
+    pub(super) fn resume(&mut self, selection: &str, base_url: &Url) -> Result<Written> {
         let size = self.done(self.file.metadata())?.len();
-        let mark = match serde_json::from_slice::<Mark<Selection>>(&mark) {
-            // A mark beside an empty file may be left from an export that was completed.
-            Ok(mark) if (1..=size).contains(&mark.size) => mark,
-            _ => return self.start_over().map(|()| Earlier::default()),
+        let marks = std::fs::read_to_string(self.beside("mark")).unwrap_or_default();
+        let last = marks
+            .lines()
+            .rev()
+            .find_map(|mark| serde_json::from_str(mark).ok());
+        // A mark beside an empty file may be left from an export that was completed.
+        let Some(mark) = last.filter(|mark: &Mark| (1..=size).contains(&mark.size)) else {
+            return self.start_over().map(|()| Written::default());
         };
-        let Some(next) = mark.next_page(base_url) else {
-            return self.start_over().map(|()| Earlier::default());
+        // The file could contain anything, and the key must not go to another host.
+        let next = match Url::parse(&mark.next) {
+            Ok(next) if next.origin() == base_url.origin() => next,
+            _ => return self.start_over().map(|()| Written::default()),
         };
-        if mark.selection != *selection {
+        if mark.selection != selection {
             let problem = format!("{} is the beginning of another export", self.shown_part);
             let hint = format!("`{}` lets this one start", self.removal());
             return Err(CliError::usage(problem).hint(hint));
@@ -159,66 +132,52 @@ impl PartFile {
     }
 
     /// Records where to continue, after the rows before that place are safely on the disk.
-    pub(super) fn save(&mut self, selection: &Selection, next: &Url) -> Result<()> {
+    pub(super) fn save(&mut self, selection: &str, next: &Url) -> Result<()> {
         let size = self.file.stream_position();
         let mark = Mark {
-            selection,
+            selection: selection.to_owned(),
             next: next.to_string(),
             size: self.done(size)?,
         };
-        let text = serde_json::to_vec(&mark).map_err(CliError::internal)?;
+        let line = serde_json::to_string(&mark).map_err(CliError::internal)? + "\n";
         self.done(self.file.sync_data())?;
-        self.done(self.replace_mark(&text))
-    }
-
-    /// Replaces the mark. The new one always has the same path first, so that a killed command leaves
-    /// no further file.
-    fn replace_mark(&self, text: &[u8]) -> io::Result<()> {
-        let path = self.beside("new-mark");
-        let mut file = File::create(&path)?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        std::fs::rename(&path, self.beside("mark"))
+        let marks = File::options()
+            .append(true)
+            .create(true)
+            .open(self.beside("mark"));
+        self.done(marks.and_then(|mut marks| marks.write_all(line.as_bytes())))
     }
 
     /// Gives the complete file its final name.
     pub(super) fn complete(self) -> Result<()> {
         self.done(self.file.sync_all())?;
-        self.done(files::remove(&self.beside("new-mark")))?;
         self.done(std::fs::rename(self.beside("part"), &self.target))?;
         // Until the file has its name, the mark must stay: without it, the next command would start
         // over. If the mark cannot be removed, that command removes it.
-        let _ = files::remove(&self.beside("mark"));
+        let _ = self.remove("mark");
         Ok(())
     }
 
     /// Removes the file and its mark.
     pub(super) fn discard(self) {
-        let _ = self.remove_marks();
-        let _ = files::remove(&self.beside("part"));
+        let _ = self.remove("mark");
+        let _ = self.remove("part");
     }
 
-    fn remove_marks(&self) -> io::Result<()> {
-        files::remove(&self.beside("mark"))?;
-        files::remove(&self.beside("new-mark"))?;
-        Ok(())
+    fn remove(&self, what: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.beside(what)) {
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     fn beside(&self, what: &str) -> PathBuf {
-        beside(&self.target, what)
+        files::beside(&self.target, what)
     }
 
     fn done<T>(&self, result: io::Result<T>) -> Result<T> {
-        result.map_err(|problem| unwritable(&self.shown, &problem))
+        result.map_err(|problem| files::not_written(&self.shown, &problem))
     }
-}
-
-/// Returns the path of a file next to a target: `pets.ndjson.petstore-part`.
-fn beside(target: &Path, what: &str) -> PathBuf {
-    let mut path = target.as_os_str().to_owned();
-    path.push(".petstore-");
-    path.push(what);
-    path.into()
 }
 
 /// Opens and locks a file, or creates it. Before it is locked, another command may have completed
@@ -255,26 +214,16 @@ fn is_at(_: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Counts the rows of a file, and reads their ids. Ends at the end of the file.
-fn read_rows(mut file: &File) -> io::Result<Earlier> {
-    #[derive(Deserialize)]
-    struct Exported {
-        id: Option<i64>,
-    }
-
+fn read_rows(mut file: &File) -> io::Result<Written> {
     file.seek(SeekFrom::Start(0))?;
-    let mut earlier = Earlier::default();
+    let mut earlier = Written::default();
     for line in BufReader::new(file).lines() {
         earlier.pets += 1;
-        if let Ok(Exported { id: Some(id) }) = serde_json::from_str(&line?) {
-            earlier.ids.insert(id);
-        }
+        let row: Value = serde_json::from_str(&line?).unwrap_or_default();
+        earlier.ids.extend(row["id"].as_i64());
     }
     file.seek(SeekFrom::End(0))?;
     Ok(earlier)
-}
-
-fn unwritable(shown: &str, problem: &io::Error) -> CliError {
-    CliError::io(Kind::Internal, format!("cannot write {shown}"), problem)
 }
 
 #[cfg(test)]
@@ -303,10 +252,6 @@ mod tests {
             self.folder.path().join("pets.ndjson")
         }
 
-        fn selection(&self) -> Selection {
-            Selection::new(&self.base_url, None, None)
-        }
-
         fn next(&self) -> Url {
             self.base_url.join("/v1/pets?page=2").unwrap()
         }
@@ -316,7 +261,7 @@ mod tests {
             let now = || SystemTime::UNIX_EPOCH;
             let system = System::new(HashMap::new(), Dirs::default(), now, None);
             let mut part = PartFile::open(&self.target(), &system).unwrap();
-            let earlier = part.resume(&self.selection(), &self.base_url).unwrap();
+            let earlier = part.resume("all pets", &self.base_url).unwrap();
             assert_eq!(earlier.next.is_some(), earlier.pets > 0);
             (part, earlier.pets)
         }
@@ -327,7 +272,7 @@ mod tests {
         let scene = Scene::new();
         let (mut part, _) = scene.resume();
         part.file.write_all(b"{\"id\":7}\n").unwrap();
-        part.save(&scene.selection(), &scene.next()).unwrap();
+        part.save("all pets", &scene.next()).unwrap();
         // A file cannot get the name of a folder.
         std::fs::create_dir(scene.target()).unwrap();
         part.complete().unwrap_err();
@@ -358,9 +303,9 @@ mod tests {
     fn a_mark_that_a_complete_export_left_is_removed() {
         let scene = Scene::new();
         for size in [0, 2] {
-            let left = beside(&scene.target(), "mark");
+            let left = files::beside(&scene.target(), "mark");
             let mark = Mark {
-                selection: scene.selection(),
+                selection: "all pets".to_owned(),
                 next: scene.next().to_string(),
                 size,
             };

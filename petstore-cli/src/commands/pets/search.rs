@@ -17,7 +17,7 @@ pub(super) async fn run(context: &Context, ids: Vec<i64>, status: Option<PetStat
     let ui = context.ui();
     let mut output = context.printer().start(PETS)?;
     let mut missing: BTreeSet<i64> = ids.into_iter().collect();
-    let client = context.connector().connect(Purpose::Read).await?;
+    let client = context.connect(Purpose::Read).await?;
     // The pets of all statuses are listed, to tell a missing pet from one with another status.
     let mut pages = PetPages::new(select(&client, Some(MAX_PAGE), None), None);
     let mut others = Vec::new();

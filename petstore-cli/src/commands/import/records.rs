@@ -8,18 +8,18 @@ use petstore_client::url::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::rows::Digest;
+use super::rows::Digest;
 use crate::error::{CliError, Result};
 
 /// The version of the format.
 const VERSION: u32 = 7;
 /// What helps if a journal is lost. A new one would create all pets again.
-const LIST: &str = "`petstore pets list --all` shows which pets exist";
+const LIST: &str = "`pets list --all` shows which pets exist";
 
 /// A record. Rows are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(in super::super) enum Record {
+pub(super) enum Record {
     #[serde(rename = "petstoreJournal")]
     Run(Run),
     /// These rows may be sent as soon as this record is on the disk.
@@ -36,7 +36,7 @@ pub(in super::super) enum Record {
 
 impl Record {
     /// Returns records as lines.
-    pub(in super::super) fn lines(records: &[Self]) -> io::Result<Vec<u8>> {
+    pub(super) fn lines(records: &[Self]) -> io::Result<Vec<u8>> {
         let mut lines = Vec::new();
         for record in records {
             serde_json::to_writer(&mut lines, record)?;
@@ -49,7 +49,7 @@ impl Record {
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(in super::super) struct Run {
+pub(super) struct Run {
     version: u32,
     base_url: String,
     /// The time limit of a request, in seconds.
@@ -58,7 +58,7 @@ pub(in super::super) struct Run {
 }
 
 impl Run {
-    pub(in super::super) fn new(base_url: &Url, timeout: Duration, started: String) -> Self {
+    pub(super) fn new(base_url: &Url, timeout: Duration, started: String) -> Self {
         Self {
             version: VERSION,
             base_url: base_url.to_string(),
@@ -70,7 +70,7 @@ impl Run {
 
 /// What is known of a row that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) enum RowState {
+pub(super) enum RowState {
     /// It has no outcome.
     Sent,
     Created(i64),
@@ -82,7 +82,7 @@ pub(in super::super) enum RowState {
 
 /// The content of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in super::super) struct State {
+pub(super) struct State {
     /// The rows that were sent, with their content. All others may be sent.
     rows: BTreeMap<usize, (Digest, RowState)>,
     base_url: Option<String>,
@@ -93,7 +93,7 @@ pub(in super::super) struct State {
 impl State {
     /// Reads a journal. Returns it with the number of bytes before an unreadable end, which a crash
     /// leaves.
-    pub(in super::super) fn read(name: &str, bytes: &[u8]) -> Result<(Self, usize)> {
+    pub(super) fn read(name: &str, bytes: &[u8]) -> Result<(Self, usize)> {
         check_first_line(name, bytes)?;
         let mut state = Self::default();
         let mut whole = 0;
@@ -117,7 +117,7 @@ impl State {
     }
 
     /// Applies a record. Returns whether it can be true: only a row that was sent has an outcome.
-    pub(in super::super) fn apply(&mut self, record: Record) -> bool {
+    pub(super) fn apply(&mut self, record: Record) -> bool {
         let (row, outcome) = match record {
             Record::Run(run) => {
                 self.restless = self.restless.max(Duration::from_secs(run.timeout));
@@ -161,12 +161,12 @@ impl State {
     }
 
     /// Returns whether a row is to be sent.
-    pub(in super::super) fn is_unsent(&self, row: usize) -> bool {
+    pub(super) fn is_unsent(&self, row: usize) -> bool {
         !self.rows.contains_key(&row)
     }
 
     /// Returns the rows that may have been created, each with the reason why this is unknown.
-    pub(in super::super) fn unknown(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(super) fn unknown(&self) -> impl Iterator<Item = (usize, &str)> {
         self.sent().filter_map(|(row, _, state)| match state {
             RowState::Sent => Some((row, "the import was stopped before the response")),
             RowState::Unknown(why) => Some((row, &**why)),
@@ -175,7 +175,7 @@ impl State {
     }
 
     /// Returns the rejected rows, each with the reason.
-    pub(in super::super) fn rejected(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(super) fn rejected(&self) -> impl Iterator<Item = (usize, &str)> {
         self.sent().filter_map(|(row, _, state)| match state {
             RowState::Rejected(why) => Some((row, &**why)),
             _ => None,
@@ -183,7 +183,7 @@ impl State {
     }
 
     /// Returns the rows that were found, each with the id of its pet.
-    pub(in super::super) fn found(&self) -> impl Iterator<Item = (usize, i64)> {
+    pub(super) fn found(&self) -> impl Iterator<Item = (usize, i64)> {
         self.sent().filter_map(|(row, _, state)| match state {
             RowState::Found(id) => Some((row, *id)),
             _ => None,
@@ -191,7 +191,7 @@ impl State {
     }
 
     /// Returns the rows that were created or found, each with the id of its pet.
-    pub(in super::super) fn pets(&self) -> impl Iterator<Item = (usize, i64)> {
+    pub(super) fn pets(&self) -> impl Iterator<Item = (usize, i64)> {
         self.sent().filter_map(|(row, _, state)| match state {
             RowState::Created(id) | RowState::Found(id) => Some((row, *id)),
             RowState::Sent | RowState::Rejected(_) | RowState::Unknown(_) => None,
@@ -199,15 +199,15 @@ impl State {
     }
 
     /// Returns the service of the rows that were sent.
-    pub(in super::super) fn base_url(&self) -> Option<&str> {
+    pub(super) fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref().filter(|_| !self.rows.is_empty())
     }
 
-    pub(in super::super) fn restless(&self) -> Duration {
+    pub(super) fn restless(&self) -> Duration {
         self.restless
     }
 
-    pub(in super::super) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for (_, _, state) in self.sent() {
             match state {
@@ -222,12 +222,12 @@ impl State {
 }
 
 /// The numbers of rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in super::super) struct Totals {
-    pub(in super::super) created: usize,
-    pub(in super::super) found: usize,
-    pub(in super::super) rejected: usize,
-    pub(in super::super) unknown: usize,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Totals {
+    pub(super) created: usize,
+    pub(super) found: usize,
+    pub(super) rejected: usize,
+    pub(super) unknown: usize,
 }
 
 /// Checks that this version of the program wrote the journal.
