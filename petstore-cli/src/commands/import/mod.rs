@@ -234,6 +234,7 @@ impl Import {
             if !is_device && !seen.insert(place(file)) {
                 return Err(used_twice(file));
             }
+            files::check(file, context.system())?;
         }
         checked.map(|()| inputs)
     }
