@@ -309,7 +309,7 @@ impl Import {
         let started = instant(context.clock().now());
         let run = Run::new(client.base_url(), timeout, started);
         let mut journal = match journal {
-            Some(path) => Journal::open(&path, run, context.system())?,
+            Some(path) => Journal::open(&path, self.journal.is_none(), run, context.system())?,
             None => Journal::nowhere(),
         };
         let again = self.compare(context, &rows, journal.state(), Some(client.base_url()))?;

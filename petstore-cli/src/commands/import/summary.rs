@@ -27,13 +27,13 @@ pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
     let (options, files) = args.split_at(end.unwrap_or(args.len()));
     let mut words = vec!["petstore".to_owned()];
     let mut options = options.iter().skip(1);
-    let replaced = more.first().copied().unwrap_or_default();
+    let replaced = more.first().copied();
     while let Some(option) = options.next() {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (&**option, None),
         };
-        if name == "--unknown" || name == replaced {
+        if name == "--unknown" || Some(name) == replaced {
             if value.is_none() {
                 options.next();
             }
@@ -226,9 +226,14 @@ impl<'a> Summary<'a> {
                 self.rows.failure(Kind::Partial, message, problems)
             }
         };
-        let doubt = doubt.map(|doubt| format!("the list of pets proves nothing: {doubt}"));
-        failure.list.extend(doubt);
-        failure.hint = self.hint(context);
+        match doubt {
+            // A hint to check them would lead here again.
+            Some(doubt) => failure.list.extend([
+                format!("the list of pets proves nothing: {doubt}"),
+                "`--unknown retry` sends unknown rows again, and may create pets twice".to_owned(),
+            ]),
+            None => failure.hint = self.hint(context),
+        }
         Err(failure.into())
     }
 
