@@ -90,8 +90,7 @@ impl<'a> Summary<'a> {
 
     /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not.
     pub(super) fn progress(&self) -> String {
-        let total = self.journal.state().totals();
-        let done = count(total.created + total.found + total.rejected);
+        let done = count(self.journal.state().totals().done());
         let all = plural(self.rows.all().len(), "row", "rows");
         format!("{done} of {all}")
     }
