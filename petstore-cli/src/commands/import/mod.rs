@@ -341,7 +341,7 @@ impl Import {
         let mut unwritten = summary.write_files(context.system());
         unwritten.extend(summary.print(context).err());
         let mut ended = match sent {
-            Ok(doubt) => summary.leftovers(context, doubt.as_deref()),
+            Ok(doubt) => summary.leftovers(context, doubt.as_deref(), self.inputs.len() == 1),
             Err(stop) => Err(self.stopped(context, &summary, stop)),
         };
         for error in unwritten {

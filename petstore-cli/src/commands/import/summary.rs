@@ -199,8 +199,13 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns an error if rows were rejected, are unknown or invalid. `doubt` says why the list of
-    /// pets did not settle them.
-    pub(super) fn leftovers(&self, context: &Context, doubt: Option<&str>) -> Result<()> {
+    /// pets did not settle them. Only an input that `is_alone` can have a file of rejected rows.
+    pub(super) fn leftovers(
+        &self,
+        context: &Context,
+        doubt: Option<&str>,
+        is_alone: bool,
+    ) -> Result<()> {
         let undone = self.undone();
         if undone.is_empty() {
             return Ok(());
@@ -231,21 +236,21 @@ impl<'a> Summary<'a> {
                 format!("the list of pets proves nothing: {doubt}"),
                 "`--unknown retry` sends unknown rows again, and may create pets twice".to_owned(),
             ]),
-            None => failure.hint = self.hint(context),
+            None => failure.hint = self.hint(context, is_alone),
         }
         Err(failure.into())
     }
 
     /// Returns what to do about rows that are not created. Without a journal, the command would
     /// create all pets again.
-    fn hint(&self, context: &Context) -> Option<String> {
+    fn hint(&self, context: &Context, is_alone: bool) -> Option<String> {
         self.journal.path()?;
         let total = self.journal.state().totals();
         if total.unknown > 0 {
             let command = typed(context.args(), &["--unknown", "check"]);
             return Some(format!("`{command}` finds out which of them were created"));
         }
-        if total.rejected > 0 && self.rejects.is_none() {
+        if total.rejected > 0 && self.rejects.is_none() && is_alone {
             let command = typed(context.args(), &["--rejects", "FILE"]);
             return Some(format!("`{command}` writes them to a file"));
         }
