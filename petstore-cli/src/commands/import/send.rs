@@ -293,6 +293,7 @@ impl<'a> Sender<'a> {
         if self.ends_run(&error) {
             return self.stop_for(error);
         }
+        // The client knows the end of a 429, and `fill` waits for it.
         let told = match error.is_rate_limited() {
             true => None,
             false => error.retry_after(),
