@@ -16,6 +16,35 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> 
     written.map_err(|problem| not_written(&system.shown(path), &problem))
 }
 
+/// Checks that [`write`] can write a file, so that this is known before anything else is done.
+pub(crate) fn check(path: &Path, system: &System) -> Result<()> {
+    if is_device(path) {
+        return Ok(());
+    }
+    require_folder(path, system)?;
+    let checked = if path.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        NamedTempFile::new_in(folder(&target)).map(drop)
+    };
+    checked.map_err(|problem| {
+        let action = format!("cannot write {}", system.shown(path));
+        CliError::io(Kind::Usage, action, &problem)
+    })
+}
+
+/// Checks that there is a folder for a file.
+pub(crate) fn require_folder(path: &Path, system: &System) -> Result<()> {
+    let folder = folder(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let (path, folder) = (system.shown(path), system.shown(folder));
+    let problem = format!("cannot write {path}: there is no folder {folder}");
+    Err(CliError::usage(problem))
+}
+
 pub(crate) fn not_written(shown: &str, problem: &io::Error) -> CliError {
     CliError::io(Kind::Internal, format!("cannot write {shown}"), problem)
 }
@@ -39,7 +68,8 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Returns whether a path names a device, a pipe or an open file of this process.
 pub(crate) fn is_device(path: &Path) -> bool {
     let target = std::fs::read_link(path).unwrap_or_default();
-    path.metadata().is_ok_and(|data| !data.is_file())
+    path.metadata()
+        .is_ok_and(|data| !data.is_file() && !data.is_dir())
         || [path, &target].iter().any(|path| {
             is_stdout(path)
                 || *path == Path::new("/dev/stderr")

@@ -269,7 +269,7 @@ async fn an_input_without_a_path_counts_each_run_separately() {
 }
 
 #[tokio::test]
-async fn a_refused_key_or_an_input_without_rows_ends_it_at_once() {
+async fn a_refused_key_a_wrong_url_or_an_input_without_rows_ends_it_at_once() {
     let scene = Scene::new().await;
     let ran = scene.expect("pets import", [0, 0, 0, 0, 0], 0).await;
     ran.says("note: standard input has no rows\n");
@@ -278,4 +278,8 @@ async fn a_refused_key_or_an_input_without_rows_ends_it_at_once() {
     let ran = Petstore::at(&scene.server, "wrong-key").run(&line).await;
     ran.sums_up([30, 0, 0, 0, 30], 3);
     assert_eq!(scene.sent(), 1);
+    let origin = scene.server.url().trim_end_matches("/v1");
+    let ran = scene.run(&format!("{line} --base-url {origin}")).await;
+    ran.says("\nhint: check the path, and that the base URL ends with /v1\n");
+    ran.sums_up([30, 0, 0, 0, 30], 9);
 }

@@ -136,6 +136,9 @@ async fn a_list_that_is_not_certainly_complete_proves_nothing() {
     ] {
         let (scene, ran) = checked(paging, others).await;
         ran.says(why);
+        // A hint to check again would lead here again.
+        ran.never_says("hint: ");
+        ran.says("  `--unknown retry` sends unknown rows again, and may create pets twice\n");
         let what = format!("{paging:?}: {}", ran.stderr);
         assert_eq!((ran.code, scene.count("Three")), (8, 0), "{what}");
         // Once the list is complete, the same command settles every row.

@@ -92,7 +92,7 @@ async fn programs_get_the_line_and_all_problems_of_each_invalid_row() {
 }
 
 #[tokio::test]
-async fn files_that_would_replace_each_other_are_refused() {
+async fn files_that_replace_each_other_or_cannot_be_written_are_refused() {
     let scene = Scene::new().await;
     scene.write("pets.csv", "name,categoryId\na,1\n");
     let import = "pets import DIR/pets.csv";
@@ -108,6 +108,17 @@ async fn files_that_would_replace_each_other_are_refused() {
         assert_eq!((ran.code, scene.sent()), (2, 0));
     }
     assert_eq!(scene.read("pets.csv"), "name,categoryId\na,1\n");
+    for (file, why) in [
+        ("DIR", "it is a folder"),
+        ("DIR/nowhere/c", "there is no folder HOME/nowhere"),
+        ("DIR/pets.csv/c", "there is no folder HOME/pets.csv"),
+    ] {
+        for option in ["--rejects", "--created"] {
+            let ran = scene.run(&format!("{import} {option} {file}")).await;
+            ran.says(&format!(": {why}\n"));
+            assert_eq!((ran.code, scene.sent()), (2, 0));
+        }
+    }
     let devices = format!("{import} --rejects /dev/null --created /dev/null");
     scene.expect(&devices, [1, 1, 0, 0, 0], 0).await;
     scene.follow_hints().await;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use petstore_mock::{Effect, Operation};
+use petstore_mock::{Effect, MockServer, Operation, Plan, Seed};
 
 use super::harness::Petstore;
-use super::scene::{Scene, rows};
+use super::scene::{Scene, Service, rows};
 
 const JOURNAL: &str = "pets.ndjson.petstore-journal";
 const IMPORT: &str = "pets import DIR/pets.ndjson --concurrency 1";
@@ -178,12 +178,64 @@ async fn a_journal_in_use_or_without_a_folder_ends_the_import() {
     ran.ended(2);
     drop(journal);
     scene.write("other.csv", "name,categoryId\nRex,7\n");
+    // Its folder may be away, with a journal in it. No hint leads to a second one.
     let elsewhere = "pets import DIR/other.csv --journal DIR/nowhere/j";
-    let said = "error: cannot create the journal HOME/nowhere/j: no such file\n\
-                hint: `--journal FILE` keeps the journal in another folder\n";
+    let said = "error: cannot create the journal HOME/nowhere/j: no such file\n";
     scene.run(elsewhere).await.said(said, 2);
-    assert_eq!(scene.sent(), 2);
+    let long = format!("{}.csv", "x".repeat(240));
+    scene.write(&long, "name,categoryId\nTom,7\n");
+    let ran = scene.run(&format!("pets import DIR/{long}")).await;
+    ran.says("\nhint: `--journal FILE` keeps the journal in another folder\n");
+    assert_eq!((ran.code, scene.sent()), (2, 2));
     scene.follow_hints().await;
+    assert_eq!(scene.names(), ["Tom", "pet 1", "pet 2"]);
+}
+
+/// A service that only a profile or an option names.
+struct Staging(MockServer);
+
+impl Service for Staging {
+    fn petstore(&self) -> Petstore {
+        Petstore::bare().var("PETSTORE_API_KEY", "import-key")
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+#[tokio::test]
+async fn hints_keep_the_service_the_journal_and_empty_words() {
+    let other = MockServer::builder().key("import-key", Plan::Business);
+    let other = other.seed(Seed::none()).start().await.unwrap();
+    for options in [
+        "--journal DIR/j --profile staging",
+        "--profile=staging --jq '' --journal DIR/j",
+        "--base-url STAGING --unknown skip --journal=DIR/j",
+    ] {
+        let staging = MockServer::builder().key("import-key", Plan::Business);
+        let staging = staging.seed(Seed::none()).start().await.unwrap();
+        let scene = Scene::with(Staging(staging));
+        let staging = &scene.server.0;
+        let config = format!(
+            "[profiles.default]\nbase_url = \"{}\"\n[profiles.staging]\nbase_url = \"{}\"\n",
+            other.url(),
+            staging.url()
+        );
+        std::fs::create_dir(scene.path("config")).unwrap();
+        std::fs::write(scene.path("config/config.toml"), config).unwrap();
+        scene.write("pets.ndjson", &rows(5));
+        let faults = || staging.faults().on(Operation::CreatePet);
+        let lost = faults().nth(2).apply(Effect::EmptyReply {});
+        let away = faults().nth(4).status(403);
+        let options = options.replace("STAGING", staging.url());
+        let ran = scene.run(&format!("{IMPORT} {options}")).await;
+        ran.says("` continues\n");
+        ran.ended(4);
+        drop((lost, away));
+        scene.follow_hints().await;
+        assert_eq!((scene.names().len(), other.pets().len()), (5, 0));
+    }
 }
 
 #[tokio::test]

@@ -45,6 +45,43 @@ async fn rows_that_wait_for_each_other_do_not_end_an_import() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rows_that_are_refused_beside_a_stranger_are_sent_later() {
+    let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(30, 1_000)).await;
+    scene.write("pets.ndjson", &rows(40));
+    let faults = scene.server.faults().on(Operation::CreatePet);
+    let _slow = faults.delay(Duration::from_secs(1));
+    let url = format!("{}/store/orders", scene.server.url());
+    let stranger = async {
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        for _ in 0..22 {
+            let request = reqwest::Client::new().get(&url);
+            request.bearer_auth("import-key").send().await.unwrap();
+        }
+    };
+    let (ran, ()) = tokio::join!(scene.run("pets import DIR/pets.ndjson"), stranger);
+    ran.sums_up([40, 40, 0, 0, 0], 0);
+    ran.says("quota used up; continues in 5");
+    assert!(scene.sent() > 40, "no row was refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ctrl_c_sends_no_row_that_waits_for_others() {
+    let scene = Scene::at(Clock::runtime(noon()), Plan::Free).await;
+    scene.write("pets.ndjson", &rows(50));
+    let faults = scene.server.faults().on(Operation::CreatePet);
+    let slow = faults.after(1).delay(Duration::from_secs(99));
+    let interrupted = |petstore: Petstore| petstore.interrupted_after(Duration::from_secs(5));
+    let import = "pets import DIR/pets.ndjson --concurrency 32";
+    let ran = scene.run_with(interrupted, import).await;
+    let [_, created, _, unknown, left] = ran.summary();
+    assert_eq!((created, left), (1, 49 - unknown), "{}", ran.stderr);
+    // Only what was sent is unknown.
+    assert_eq!((slow.hits(), ran.code), (unknown as u64, 130));
+    drop(slow);
+    scene.follow_hints().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn ctrl_c_finds_no_row_in_line_for_the_next_window() {
     for store in ["off", "file"] {
         let scene = Scene::at(Clock::runtime(noon()), Plan::enterprise(5, 100)).await;

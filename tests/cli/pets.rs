@@ -80,7 +80,7 @@ async fn pets_are_found_by_their_ids_on_any_page() {
     ran.printed("7\n130\n240\n");
     ran.says("note: searching all pages of pets for pets 130, 240\n");
     let said = "note: searching all pages of pets for pet 999\n\
-                error: no pet 999; searched all 250 pets\n";
+                error: no pet 999; searched all pages: 250 pets\n";
     run("pets list --id 999 --fields id").await.said(said, 9);
     let ran = run("pets list --id 7,9 --status sold --fields id").await;
     ran.said("error: pet 7 has no status; pet 9 has no status\n", 9);

@@ -7,7 +7,7 @@ use petstore_mock::{Clock, MockServer, Operation, Plan, Seed};
 use tempfile::TempDir;
 
 use super::harness::{Petstore, Ran};
-use super::hints::Hints;
+use super::hints::{Command, Hints, words};
 
 /// A service that gets the rows.
 pub(super) trait Service {
@@ -72,11 +72,28 @@ impl<S: Service> Scene<S> {
     }
 
     pub(super) async fn run_with(&self, set: impl FnOnce(Petstore) -> Petstore, line: &str) -> Ran {
+        self.run_command(set, line, None).await
+    }
+
+    async fn run_command(
+        &self,
+        set: impl FnOnce(Petstore) -> Petstore,
+        line: &str,
+        stdin: Option<&str>,
+    ) -> Ran {
         let line = line.replace("DIR", self.home());
-        let petstore = self.server.petstore().home(self.folder.path());
-        let ran = set(petstore).run(&line).await;
-        self.hints.borrow_mut().take(&line, &ran, self.home());
+        let command = self.hints.borrow().command(&line, stdin, self.home());
+        let ran = self.petstore(&command, set).await;
+        self.hints.borrow_mut().take(&command, &ran, self.home());
         ran
+    }
+
+    async fn petstore(&self, command: &Command, set: impl FnOnce(Petstore) -> Petstore) -> Ran {
+        let mut petstore = self.server.petstore().home(self.folder.path());
+        if let Some(text) = &command.stdin {
+            petstore = petstore.stdin(text);
+        }
+        set(petstore).run_words(&words(&command.line)).await
     }
 
     /// Runs an import, and checks its summary and exit code.
@@ -90,12 +107,11 @@ impl<S: Service> Scene<S> {
     pub(super) async fn follow_hints(&self) {
         loop {
             let next = self.hints.borrow_mut().next();
-            let Some(words) = next else { return };
-            let petstore = self.server.petstore().home(self.folder.path());
-            let ran = petstore.run_words(&words).await;
+            let Some(command) = next else { return };
+            let ran = self.petstore(&command, |petstore| petstore).await;
             let mut hints = self.hints.borrow_mut();
-            hints.take(&words.join(" "), &ran, self.home());
-            hints.check(&self.server.names());
+            hints.take(&command, &ran, self.home());
+            hints.check(&command, &ran, &self.server.names());
         }
     }
 
@@ -124,7 +140,8 @@ impl Scene<MockServer> {
     /// Imports rows from standard input.
     pub(super) async fn pipe(&self, text: &str, line: &str) -> Ran {
         self.note_input(&format!("input {}", self.sent()), text);
-        self.run_with(|petstore| petstore.stdin(text), line).await
+        self.run_command(|petstore| petstore, line, Some(text))
+            .await
     }
 
     /// Returns the number of `POST` requests that the server received.

@@ -19,8 +19,8 @@ pub(super) enum Fate {
     Lost,
     /// Answers 503, and creates no pet.
     Failed,
-    /// Answers 503 with this `Retry-After`, and creates no pet.
-    FailedFor(&'static str),
+    /// Answers with this status and `Retry-After`, if it has a value, and creates no pet.
+    Status(u16, &'static str),
     /// Closes the connection, and creates the pet after this number of further requests.
     Late(usize),
 }
@@ -142,7 +142,8 @@ impl State {
             }
             Fate::Lost => Act::Cut(Vec::new()),
             Fate::Failed => answer(503, &[], "{}"),
-            Fate::FailedFor(wait) => answer(503, &[("Retry-After", wait)], "{}"),
+            Fate::Status(status, "") => answer(status, &[], "{}"),
+            Fate::Status(status, wait) => answer(status, &[("Retry-After", wait)], "{}"),
             Fate::Late(after) => {
                 self.late.push((after, new));
                 Act::Cut(Vec::new())

@@ -124,14 +124,17 @@ impl Hostile {
         Ok(())
     }
 
-    /// Returns whether every response to requests with this body may be a refusal.
+    /// Returns whether every response to requests with this body may be a refusal or a redirect.
     pub(crate) fn may_be_refused(&self, body: &[u8]) -> bool {
         let log = self.log.lock().unwrap();
         let all = log.iter();
         let mut same = all.filter(|exchange| contains(&exchange.request.body, body));
         same.all(|exchange| {
-            let mut lines = exchange.bytes.windows(10);
-            lines.any(|line| line.starts_with(b"HTTP/1.") && line[8..] == *b" 4")
+            let mut lines = exchange.bytes.windows(12);
+            lines.any(|line| {
+                let is_refusal = matches!(&line[8..10], b" 3" | b" 4") && line[8..] != *b" 303";
+                line.starts_with(b"HTTP/1.") && is_refusal
+            })
         })
     }
 }

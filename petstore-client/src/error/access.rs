@@ -127,7 +127,7 @@ impl Error {
     }
 
     /// Returns whether the service may have processed the request: the response was lost, or it was
-    /// a 5xx, for example. If `false`, the request is safe to send again.
+    /// a 5xx, for example. A 4xx and a redirect say that it was not. If `false`, the request is safe to send again.
     #[must_use]
     pub fn may_have_been_processed(&self) -> bool {
         self.0.stats.may_have_acted

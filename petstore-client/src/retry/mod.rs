@@ -187,10 +187,11 @@ impl RetryDecision {
     }
 }
 
-/// Returns whether the service may have acted on a request that it answered with this status. Only
-/// a 4xx proves that it did not. A 303, for example, may follow a completed action.
+/// Returns whether the service may have acted on a request that it answered with this status. A 4xx
+/// proves that it did not, and so does a redirect. But a 303 may follow a completed action.
 pub(crate) fn may_have_acted(status: StatusCode) -> bool {
-    !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT
+    let is_refused = status.is_client_error() || status.is_redirection();
+    !is_refused || matches!(status.as_u16(), 303 | 408)
 }
 
 #[cfg(test)]

@@ -190,6 +190,7 @@ fn refused() -> Vec<Case> {
         unprocessed("429", Acts(limited), RateLimited),
         processed("503", Acts(status(503)), Server),
         processed("303", Acts(status(303)), Rejected),
+        unprocessed("301", Acts(status(301)), Rejected),
     ]
 }
 

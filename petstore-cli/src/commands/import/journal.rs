@@ -45,10 +45,11 @@ impl Journal {
         }
     }
 
-    /// Opens and locks a journal, or creates it. Leaves an existing file as it is.
-    pub(super) fn open(path: &Path, run: Run, system: &System) -> Result<Self> {
+    /// Opens and locks a journal, or creates it. Leaves an existing file as it is. If a journal in the
+    /// usual place cannot be created, there is none yet, and it may be in another place.
+    pub(super) fn open(path: &Path, is_usual: bool, run: Run, system: &System) -> Result<Self> {
         let first = Record::Run(run);
-        let (log, state) = Log::open(path, &first, system)?;
+        let (log, state) = Log::open(path, is_usual, &first, system)?;
         let mut journal = Self::nowhere();
         journal.log = Some(log);
         if let Some(state) = state {
@@ -195,7 +196,12 @@ struct Log {
 impl Log {
     /// Opens and locks a journal, and returns its content. Creates one with its first record if there
     /// is none. Leaves an existing file as it is.
-    fn open(path: &Path, first: &Record, system: &System) -> Result<(Self, Option<State>)> {
+    fn open(
+        path: &Path,
+        is_usual: bool,
+        first: &Record,
+        system: &System,
+    ) -> Result<(Self, Option<State>)> {
         let name = name(path, system);
         if path.exists() && !path.is_file() {
             return Err(foreign(&name));
@@ -209,7 +215,8 @@ impl Log {
             }
             Err(problem) => {
                 let error = CliError::io(Kind::Input, format!("cannot create {name}"), &problem);
-                return Err(error.hint("`--journal FILE` keeps the journal in another folder"));
+                let elsewhere = "`--journal FILE` keeps the journal in another folder";
+                return Err(error.hint_if(is_usual.then(|| elsewhere.to_owned())));
             }
         };
         let log = Self {

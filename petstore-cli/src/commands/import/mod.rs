@@ -233,6 +233,7 @@ impl Import {
             if !files::is_device(file) && !seen.insert(place(file)) {
                 return Err(used_twice(file));
             }
+            files::check(file, context.system())?;
         }
         checked.map(|()| inputs)
     }
@@ -307,7 +308,7 @@ impl Import {
         let started = instant(context.clock().now());
         let run = Run::new(client.base_url(), timeout, started);
         let mut journal = match journal {
-            Some(path) => Journal::open(&path, run, context.system())?,
+            Some(path) => Journal::open(&path, self.journal.is_none(), run, context.system())?,
             None => Journal::nowhere(),
         };
         let again = self.compare(context, &rows, journal.state(), Some(client.base_url()))?;
@@ -339,7 +340,7 @@ impl Import {
         let mut unwritten = summary.write_files(context.system());
         unwritten.extend(summary.print(context).err());
         let mut ended = match sent {
-            Ok(doubt) => summary.leftovers(context, doubt.as_deref()),
+            Ok(doubt) => summary.leftovers(context, doubt.as_deref(), self.inputs.len() == 1),
             Err(stop) => Err(self.stopped(context, &summary, stop)),
         };
         for error in unwritten {
@@ -389,17 +390,30 @@ impl Import {
     /// Returns the error of a run that ended early, with what was done and how to continue. Without a
     /// journal, no command continues: another run would create all pets again.
     fn stopped(&self, context: &Context, summary: &Summary<'_>, stop: CliError) -> CliError {
-        let blocked = match &stop {
-            CliError::Client(error) => error.blocked().map(|blocked| blocked.remaining),
-            CliError::Failure(_) | CliError::Silent(_) => None,
+        let (blocked, is_transient) = match &stop {
+            CliError::Client(error) => {
+                let blocked = error.blocked().map(|blocked| blocked.remaining);
+                (blocked, error.is_transient())
+            }
+            CliError::Failure(_) | CliError::Silent(_) => (None, false),
         };
         let mut failure = match context.explain(stop) {
             Ok(failure) => failure.stopped_after(&summary.progress()),
             Err(code) => return CliError::Silent(code),
         };
-        if failure.kind == Kind::Key && failure.hint.is_some() {
+        // A service that answers 408 again and again fails, whatever a single one means.
+        if failure.kind == Kind::Refused && is_transient {
+            failure.kind = Kind::Service;
+        }
+        let needs_correction = matches!(
+            failure.kind,
+            Kind::Key | Kind::Config | Kind::Tls | Kind::NotFound | Kind::Refused
+        );
+        if needs_correction && failure.hint.is_some() {
             return failure.into();
         }
+        let max_wait = context.settings().values().max_wait();
+        let longer = blocked.filter(|remaining| *remaining > max_wait);
         // It must not repeat `--unknown retry`, which could send rows twice.
         let more: &[&str] = match self.unknown {
             UnknownAction::Check => &["--unknown", "check"],
@@ -407,7 +421,7 @@ impl Import {
         };
         failure.hint = summary.has_journal().then(|| {
             let command = typed(context.args(), more);
-            match blocked.map(wait_option) {
+            match longer.map(wait_option) {
                 Some(longer) => {
                     format!("`{command}` continues then; `--max-wait {longer}` waits for it")
                 }

@@ -230,6 +230,13 @@ pub(super) struct Totals {
     pub(super) unknown: usize,
 }
 
+impl Totals {
+    /// Returns how many rows have an outcome that is known.
+    pub(super) fn done(self) -> usize {
+        self.created + self.found + self.rejected
+    }
+}
+
 /// Checks that this version of the program wrote the journal.
 fn check_first_line(name: &str, bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {

@@ -46,6 +46,8 @@ pub(super) struct Sender<'a> {
     outage: Outage,
     /// The number of rows to send in this run.
     total: usize,
+    /// The number of rows that are created, found or rejected.
+    done: usize,
     todo: VecDeque<usize>,
     /// The rows that are being announced in the journal.
     announced: Vec<usize>,
@@ -73,6 +75,7 @@ impl<'a> Sender<'a> {
                 todo.push_back(number);
             }
         }
+        let done = journal.state().totals().done();
         Self {
             context,
             client,
@@ -82,6 +85,7 @@ impl<'a> Sender<'a> {
             most: concurrency,
             outage: Outage::new(retry_for),
             total: todo.len(),
+            done,
             todo,
             announced: Vec::new(),
             in_flight: 0,
@@ -153,7 +157,7 @@ impl<'a> Sender<'a> {
             if self.in_flight > 0 {
                 return None;
             }
-            if blocked.remaining <= self.context.settings().values().max_wait() {
+            if blocked.remaining <= self.max_wait() {
                 report_wait(self.context.ui(), blocked);
                 return Some(Instant::now() + blocked.remaining);
             }
@@ -254,6 +258,7 @@ impl<'a> Sender<'a> {
         let error = match outcome {
             Ok(id) => {
                 self.outage.succeeded();
+                self.done += 1;
                 self.most = self.concurrency.min(self.most + 1);
                 return Record::Created(row, id);
             }
@@ -264,8 +269,9 @@ impl<'a> Sender<'a> {
             .is_some_and(|status| status.is_client_error());
         let record = if error.may_have_been_processed() {
             Record::Unknown(row, why(&error))
-        } else if is_refused && !ends_run(&error) && !error.is_transient() {
+        } else if is_refused && !self.ends_run(&error) && !error.is_transient() {
             self.outage.succeeded();
+            self.done += 1;
             return Record::Rejected(row, why(&error));
         } else {
             self.todo.push_front(row);
@@ -281,22 +287,26 @@ impl<'a> Sender<'a> {
     }
 
     fn failed(&mut self, error: Error) {
-        if ends_run(&error) {
-            return self.stop_with(error.into());
+        if self.stop.is_some() {
+            return;
         }
+        if self.ends_run(&error) {
+            return self.stop_for(error);
+        }
+        // The client knows the end of a 429, and `fill` waits for it.
         let told = match error.is_rate_limited() {
             true => None,
             false => error.retry_after(),
         };
         let ui = self.context.ui();
         if let Some(length) = self.outage.failed(told) {
-            if !length.is_zero() && self.stop.is_none() {
+            if !length.is_zero() {
                 let length = elapsed(length);
                 ui.note(&format!(
                     "gave up after {length} without success (`--retry-for`)"
                 ));
             }
-            self.stop_with(error.into());
+            self.stop_for(error);
         } else if let Next::Wait(until) = self.outage.next() {
             let rest = until.saturating_duration_since(Instant::now());
             let at = self.context.clock().now() + rest;
@@ -312,9 +322,39 @@ impl<'a> Sender<'a> {
             return false;
         }
         match error.blocked() {
-            Some(blocked) => blocked.remaining <= self.context.settings().values().max_wait(),
+            Some(blocked) => blocked.remaining <= self.max_wait(),
             None => self.in_flight > 0,
         }
+    }
+
+    /// Returns whether all further rows would fail too: because of the key, the URL, or a limit that
+    /// the run does not wait for.
+    fn ends_run(&self, error: &Error) -> bool {
+        if let Some(blocked) = error.blocked() {
+            return blocked.remaining > self.max_wait();
+        }
+        let is_kind = matches!(
+            error.kind(),
+            ErrorKind::Config | ErrorKind::Credentials | ErrorKind::InvalidRequest | ErrorKind::Tls
+        );
+        let status = error.status().map_or(0, |status| status.as_u16());
+        is_kind || matches!(status, 300..=399 | 401 | 403 | 404 | 405 | 410)
+    }
+
+    fn max_wait(&self) -> Duration {
+        self.context.settings().values().max_wait()
+    }
+
+    /// Ends the run because of a request.
+    fn stop_for(&mut self, error: Error) {
+        self.stop_with(error.into());
+        self.release();
+    }
+
+    /// Has the rows that wait in the client end without being sent.
+    fn release(&self) {
+        let client = self.client.clone();
+        tokio::spawn(async move { client.close().await });
     }
 
     /// Ends the run. The first reason counts.
@@ -323,6 +363,7 @@ impl<'a> Sender<'a> {
     }
 
     fn report_stop(&mut self) {
+        self.release();
         let timeout = self.context.settings().values().timeout();
         self.deadline = Some(Instant::now() + timeout);
         if self.in_flight > 0 {
@@ -335,9 +376,7 @@ impl<'a> Sender<'a> {
     }
 
     fn draw(&self) {
-        let all = self.rows.len();
-        let left = self.todo.len() + self.announced.len() + self.in_flight;
-        let done = all - left;
+        let (done, all) = (self.done, self.rows.len());
         self.context
             .ui()
             .set_progress(Some(Progress::Bar { done, all }));
@@ -377,18 +416,11 @@ fn is_failure(error: &Error) -> bool {
     }
 }
 
-/// Returns whether all further rows would fail too: because of the key, the URL or a limit.
-fn ends_run(error: &Error) -> bool {
-    let status = error.status().map_or(0, |status| status.as_u16());
-    let is_kind = matches!(
-        error.kind(),
-        ErrorKind::Config | ErrorKind::Credentials | ErrorKind::InvalidRequest | ErrorKind::Tls
-    );
-    is_kind || error.blocked().is_some() || matches!(status, 401 | 403 | 404 | 405 | 410)
-}
-
 /// Returns why a row was rejected, or why it is unknown whether it was created.
 fn why(error: &Error) -> String {
+    if error.status().is_some_and(|status| status.is_success()) {
+        return error.problem().to_owned();
+    }
     let mut why = cause(error);
     if let Some(code) = error.code() {
         why += &format!(" {code}");
@@ -397,55 +429,4 @@ fn why(error: &Error) -> String {
         why += &format!(": {message}");
     }
     why
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::SystemTime;
-
-    use petstore_client::limits::Quota;
-
-    use super::*;
-
-    #[test]
-    fn one_row_is_sent_while_the_limits_are_unknown() {
-        let limits = RateLimits::default();
-        assert_eq!(room(&limits, 0, 1), 1);
-        assert_eq!(room(&limits, 1, 1), 0);
-        assert_eq!(room(&limits, 0, 16), 16, "a service that shows no limit");
-        assert_eq!(room(&limits, 5, 16), 11);
-        assert_eq!(room(&limits, 0, 0), 0, "in a pause");
-    }
-
-    fn limits(left: u64, in_flight: u32) -> RateLimits {
-        let reset = SystemTime::UNIX_EPOCH;
-        let mut limits = RateLimits::default();
-        limits.windows = vec![
-            QuotaWindow::new(Quota::Day, 1_000, 900, reset),
-            QuotaWindow::new(Quota::Minute, 60, left, reset),
-        ];
-        limits.in_flight = in_flight;
-        limits
-    }
-
-    #[test]
-    fn rows_that_wait_in_the_client_take_room_too() {
-        // Five rows are in flight, and the service has counted all of them, or two.
-        assert_eq!(room(&limits(10, 5), 5, 16), 10);
-        assert_eq!(room(&limits(10, 2), 5, 16), 7);
-        assert_eq!(room(&limits(3, 2), 5, 16), 0, "all of it is taken");
-        assert_eq!(room(&limits(3, 0), 5, 16), 0, "more than that is taken");
-        assert_eq!(room(&limits(100, 2), 5, 16), 11, "the concurrency decides");
-        // Requests of other calls of this client take no row's room.
-        assert_eq!(room(&limits(10, 9), 5, 16), 10);
-        assert_eq!(room(&limits(0, 0), 0, 16), 1, "its error says why");
-    }
-
-    #[test]
-    fn a_window_that_has_ended_has_room_for_its_quota_again() {
-        let mut limits = limits(0, 0);
-        limits.ended = vec![limits.windows.remove(1)];
-        assert_eq!(room(&limits, 0, 80), 60);
-        assert_eq!(room(&limits, 50, 80), 10);
-    }
 }

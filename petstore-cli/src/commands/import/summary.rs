@@ -27,13 +27,13 @@ pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
     let (options, files) = args.split_at(end.unwrap_or(args.len()));
     let mut words = vec!["petstore".to_owned()];
     let mut options = options.iter().skip(1);
-    let replaced = more.first().copied().unwrap_or_default();
+    let replaced = more.first().copied();
     while let Some(option) = options.next() {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (&**option, None),
         };
-        if name == "--unknown" || name == replaced {
+        if name == "--unknown" || Some(name) == replaced {
             if value.is_none() {
                 options.next();
             }
@@ -90,8 +90,7 @@ impl<'a> Summary<'a> {
 
     /// Returns how many rows are done: `12 of 30 rows`. Unknown rows are not.
     pub(super) fn progress(&self) -> String {
-        let total = self.journal.state().totals();
-        let done = count(total.created + total.found + total.rejected);
+        let done = count(self.journal.state().totals().done());
         let all = plural(self.rows.all().len(), "row", "rows");
         format!("{done} of {all}")
     }
@@ -200,8 +199,13 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns an error if rows were rejected, are unknown or invalid. `doubt` says why the list of
-    /// pets did not settle them.
-    pub(super) fn leftovers(&self, context: &Context, doubt: Option<&str>) -> Result<()> {
+    /// pets did not settle them. Only an input that `is_alone` can have a file of rejected rows.
+    pub(super) fn leftovers(
+        &self,
+        context: &Context,
+        doubt: Option<&str>,
+        is_alone: bool,
+    ) -> Result<()> {
         let undone = self.undone();
         if undone.is_empty() {
             return Ok(());
@@ -226,22 +230,27 @@ impl<'a> Summary<'a> {
                 self.rows.failure(Kind::Partial, message, problems)
             }
         };
-        let doubt = doubt.map(|doubt| format!("the list of pets proves nothing: {doubt}"));
-        failure.list.extend(doubt);
-        failure.hint = self.hint(context);
+        match doubt {
+            // A hint to check them would lead here again.
+            Some(doubt) => failure.list.extend([
+                format!("the list of pets proves nothing: {doubt}"),
+                "`--unknown retry` sends unknown rows again, and may create pets twice".to_owned(),
+            ]),
+            None => failure.hint = self.hint(context, is_alone),
+        }
         Err(failure.into())
     }
 
     /// Returns what to do about rows that are not created. Without a journal, the command would
     /// create all pets again.
-    fn hint(&self, context: &Context) -> Option<String> {
+    fn hint(&self, context: &Context, is_alone: bool) -> Option<String> {
         self.journal.path()?;
         let total = self.journal.state().totals();
         if total.unknown > 0 {
             let command = typed(context.args(), &["--unknown", "check"]);
             return Some(format!("`{command}` finds out which of them were created"));
         }
-        if total.rejected > 0 && self.rejects.is_none() {
+        if total.rejected > 0 && self.rejects.is_none() && is_alone {
             let command = typed(context.args(), &["--rejects", "FILE"]);
             return Some(format!("`{command}` writes them to a file"));
         }

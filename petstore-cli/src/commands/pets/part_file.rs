@@ -56,14 +56,7 @@ impl PartFile {
             };
             return Err(CliError::usage(format!("{shown} is not a file")).hint(hint));
         }
-        if let Some(folder) = target.parent()
-            && !folder.as_os_str().is_empty()
-            && !folder.is_dir()
-        {
-            let folder = system.shown(folder);
-            let problem = format!("cannot write {shown}: there is no folder {folder}");
-            return Err(CliError::usage(problem));
-        }
+        files::require_folder(target, system)?;
         // If the target is a link, the link stays.
         let target = match target.canonicalize() {
             Ok(file) if target.is_symlink() => file,

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{CliError, Kind, Result};
 use crate::session::Purpose;
 use crate::status::Progress;
-use crate::time::count;
+use crate::time::plural;
 
 /// Lists pages until all ids are found.
 pub(super) async fn run(context: &Context, ids: Vec<i64>, status: Option<PetStatus>) -> Result<()> {
@@ -50,13 +50,13 @@ pub(super) async fn run(context: &Context, ids: Vec<i64>, status: Option<PetStat
         return Err(CliError::new(Kind::NotFound, others.join("; ")));
     }
     let pets = named(&missing);
-    let searched = count(searched);
+    let searched = plural(searched, "pet", "pets");
     if pages.has_more().is_none() {
-        let problem = format!("no {pets} among the {searched} pets that the service lists");
+        let problem = format!("no {pets} among the {searched} that the service lists");
         let hint = "there may be more; the service does not say how to list them";
         return Err(CliError::new(Kind::Partial, problem).hint(hint));
     }
-    let problem = format!("no {pets}; searched all {searched} pets");
+    let problem = format!("no {pets}; searched all pages: {searched}");
     Err(CliError::new(Kind::NotFound, problem).list(others))
 }
 

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use csv::{Reader, ReaderBuilder, StringRecord, WriterBuilder};
-use petstore_client::NewPet;
 use serde_json::Value;
 
+use super::Parsed;
 use super::fields::{FIELDS, Fields, STATUS, is_foreign, line, shorten};
 use crate::error::{CliError, Result};
 use crate::suggest::similar;
 use crate::time::plural;
 
+/// How quotes are written.
+pub(super) const QUOTES: &str = "put the value in quotes, and write each quote inside it as `\"\"`";
 /// Separators that a header may have.
 const SEPARATORS: [u8; 4] = [b'|', b';', b'\t', b','];
 
@@ -20,39 +22,33 @@ pub(super) fn separator(header: &str) -> u8 {
     SEPARATORS.into_iter().max_by_key(times).unwrap_or(b',')
 }
 
-/// Reads the rows of an input, each with the byte at which it starts. Adds the columns that are
-/// ignored.
-pub(super) fn read(
-    name: &str,
-    text: &str,
-    delimiter: u8,
-    ignored: &mut Vec<String>,
-) -> Result<Vec<(usize, Result<NewPet, String>)>> {
+/// Reads the rows of an input.
+pub(super) fn read(name: &str, text: &str, delimiter: u8) -> Result<Parsed> {
     let mut reader = reader(text, delimiter);
     let mut header = StringRecord::new();
-    let mut rows = Vec::new();
+    let mut parsed = Parsed::default();
     let Some((start, end)) = next(&mut reader, text, &mut header)? else {
-        return Ok(rows);
+        return Ok(parsed);
     };
     let place = format!("line {}", line(text.as_bytes(), start));
-    *ignored = check_header(name, &header, &place, &text[start..end])?;
+    if let Some(problem) = misquoted(&text[start..end], delimiter) {
+        return Err(CliError::input(format!("{name} {place}: {problem}")).hint(QUOTES));
+    }
+    parsed.ignored = check_header(name, &header, &place, &text[start..end])?;
     let mut record = StringRecord::new();
     while let Some((start, end)) = next(&mut reader, text, &mut record)? {
-        if end == text.len() && has_open_quote(&text[start..end], delimiter) {
-            let line = line(text.as_bytes(), start);
-            let problem = format!("{name} line {line}: a quote is never closed");
-            let hint = "close it; a quote inside a value is written `\"\"`";
-            return Err(CliError::input(problem).hint(hint));
-        }
-        let pet = if record.len() == header.len() {
+        let pet = if let Some(problem) = misquoted(&text[start..end], delimiter) {
+            parsed.is_misquoted = true;
+            Err(problem)
+        } else if record.len() == header.len() {
             Fields::Csv(&header, &record).pet()
         } else {
             let values = plural(record.len(), "value", "values");
             Err(format!("{values}; the header has {}", header.len()))
         };
-        rows.push((start, pet));
+        parsed.rows.push((start, pet));
     }
-    Ok(rows)
+    Ok(parsed)
 }
 
 /// Returns the rows that have a value, with this value in a last column.
@@ -125,11 +121,26 @@ fn next(
     Ok(Some((before + empty.count(), at(reader.position()))))
 }
 
-/// Returns whether the last record begins a quoted value that it does not end.
-fn has_open_quote(raw: &str, delimiter: u8) -> bool {
-    let begins_quoted =
-        raw.starts_with('"') || raw.contains(&format!("{}\"", char::from(delimiter)));
-    begins_quoted && raw.matches('"').count() % 2 == 1
+/// Returns what is wrong with the quotes of a record. The reader accepts any, and may take several
+/// rows for one. A quote inside a value without quotes is part of it.
+fn misquoted(record: &str, delimiter: u8) -> Option<String> {
+    let mut rest = record.trim_end_matches(['\r', '\n']);
+    while let Some(start) = rest.chars().next() {
+        if start == '"' {
+            // A pair of quotes is one quote of the value.
+            let pairs = rest[1..].replace("\"\"", "  ");
+            let Some(end) = pairs.find('"') else {
+                return Some("a quote is never closed".to_owned());
+            };
+            rest = &rest[1 + end + 1..];
+            if !rest.is_empty() && !rest.starts_with(char::from(delimiter)) {
+                let text = shorten(rest.lines().next().unwrap_or_default());
+                return Some(format!("`{text}` follows a closing quote"));
+            }
+        }
+        (_, rest) = rest.split_once(char::from(delimiter))?;
+    }
+    None
 }
 
 /// Returns the columns that are ignored. Fails with all that is wrong if a column is missing, unclear
@@ -155,6 +166,8 @@ fn check_header(name: &str, header: &StringRecord, place: &str, text: &str) -> R
         }
     }
     if problems.is_empty() {
+        // A separator at the end of each line makes a column without a name.
+        foreign.retain(|column| !column.is_empty());
         return Ok(foreign.into_iter().map(str::to_owned).collect());
     }
     if foreign.len() == header.len() {

@@ -1,29 +1,28 @@
 //! Reads JSON objects, one per line or in an array, and writes some of them with one more field.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use petstore_client::NewPet;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::Parsed;
 use super::fields::{FIELDS, Fields, is_foreign, shorten};
 use crate::error::{CliError, Result};
 use crate::suggest::similar;
 
-/// Reads the rows of an input, each with the byte at which it starts. Adds the fields that are
-/// ignored.
-pub(super) fn read(
-    name: &str,
-    text: &str,
-    ignored: &mut Vec<String>,
-) -> Result<Vec<(usize, Result<NewPet, String>)>> {
-    let mut rows = Vec::new();
+/// Reads the rows of an input.
+pub(super) fn read(name: &str, text: &str) -> Result<Parsed> {
+    let mut parsed = Parsed::default();
     for value in values(text).map_err(|error| not_json(name, &error))? {
         let value = value.get();
         let start = value.as_ptr() as usize - text.as_ptr() as usize;
-        rows.push((start, pet(value, ignored)));
+        let pet = pet(value, &mut parsed.ignored);
+        parsed.rows.push((start, pet));
     }
-    Ok(rows)
+    Ok(parsed)
 }
 
 /// Splits text into JSON values: those of an array, or concatenated values.
@@ -51,10 +50,17 @@ fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, String> {
     if !value.starts_with('{') {
         return Err(format!("`{}` is not an object", shorten(value)));
     }
-    let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(value) else {
+    let Ok(Entries(entries)) = serde_json::from_str(value) else {
         return Err("the name of a field is not Unicode".to_owned());
     };
     let mut problems = Vec::new();
+    let mut object = BTreeMap::new();
+    for (name, value) in entries {
+        if FIELDS.contains(&&*name) && object.contains_key(&name) {
+            problems.push(format!("{name}: there are several"));
+        }
+        object.insert(name, value);
+    }
     for name in object.keys().filter(|name| is_foreign(name)) {
         if let Some(field) = similar(name, FIELDS) {
             let name = shorten(name);
@@ -69,6 +75,33 @@ fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, String> {
             problems.extend(pet.err());
             Err(problems.join("; "))
         }
+    }
+}
+
+/// The fields of an object, as often as they are written.
+struct Entries<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'t> Deserialize<'t> for Entries<'t> {
+    fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+struct EntriesVisitor;
+
+impl<'t> Visitor<'t> for EntriesVisitor {
+    type Value = Entries<'t>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'t>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Entries(entries))
     }
 }
 

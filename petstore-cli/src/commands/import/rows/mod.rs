@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{CliError, Failure, Kind, Result};
+use crate::time::count;
 
 /// The maximum number of problems that an error lists for people.
 const MAX_LISTED: usize = 20;
@@ -53,6 +54,17 @@ impl Row {
     }
 }
 
+/// What a reader makes of an input.
+#[derive(Default)]
+struct Parsed {
+    /// The rows, each with the byte at which it starts.
+    rows: Vec<(usize, Result<NewPet, String>)>,
+    /// The columns or fields that are ignored.
+    ignored: Vec<String>,
+    /// Whether the quotes of a row are wrong.
+    is_misquoted: bool,
+}
+
 /// The rows of an input, some of which may be invalid.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
@@ -83,25 +95,31 @@ impl Rows {
             None => Some(csv_text::separator(first_line)),
             given => given,
         };
-        let mut ignored = Vec::new();
         let parsed = match delimiter {
-            Some(delimiter) => csv_text::read(name, &text, delimiter, &mut ignored)?,
-            None => json_text::read(name, &text, &mut ignored)?,
+            Some(delimiter) => csv_text::read(name, &text, delimiter)?,
+            None => json_text::read(name, &text)?,
         };
         let mut rows = Vec::new();
         let (mut line, mut counted) = (1, 0);
-        for (start, pet) in parsed {
+        for (start, pet) in parsed.rows {
             line += text[counted..start].matches('\n').count();
             counted = start;
             rows.push(Row { line, pet });
         }
-        Ok(Self {
+        let rows = Self {
             name: name.to_owned(),
             text,
             delimiter,
             rows,
-            ignored,
-        })
+            ignored: parsed.ignored,
+        };
+        // Then nobody knows which rows there are, and no row may be sent.
+        if parsed.is_misquoted {
+            let message = format!("{name} cannot be read: quotes are wrong");
+            let failure = rows.failure(Kind::Input, message, rows.invalid());
+            return Err(failure.hint(csv_text::QUOTES).into());
+        }
+        Ok(rows)
     }
 
     /// Returns the name in messages.
@@ -156,7 +174,7 @@ impl Rows {
         let message = format!("{rows} invalid; nothing was sent");
         let failure = self.failure(Kind::Input, message, self.invalid());
         Err(failure
-            .hint("correct the input and run the command again")
+            .hint("correct the input, or send the valid rows with `--skip-invalid`")
             .into())
     }
 
@@ -177,7 +195,7 @@ impl Rows {
         }
         let more = rows.len().saturating_sub(MAX_LISTED);
         if more > 0 {
-            let text = format!("{more} more; --error-format json lists all");
+            let text = format!("{} more; --error-format json lists all", count(more));
             failure.list.push(text);
         }
         if !rows.is_empty() {

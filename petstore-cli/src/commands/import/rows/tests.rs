@@ -88,6 +88,11 @@ fn reports_every_invalid_row_at_once() {
             "1 row of pets.csv is invalid; nothing was sent | line 1: the name of a field is not \
              Unicode",
         ),
+        (
+            "{\"name\":\"a\",\"name\":\"b\",\"categoryId\":1,\"x\":1,\"x\":2,\"categoryId\":\"y\"}",
+            "1 row of pets.csv is invalid; nothing was sent | line 1: name: there are several; \
+             categoryId: there are several; categoryId: `\"y\"` is not a whole number",
+        ),
     ] {
         assert_eq!(message(text.as_bytes()), expected);
     }
@@ -114,11 +119,21 @@ fn names_errors_of_the_whole_input() {
         ),
         (
             "name,categoryId\na,1\n\"b,2\nc,3\n",
-            "line 3: a quote is never closed",
+            "cannot be read: quotes are wrong | line 3: a quote is never closed",
         ),
         (
             "categoryId,name\n1,a\n2,\"b\n3,c\n",
-            "line 3: a quote is never closed",
+            "cannot be read: quotes are wrong | line 3: a quote is never closed",
+        ),
+        (
+            "name,categoryId\n\"A,1\nB,2\n\"C,3\nD,4\n\"E \"e\" f\",5\nF,x\n",
+            "cannot be read: quotes are wrong | line 2: `C,3` follows a closing quote \
+             | line 6: `e\" f\",5` follows a closing quote | line 7: categoryId: `x` is not a \
+             whole number",
+        ),
+        (
+            "\"name\"s,categoryId\nA,1\n",
+            "line 1: `s,categoryId` follows a closing quote",
         ),
         (
             "{\"name\":\"a\",\"categoryId\":1}\n{\"name\"}\n",
@@ -152,6 +167,8 @@ fn other_columns_are_named_once_without_those_of_own_files() {
     assert_eq!(read(&rows.repeat(2)).ignored(), ["colour"]);
     let csv = "id,name,categoryId,petId,reason,colour;size\n1,a,1,2,3,4\n";
     assert_eq!(read(csv).ignored(), ["colour;size"]);
+    assert_eq!(pets("name,categoryId,\na,1,\n"), [NewPet::new("a", 1)]);
+    assert!(read("name,categoryId,\na,1,\n").ignored().is_empty());
 }
 
 #[test]
