@@ -291,17 +291,19 @@ impl State {
 
     /// Hands out what was granted. Returns whether a block begins.
     fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) -> bool {
+        // What a call has forced that was dropped meanwhile is for nobody else.
+        let is_for_nobody = report.forces && answer.is_probe && !self.queue.is_forced();
         for _ in 0..answer.granted {
             let permit = self.permits.grant(answer.is_probe, now);
-            if !self.queue.grant(permit) {
-                // Nobody waits for it any more.
+            if is_for_nobody || !self.queue.grant(permit) {
                 self.permits.give_back(permit);
                 self.change(now);
             }
         }
         // The answer says nothing to calls that came after the report.
         let asked = report.waiting.saturating_sub(answer.granted);
-        let is_for_all = !self.queue.is_empty() && self.wanted() <= asked;
+        let is_new = self.wanted() > asked || (self.queue.is_forced() && !report.forces);
+        let is_for_all = !self.queue.is_empty() && !is_new;
         self.waits.answer(is_for_all.then_some(answer.pause), now)
     }
 

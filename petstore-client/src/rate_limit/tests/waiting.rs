@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
@@ -66,11 +66,23 @@ fn limiter() -> Arc<Limiter> {
 
 /// Returns a ledger, and the limiter of a process that is this far away from it.
 fn far(round_trip: Duration) -> (SharedLedger, Arc<Limiter>) {
+    far_with(round_trip, Policy::default())
+}
+
+fn far_with(round_trip: Duration, policy: Policy) -> (SharedLedger, Arc<Limiter>) {
     let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let shared = SharedLedger::new(Arc::clone(&clock));
     let store = KeyStore::Simulated(shared.store(round_trip, Arc::default()));
-    let limiter = Limiter::new(clock, Arc::new(store), Policy::default());
+    let limiter = Limiter::new(clock, Arc::new(store), policy);
     (shared, limiter)
+}
+
+/// The request of a call that a person asked for, and that is sent now or not at all.
+fn forced_now() -> Acquire {
+    Acquire {
+        max_wait: Duration::ZERO,
+        ..forced()
+    }
 }
 
 fn ignore(_: Wait) {}
@@ -283,11 +295,7 @@ async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     let asked = limiter.acquire(forced(), ignore).await.unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Of several, one is sent.
-    let hasty = Acquire {
-        max_wait: Duration::ZERO,
-        ..forced()
-    };
-    let refused = limiter.acquire(hasty, ignore).await.err().unwrap();
+    let refused = limiter.acquire(forced_now(), ignore).await.err().unwrap();
     assert_eq!(refused.wait.reason, WaitReason::Blocked);
     answer(asked, 200, &[]);
     assert_eq!(limiter.view().blocked, None, "the service has let it in");
@@ -300,19 +308,46 @@ async fn a_forced_request_waits_for_the_answer_of_a_far_store() {
     answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
     assert_eq!(refused.err().unwrap().wait.reason, WaitReason::Blocked);
-    let hasty = Acquire {
-        max_wait: Duration::ZERO,
-        ..forced()
-    };
     // One that was dropped forces nothing for those that come later.
-    let mut dropped = Box::pin(limiter.acquire(hasty, ignore));
+    let mut dropped = Box::pin(limiter.acquire(forced_now(), ignore));
     assert!(start(dropped.as_mut()).is_pending());
     drop(dropped);
     sleep(Duration::from_secs(1)).await;
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
     assert!(refused.is_err());
-    let asked = limiter.acquire(hasty, ignore).await;
+    let asked = limiter.acquire(forced_now(), ignore).await;
     answer(asked.ok().unwrap(), 200, &[]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_an_earlier_question_refuses_no_forced_request() {
+    let mut policy = Policy::default();
+    policy.limit_in_flight(1);
+    let (_, limiter) = far_with(Duration::from_millis(200), policy);
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    let patient = limiter.acquire(acquire(), ignore);
+    let asked = async {
+        sleep(Duration::from_millis(100)).await;
+        limiter.acquire(forced_now(), ignore).await
+    };
+    tokio::select! {
+        permit = asked => drop(permit.ok().unwrap()),
+        _ = patient => panic!("sent in a block"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dropped_call_has_forced_is_for_nobody_else() {
+    let (_, limiter) = far(Duration::from_millis(200));
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    let patient = take(&limiter);
+    let dropped = async {
+        sleep(Duration::from_millis(500)).await;
+        let asked = limiter.acquire(forced(), ignore);
+        assert!(timeout(Duration::from_millis(100), asked).await.is_err());
+    };
+    let (permit, ()) = tokio::join!(patient, dropped);
+    assert!(permit.waited() >= Duration::from_secs(3_000));
 }
 
 #[tokio::test(start_paused = true)]
