@@ -351,6 +351,14 @@ async fn what_a_dropped_call_has_forced_is_for_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_block_that_the_store_does_not_know_yet_is_forgotten_too() {
+    let (_, limiter) = far(Duration::from_millis(1));
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    limiter.forget().await.unwrap();
+    assert_eq!(limiter.view().blocked, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_that_was_suspended_goes_on_within_a_second() {
     for (reset, length) in [("50", 60), ("80000", 25 * 3_600)] {
         let suspended = Arc::new(AtomicU64::new(0));
