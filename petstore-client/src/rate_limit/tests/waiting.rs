@@ -237,18 +237,21 @@ async fn a_call_that_is_not_polled_loses_its_permit_after_a_second() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_ends_is_lost_after_its_time_limit() {
     let limiter = limiter();
-    show(take(&limiter).await, ["3", "1", "50"]);
+    show(take(&limiter).await, ["4", "3", "50"]);
     let short = Acquire {
         lease: Duration::from_millis(5_500),
         ..acquire()
     };
     let stuck = limiter.acquire(short, ignore).await.unwrap();
-    assert_eq!(limiter.view().in_flight, 1);
+    let late = limiter.acquire(short, ignore).await.unwrap();
+    assert_eq!(limiter.view().in_flight, 2);
     sleep(Duration::from_secs(6)).await;
     let limits = limiter.view();
-    assert_eq!((limits.in_flight, limits.unresolved), (0, 1));
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 2));
     drop(stuck);
-    assert_eq!(limiter.view().unresolved, 1, "it is lost only once");
+    assert_eq!(limiter.view().unresolved, 2, "it is lost only once");
+    answer(late, 429, &[("retry-after", "3000")]);
+    assert!(limiter.view().blocked.is_some(), "a late 429 is obeyed");
 }
 
 #[tokio::test(start_paused = true)]
