@@ -88,7 +88,8 @@ impl LimiterClock {
 
     /// Returns for how long the machine has been suspended.
     fn suspended(&self, now: i64) -> i64 {
-        let checked_at = self.checked_at.load(Ordering::Relaxed);
+        // Who sees the time of a check also sees its result.
+        let checked_at = self.checked_at.load(Ordering::Acquire);
         if (checked_at..checked_at.saturating_add(SUSPENSION_INTERVAL)).contains(&now) {
             return self.suspended.load(Ordering::Relaxed);
         }
@@ -96,9 +97,9 @@ impl LimiterClock {
             Some(suspended) => suspended(),
             None => clock::suspended(),
         });
-        self.checked_at.store(now, Ordering::Relaxed);
-        self.suspended.store(suspended, Ordering::Relaxed);
-        suspended
+        let known = self.suspended.fetch_max(suspended, Ordering::Relaxed);
+        self.checked_at.store(now, Ordering::Release);
+        suspended.max(known)
     }
 
     /// Returns the time of the wall clock.
