@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use futures_util::future::join_all;
+use petstore_client::ErrorKind;
 use petstore_client::http::StatusCode;
 use petstore_client::limits::{FileStore, Limits};
 use petstore_client::test_util::{self, FakeService};
@@ -133,6 +134,9 @@ async fn calls_go_on_without_a_folder_and_on_a_full_disk() {
             assert_eq!(page.unwrap().meta.attempts(), 1, "{name}");
         }
         assert!(problem(&client).is_some(), "{name}");
+        let error = client.limits().forget().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Store, "{name}: {error}");
+        assert!(error.is_transient() && !error.may_have_been_processed());
         // Other processes may use the key, so the last requests of a minute are left to them.
         let took = start.elapsed();
         let expected = MINUTE..MINUTE + secs(10);
