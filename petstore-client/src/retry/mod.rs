@@ -33,7 +33,8 @@ pub struct FailedAttempt<'a> {
     pub attempt: u32,
     /// Whether sending the request twice has the same effect as sending it once.
     pub idempotent: bool,
-    /// Whether the client would retry it, if attempts, time and budget allow that.
+    /// Whether the client would retry it, if attempts, time and budget allow that, and after a 401 if the
+    /// provider has another key.
     pub would_retry: bool,
 }
 

@@ -43,8 +43,8 @@ const SLOW_PAUSE: Duration = Duration::from_secs(10);
 ///
 /// There is one small file for each key and origin; other files in the folder are left alone. The folder is
 /// created if it is missing, for this user only. Neither the files nor their names show a key. The folder
-/// should be on a local disk: on a network, one machine may not see the locks of another. A file that is
-/// damaged or deleted is replaced.
+/// should be on a local disk: on a network, one machine may not see the locks of another. Nobody else should be
+/// able to write to it, because links in it are followed. A file that is damaged or deleted is replaced.
 ///
 /// ```no_run
 /// use petstore_client::Client;
