@@ -42,8 +42,8 @@ pub(crate) struct Acquire {
 /// Why a call may not wait any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// What it waits for. A block lasts for too long.
-    pub(crate) wait: Wait,
+    /// What it waits for. A block lasts for too long. `None` if the call has reached its deadline.
+    pub(crate) wait: Option<Wait>,
     /// How long the call has waited.
     pub(crate) waited: Duration,
 }
@@ -175,6 +175,13 @@ impl<'l> InLine<'l> {
         report: &mut impl FnMut(Wait),
     ) -> Result<Instant, Refused> {
         let now = clock::now();
+        let deadline = self.request.deadline;
+        if deadline <= now {
+            return Err(Refused {
+                wait: None,
+                waited: self.waited(),
+            });
+        }
         let (wait, is_first, waiting) = {
             let state = self.limiter.state();
             let wait = state.wait(limiter_now);
@@ -187,19 +194,17 @@ impl<'l> InLine<'l> {
             } else {
                 duration(HEARTBEAT)
             };
-            return Ok(now + interval);
+            return Ok(deadline.min(now + interval));
         };
         let since = *self.waits_since.get_or_insert(now);
         let latest = clock::after(since, self.request.max_wait);
         let is_too_long = match wait.blocked {
-            Some(blocked) => {
-                clock::after(now, blocked.remaining) > latest.min(self.request.deadline)
-            }
+            Some(blocked) => clock::after(now, blocked.remaining) > latest.min(deadline),
             None => latest <= now,
         };
         if is_too_long {
             return Err(Refused {
-                wait,
+                wait: Some(wait),
                 waited: self.waited(),
             });
         }
@@ -209,7 +214,7 @@ impl<'l> InLine<'l> {
             let others = u32::try_from(waiting).unwrap_or(u32::MAX);
             wake += LOOK_INTERVAL_PER_CALL * others;
         }
-        Ok(wake.min(latest))
+        Ok(wake.min(latest).min(deadline))
     }
 
     fn waited(&self) -> Duration {

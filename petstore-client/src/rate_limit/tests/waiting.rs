@@ -185,7 +185,7 @@ async fn max_wait_also_bounds_the_wait_for_the_first_answer() {
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
     let refused = refused.err().unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO, "sent now or not at all");
-    assert_eq!(refused.wait.reason, WaitReason::Probe);
+    assert_eq!(refused.wait.unwrap().reason, WaitReason::Probe);
     let some = Duration::from_millis(300);
     let refused = limiter.acquire(within(some), ignore).await.err().unwrap();
     assert_eq!(refused.waited, some);
@@ -299,7 +299,7 @@ async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Of several, one is sent.
     let refused = limiter.acquire(forced_now(), ignore).await.err().unwrap();
-    assert_eq!(refused.wait.reason, WaitReason::Blocked);
+    assert_eq!(refused.wait.unwrap().reason, WaitReason::Blocked);
     answer(asked, 200, &[]);
     assert_eq!(limiter.view().blocked, None, "the service has let it in");
 }
@@ -310,7 +310,10 @@ async fn a_forced_request_waits_for_the_answer_of_a_far_store() {
     let (_, limiter) = far(Duration::from_millis(200));
     answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
-    assert_eq!(refused.err().unwrap().wait.reason, WaitReason::Blocked);
+    assert_eq!(
+        refused.err().unwrap().wait.unwrap().reason,
+        WaitReason::Blocked
+    );
     // One that was dropped forces nothing for those that come later.
     let mut dropped = Box::pin(limiter.acquire(forced_now(), ignore));
     assert!(start(dropped.as_mut()).is_pending());
