@@ -26,6 +26,7 @@ use super::run;
 use super::spans::{call_span, record_error};
 use super::watch::{Wakeable, WhenWoken, watch};
 use crate::client::{Client, Core};
+use crate::clock;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
 use crate::request::Request;
@@ -54,8 +55,9 @@ impl RunningCall {
             Err(error) => return Err(error.with_operation(request.operation)),
         };
         let span = call_span(&request);
-        let limits = CallLimits::new(&client.options, client.core.retries.max_attempts());
-        let record = CallRecord::new(request.operation.clone(), request.idempotent);
+        let now = clock::now();
+        let limits = CallLimits::new(&client.options, client.core.retries.max_attempts(), now);
+        let record = CallRecord::new(request.operation.clone(), request.idempotent, now);
         let record = Arc::new(record);
         let core = Arc::clone(&client.core);
         let call = run(client.core, request, limits, Arc::clone(&record));
@@ -95,9 +97,9 @@ impl RunningCall {
 
     fn notify(&self, result: Option<Result<StatusCode, &Error>>) {
         let record = &self.shared.record;
-        let stats = record.stats();
-        self.span.in_scope(|| {
-            self.core.events.notify(|| Event {
+        let event = || {
+            let stats = record.stats();
+            Event {
                 operation: Some(record.operation()),
                 call_id: Some(record.id()),
                 kind: EventKind::Ended {
@@ -106,8 +108,9 @@ impl RunningCall {
                     waited: stats.waited,
                     elapsed: record.elapsed(),
                 },
-            });
-        });
+            }
+        };
+        self.span.in_scope(|| self.core.events.notify(event));
     }
 }
 
