@@ -138,7 +138,8 @@ pub(crate) fn report_unstarted(core: &Core, error: &Error) {
     });
 }
 
-/// A call that its caller and its own task poll.
+/// A call that its caller and its own task poll. `attention` is locked for a moment only, and may be while `state` is;
+/// never the other way round.
 struct SharedCall {
     state: Mutex<CallState>,
     attention: Mutex<Attention>,
@@ -177,14 +178,22 @@ struct Attention {
 impl SharedCall {
     /// Polls the call for its caller.
     fn poll(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<RawResult> {
-        let caller = context.waker().clone();
-        // The old waker is dropped without the lock.
-        let _old = self.attention().caller.replace(caller);
         let is_here = Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id());
         if !is_here {
             Arc::clone(self).move_to_task();
         }
-        let has_task = self.attention().has_task;
+        let mut attention = self.attention();
+        let has_task = attention.has_task;
+        let caller = context.waker();
+        let is_known = |known: &Waker| known.will_wake(caller);
+        let old = if attention.caller.as_ref().is_some_and(is_known) {
+            None
+        } else {
+            attention.caller.replace(caller.clone())
+        };
+        drop(attention);
+        // Not under the lock: dropping a waker runs the program's code.
+        drop(old);
         match self.try_state() {
             Some(state) if has_task && matches!(*state, CallState::Working(_)) => {}
             Some(mut state) => return self.poll_state(&mut state),

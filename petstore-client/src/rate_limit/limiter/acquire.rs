@@ -104,6 +104,8 @@ struct InLine<'l> {
     grant: oneshot::Receiver<u64>,
     /// The permit that has arrived.
     granted: Option<u64>,
+    /// Whether the call has taken its permit, and has left the queue with it.
+    is_done: bool,
     /// When the call began to wait: the store has been asked, and has granted nothing.
     waits_since: Option<Instant>,
     reported: Reported,
@@ -135,6 +137,7 @@ impl<'l> InLine<'l> {
             place,
             grant,
             granted: None,
+            is_done: false,
             waits_since: None,
             reported: Reported::default(),
         }
@@ -155,6 +158,7 @@ impl<'l> InLine<'l> {
             let mut state = self.limiter.state();
             if state.send(granted, micros(self.request.lease), now) {
                 drop(state);
+                self.is_done = true;
                 return Some(Permit {
                     limiter: Arc::clone(self.limiter),
                     number: Some(granted),
@@ -244,6 +248,9 @@ impl Reported {
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
         self.grant.close();
         let unused = self.granted.or_else(|| self.grant.try_recv().ok());
         let mut state = self.limiter.state();
