@@ -24,7 +24,7 @@ use super::limits::CallLimits;
 use super::record::{CallRecord, next_call_id};
 use super::run;
 use super::spans::{call_span, record_error};
-use super::watch::{Wakeable, WhenWoken, watch};
+use super::watch::{Watched, watch};
 use crate::client::{Client, Core};
 use crate::clock;
 use crate::error::Error;
@@ -163,8 +163,8 @@ struct Attention {
     caller: Option<Waker>,
     /// Whether the call was woken since it was last polled.
     is_woken: bool,
-    /// How many times the call has been polled.
-    polls: u32,
+    /// Whether it was seen since then that the call is not polled.
+    is_unpolled: bool,
     /// Whether it is checked that the caller answers when it is woken.
     is_watched: bool,
     /// Whether the call has its own task, which alone polls it from then on.
@@ -215,7 +215,7 @@ impl SharedCall {
         };
         let mut attention = self.attention();
         attention.is_woken = false;
-        attention.polls = attention.polls.wrapping_add(1);
+        attention.is_unpolled = false;
         drop(attention);
         let waker = Waker::from(Arc::clone(self));
         // If the work panics, the state stays `Gone`.
@@ -241,6 +241,16 @@ impl SharedCall {
         drop(attention);
         self.drop_work();
         Poll::Ready(Err(self.record.cut_short(self.limits.timed_out(true))))
+    }
+
+    /// Starts the call's own task, unless it has one or was dropped.
+    fn move_to_task(self: Arc<Self>) {
+        let mut attention = self.attention();
+        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
+            return;
+        }
+        drop(attention);
+        self.runtime.clone().spawn(CallTask(self));
     }
 
     /// Drops the work of a call that its caller has dropped.
@@ -318,26 +328,19 @@ impl Wake for SharedCall {
     }
 }
 
-impl Wakeable for SharedCall {
-    fn look(&self, polls: Option<u32>) -> WhenWoken {
+impl Watched for SharedCall {
+    fn look(self: Arc<Self>) -> bool {
         let mut attention = self.attention();
         if !attention.is_woken || attention.is_dropped {
             attention.is_watched = false;
-            return WhenWoken::Answered;
+            return false;
         }
-        match polls {
-            Some(polls) if polls == attention.polls => WhenWoken::Ignored,
-            _ => WhenWoken::Polled(attention.polls),
-        }
-    }
-
-    fn move_to_task(self: Arc<Self>) {
-        let mut attention = self.attention();
-        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
-            return;
+        if !std::mem::replace(&mut attention.is_unpolled, true) {
+            return true;
         }
         drop(attention);
-        self.runtime.clone().spawn(CallTask(self));
+        self.move_to_task();
+        false
     }
 }
 
