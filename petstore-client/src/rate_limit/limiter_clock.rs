@@ -89,6 +89,7 @@ impl LimiterClock {
     /// Returns for how long the machine has been suspended.
     fn suspended(&self, now: i64) -> i64 {
         // Who sees the time of a check also sees its result.
+        // Time never goes back, even if a wall clock is set back by which suspensions are noticed.
         let checked_at = self.checked_at.load(Ordering::Acquire);
         if (checked_at..checked_at.saturating_add(SUSPENSION_INTERVAL)).contains(&now) {
             return self.suspended.load(Ordering::Relaxed);
