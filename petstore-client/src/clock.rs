@@ -40,47 +40,20 @@ pub(crate) fn suspended() -> Duration {
     boot.saturating_sub(monotonic)
 }
 
-/// Returns for how long the machine has been suspended since this was first called. The monotonic clock stands still
-/// meanwhile, and the wall clock does not. A wall clock that is set forward looks like a suspension.
+/// Returns for how long the machine has been suspended since this was first called: the monotonic clock stands still
+/// meanwhile, and the wall clock does not. A wall clock that is set forward looks like a suspension, and one that is
+/// set back hides some.
 #[cfg(not(target_os = "linux"))]
 #[expect(
     clippy::disallowed_methods,
     reason = "no other clock goes on while the machine is suspended"
 )]
 pub(crate) fn suspended() -> Duration {
-    use std::sync::{LazyLock, Mutex, PoisonError};
-
-    /// The shortest suspension that matters. The wall clock is corrected by less.
-    const MIN_SUSPENSION: i128 = 1_000_000_000;
-
-    /// How far the wall clock is ahead of the monotonic one, and how much of that is suspensions, in nanoseconds.
-    struct Seen {
-        ahead: i128,
-        suspended: i128,
-    }
-
-    static START: LazyLock<(std::time::Instant, SystemTime)> =
-        LazyLock::new(|| (std::time::Instant::now(), wall()));
-    static SEEN: Mutex<Seen> = Mutex::new(Seen {
-        ahead: 0,
-        suspended: 0,
-    });
-
+    static START: std::sync::LazyLock<(std::time::Instant, SystemTime)> =
+        std::sync::LazyLock::new(|| (std::time::Instant::now(), wall()));
     let (start, wall_start) = *START;
-    let nanos = |length: Duration| i128::try_from(length.as_nanos()).unwrap_or(i128::MAX);
-    let passed = match wall().duration_since(wall_start) {
-        Ok(passed) => nanos(passed),
-        Err(set_back) => -nanos(set_back.duration()),
-    };
-    let ahead = passed - nanos(start.elapsed());
-    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if ahead - seen.ahead >= MIN_SUSPENSION {
-        seen.suspended += ahead - seen.ahead;
-        seen.ahead = ahead;
-    } else if ahead < seen.ahead {
-        seen.ahead = ahead;
-    }
-    Duration::from_nanos(u64::try_from(seen.suspended).unwrap_or(0))
+    let passed = wall().duration_since(wall_start).unwrap_or_default();
+    passed.saturating_sub(start.elapsed())
 }
 
 /// Returns the time of the wall clock.

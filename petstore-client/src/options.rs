@@ -31,7 +31,7 @@ macro_rules! option_setters {
         }
 
         /// Sets how long rate limits may delay the call in total (default: 120 s): a used-up quota, a
-        /// ban, or requests before it. If the end of the wait is known and later, the call fails
+        /// ban, requests before it, or the `Retry-After` of a 5xx. If the end of the wait is known and later, the call fails
         /// immediately, and its error says when to retry. With zero, the call is sent now or not at
         /// all. The exchange with a store of shared limits does not count.
         pub fn max_wait(mut self, limit: std::time::Duration) -> Self {

@@ -50,11 +50,10 @@ impl Request {
 
     /// Returns the headers to send: those of the request, completed by the client's `defaults`.
     pub(crate) fn with_defaults(&self, defaults: &HeaderMap) -> HeaderMap {
-        // Reserves space for the credential, and for what the transport adds.
-        let mut headers = HeaderMap::with_capacity(defaults.len() + self.headers.len() + 4);
-        for (name, value) in &self.headers {
-            headers.append(name, value.clone());
+        if self.headers.is_empty() {
+            return defaults.clone();
         }
+        let mut headers = self.headers.clone();
         add_missing(&mut headers, defaults);
         headers
     }

@@ -54,7 +54,7 @@ impl Sender for NetworkSender<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<Self::Answer, Error> {
         let redactor = Redactor::new(&credential.authorization);
-        let span = AttemptSpan::new(self.request, self.record.stats().attempts);
+        let span = AttemptSpan::new(self.request, observer.attempt());
         let headers = span.in_scope(|| {
             let mut headers = self.request.with_defaults(&self.core.headers);
             observer.prepare(&mut headers);

@@ -31,11 +31,11 @@ pub(crate) struct CallLimits {
 }
 
 impl CallLimits {
-    /// Returns the limits of a call that starts now. `max_attempts` is the client's default.
-    pub(crate) fn new(options: &RequestOptions, max_attempts: u32) -> Self {
+    /// Returns the limits of a call that begins now. `max_attempts` is the client's default.
+    pub(crate) fn new(options: &RequestOptions, max_attempts: u32, now: Instant) -> Self {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         Self {
-            deadline: clock::after(clock::now(), timeout),
+            deadline: clock::after(now, timeout),
             timeout,
             attempt_timeout: options.attempt_timeout.unwrap_or(DEFAULT_ATTEMPT_TIMEOUT),
             read_timeout: options.read_timeout.unwrap_or(DEFAULT_READ_TIMEOUT),
@@ -110,13 +110,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_attempt_ends_at_the_first_limit_and_before_its_lease() {
+        let now = clock::now();
         let limits = |timeout| {
             let options = RequestOptions::new()
                 .timeout(Duration::from_secs(timeout))
                 .attempt_timeout(Duration::from_secs(7));
-            CallLimits::new(&options, 4)
+            CallLimits::new(&options, 4, now)
         };
-        let now = clock::now();
         for (timeout, kind, seconds) in [
             (6, TimeoutKind::Call, 6),
             (7, TimeoutKind::Call, 7),

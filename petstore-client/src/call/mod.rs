@@ -43,7 +43,7 @@ async fn run(
     };
     let mut sender = NetworkSender::new(&core, &request, &limits, &record);
     let mut observer = Observer::new(&core.events, &request, &record);
-    let in_flight = core.retries.begin_call();
+    let in_flight = core.retries.begin_call(record.began());
     let result = retry_loop(
         rules,
         &core.credentials,

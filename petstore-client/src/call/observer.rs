@@ -24,7 +24,8 @@ pub(super) struct Observer<'c> {
     events: &'c Events,
     request: &'c Request,
     record: &'c CallRecord,
-    /// When the current attempt began.
+    /// The number of the current attempt, and when it began.
+    attempt: u32,
     attempt_began: Instant,
 }
 
@@ -34,6 +35,7 @@ impl<'c> Observer<'c> {
             events,
             request,
             record,
+            attempt: 0,
             attempt_began: record.began(),
         }
     }
@@ -73,7 +75,12 @@ impl<'c> Observer<'c> {
     /// Begins an attempt.
     pub(super) fn begin_attempt(&mut self, now: Instant) {
         self.attempt_began = now;
-        self.record.begin_attempt();
+        self.attempt = self.record.begin_attempt();
+    }
+
+    /// Returns the number of the current attempt.
+    pub(super) fn attempt(&self) -> u32 {
+        self.attempt
     }
 
     pub(super) fn attempt_began(&self) -> Instant {
@@ -82,15 +89,15 @@ impl<'c> Observer<'c> {
 
     /// Lets the program's hooks change the headers.
     pub(super) fn prepare(&self, headers: &mut HeaderMap) {
-        let (call_id, attempt) = (self.record.id(), self.attempts());
-        let mut request = AttemptRequest::new(self.request, call_id, attempt, headers);
+        let call_id = self.record.id();
+        let mut request = AttemptRequest::new(self.request, call_id, self.attempt, headers);
         self.events.prepare(&mut request);
     }
 
     /// Records that the attempt is about to be sent.
     pub(super) fn sending(&self, headers: &HeaderMap) {
         self.notify(|| EventKind::Sending {
-            attempt: self.attempts(),
+            attempt: self.attempt,
             method: &self.request.method,
             url: &self.request.url,
             headers,
@@ -111,8 +118,7 @@ impl<'c> Observer<'c> {
         let result = result.map_err(|error| self.complete(error));
         if self.events.are_observed() {
             let body = result.as_ref().map(shown_body).unwrap_or_default();
-            let (attempt, method) = (self.attempts(), &self.request.method);
-            let url = &self.request.url;
+            let (attempt, method, url) = (self.attempt, &self.request.method, &self.request.url);
             let elapsed = clock::now().saturating_duration_since(self.attempt_began);
             self.notify(|| match &result {
                 Ok(response) => EventKind::Answered {
@@ -138,14 +144,14 @@ impl<'c> Observer<'c> {
 
     /// Records a 429. `is_new` says whether its block was not logged yet.
     pub(super) fn throttled(&self, blocked: Blocked, is_new: bool) {
-        let attempt = self.attempts();
+        let attempt = self.attempt;
         let event = self.event(EventKind::Throttled { attempt, blocked });
         self.events.notify_throttled(&event, is_new);
     }
 
     /// Logs that no retry is left, unless the failed attempt was the only one.
     pub(super) fn exhausted(&self, error: &Error) {
-        let (operation, attempts) = (&*self.request.operation, self.attempts());
+        let (operation, attempts) = (&*self.request.operation, self.attempt);
         if attempts > 1 {
             // Subscribers show the causes of an error only if the field has this type.
             let error: &(dyn std::error::Error + 'static) = error;
@@ -155,9 +161,8 @@ impl<'c> Observer<'c> {
 
     /// Records that the call is about to wait before another attempt.
     pub(super) fn retrying(&self, error: &Error, delay: Duration) {
-        let attempt = self.attempts();
         self.notify(|| EventKind::Retrying {
-            attempt,
+            attempt: self.attempt,
             error,
             delay,
         });
@@ -198,10 +203,6 @@ impl<'c> Observer<'c> {
         span.record("http.request.resend_count", attempts.saturating_sub(1));
         span.record("petstore.attempts", attempts);
         span.record("petstore.wait_ms", wait);
-    }
-
-    fn attempts(&self) -> u32 {
-        self.record.stats().attempts
     }
 
     fn notify<'e>(&'e self, kind: impl FnOnce() -> EventKind<'e>) {

@@ -1,10 +1,9 @@
 //! What limits a call, and what it has used of that.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::limits::CallLimits;
 use super::observer::Observer;
@@ -65,7 +64,6 @@ impl<'c> Progress<'c> {
         observer: &mut Observer<'_>,
     ) -> Result<(Permit, Duration), Error> {
         let limits = self.rules.limits;
-        let began = clock::now();
         let request = Acquire {
             place: self.place,
             priority: limits.priority(),
@@ -74,25 +72,20 @@ impl<'c> Progress<'c> {
             forced: self.rules.request.forced,
             lease: limits.lease(),
         };
-        let acquired = {
-            let acquiring = pin!(limiter.acquire(request, |wait| observer.waiting(wait)));
-            let in_time = timeout_at(limits.deadline(), acquiring);
-            observer.watch_store(limiter, in_time).await
-        };
+        let acquiring = limiter.acquire(request, |wait| observer.waiting(wait));
+        let acquired = observer.watch_store(limiter, acquiring).await;
         let waited = match &acquired {
-            Ok(Ok(permit)) => permit.waited(),
-            Ok(Err(refused)) => refused.waited,
-            Err(_) => clock::now().saturating_duration_since(began),
+            Ok(permit) => permit.waited(),
+            Err(refused) => refused.waited,
         };
         observer.waited(waited);
         self.waited += waited;
         match acquired {
-            Ok(Ok(permit)) => {
+            Ok(permit) => {
                 self.place = Some(permit.place());
                 Ok((permit, waited))
             }
-            Ok(Err(refused)) => Err(self.refused(refused)),
-            Err(_) => Err(limits.timed_out(false)),
+            Err(refused) => Err(self.refused(refused)),
         }
     }
 
@@ -159,12 +152,16 @@ impl<'c> Progress<'c> {
     }
 
     fn refused(&self, refused: Refused) -> Error {
-        match refused.wait.blocked {
+        let limits = self.rules.limits;
+        let Some(wait) = refused.wait else {
+            return limits.timed_out(false);
+        };
+        match wait.blocked {
             Some(blocked) => {
                 let left = self.time_left(clock::now());
                 Error::rate_limited(blocked).with_allowed_wait(left)
             }
-            None => Error::waited_in_vain(refused.wait.reason, self.rules.limits.max_wait()),
+            None => Error::waited_in_vain(wait.reason, limits.max_wait()),
         }
     }
 }

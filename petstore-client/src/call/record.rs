@@ -34,7 +34,8 @@ struct Latest {
 }
 
 impl CallRecord {
-    pub(super) fn new(operation: Cow<'static, str>, idempotent: bool) -> Self {
+    /// Creates the record of a call that begins now.
+    pub(super) fn new(operation: Cow<'static, str>, idempotent: bool, now: Instant) -> Self {
         let stats = CallStats {
             idempotent,
             ..CallStats::default()
@@ -42,7 +43,7 @@ impl CallRecord {
         Self {
             id: next_call_id(),
             operation,
-            began: clock::now(),
+            began: now,
             latest: Mutex::new(Latest { stats, mark: None }),
         }
     }
@@ -69,9 +70,11 @@ impl CallRecord {
         self.latest().stats.waited += duration;
     }
 
-    /// Counts an attempt.
-    pub(super) fn begin_attempt(&self) {
-        self.latest().stats.attempts += 1;
+    /// Counts an attempt. Returns its number.
+    pub(super) fn begin_attempt(&self) -> u32 {
+        let stats = &mut self.latest().stats;
+        stats.attempts += 1;
+        stats.attempts
     }
 
     /// Returns the mark that the transport sets before the service can receive the request.
@@ -126,7 +129,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_request_of_an_ended_call_is_not_sent_any_more() {
         for is_sent in [false, true] {
-            let record = CallRecord::new("createPet".into(), false);
+            let record = CallRecord::new("createPet".into(), false, clock::now());
             let mark = record.mark_sending();
             if is_sent {
                 mark.sent();

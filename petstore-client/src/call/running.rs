@@ -24,8 +24,9 @@ use super::limits::CallLimits;
 use super::record::{CallRecord, next_call_id};
 use super::run;
 use super::spans::{call_span, record_error};
-use super::watch::{Wakeable, WhenWoken, watch};
+use super::watch::{Watched, watch};
 use crate::client::{Client, Core};
+use crate::clock;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
 use crate::request::Request;
@@ -54,8 +55,9 @@ impl RunningCall {
             Err(error) => return Err(error.with_operation(request.operation)),
         };
         let span = call_span(&request);
-        let limits = CallLimits::new(&client.options, client.core.retries.max_attempts());
-        let record = CallRecord::new(request.operation.clone(), request.idempotent);
+        let now = clock::now();
+        let limits = CallLimits::new(&client.options, client.core.retries.max_attempts(), now);
+        let record = CallRecord::new(request.operation.clone(), request.idempotent, now);
         let record = Arc::new(record);
         let core = Arc::clone(&client.core);
         let call = run(client.core, request, limits, Arc::clone(&record));
@@ -95,9 +97,9 @@ impl RunningCall {
 
     fn notify(&self, result: Option<Result<StatusCode, &Error>>) {
         let record = &self.shared.record;
-        let stats = record.stats();
-        self.span.in_scope(|| {
-            self.core.events.notify(|| Event {
+        let event = || {
+            let stats = record.stats();
+            Event {
                 operation: Some(record.operation()),
                 call_id: Some(record.id()),
                 kind: EventKind::Ended {
@@ -106,8 +108,9 @@ impl RunningCall {
                     waited: stats.waited,
                     elapsed: record.elapsed(),
                 },
-            });
-        });
+            }
+        };
+        self.span.in_scope(|| self.core.events.notify(event));
     }
 }
 
@@ -135,7 +138,8 @@ pub(crate) fn report_unstarted(core: &Core, error: &Error) {
     });
 }
 
-/// A call that its caller and its own task poll.
+/// A call that its caller and its own task poll. `attention` is locked for a moment only, and may be while `state` is;
+/// never the other way round.
 struct SharedCall {
     state: Mutex<CallState>,
     attention: Mutex<Attention>,
@@ -159,8 +163,8 @@ struct Attention {
     caller: Option<Waker>,
     /// Whether the call was woken since it was last polled.
     is_woken: bool,
-    /// How many times the call has been polled.
-    polls: u32,
+    /// Whether it was seen since then that the call is not polled.
+    is_unpolled: bool,
     /// Whether it is checked that the caller answers when it is woken.
     is_watched: bool,
     /// Whether the call has its own task, which alone polls it from then on.
@@ -174,14 +178,22 @@ struct Attention {
 impl SharedCall {
     /// Polls the call for its caller.
     fn poll(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<RawResult> {
-        let caller = context.waker().clone();
-        // The old waker is dropped without the lock.
-        let _old = self.attention().caller.replace(caller);
         let is_here = Handle::try_current().is_ok_and(|here| here.id() == self.runtime.id());
         if !is_here {
             Arc::clone(self).move_to_task();
         }
-        let has_task = self.attention().has_task;
+        let mut attention = self.attention();
+        let has_task = attention.has_task;
+        let caller = context.waker();
+        let is_known = |known: &Waker| known.will_wake(caller);
+        let old = if attention.caller.as_ref().is_some_and(is_known) {
+            None
+        } else {
+            attention.caller.replace(caller.clone())
+        };
+        drop(attention);
+        // Not under the lock: dropping a waker runs the program's code.
+        drop(old);
         match self.try_state() {
             Some(state) if has_task && matches!(*state, CallState::Working(_)) => {}
             Some(mut state) => return self.poll_state(&mut state),
@@ -203,7 +215,7 @@ impl SharedCall {
         };
         let mut attention = self.attention();
         attention.is_woken = false;
-        attention.polls = attention.polls.wrapping_add(1);
+        attention.is_unpolled = false;
         drop(attention);
         let waker = Waker::from(Arc::clone(self));
         // If the work panics, the state stays `Gone`.
@@ -229,6 +241,16 @@ impl SharedCall {
         drop(attention);
         self.drop_work();
         Poll::Ready(Err(self.record.cut_short(self.limits.timed_out(true))))
+    }
+
+    /// Starts the call's own task, unless it has one or was dropped.
+    fn move_to_task(self: Arc<Self>) {
+        let mut attention = self.attention();
+        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
+            return;
+        }
+        drop(attention);
+        self.runtime.clone().spawn(CallTask(self));
     }
 
     /// Drops the work of a call that its caller has dropped.
@@ -306,26 +328,19 @@ impl Wake for SharedCall {
     }
 }
 
-impl Wakeable for SharedCall {
-    fn look(&self, polls: Option<u32>) -> WhenWoken {
+impl Watched for SharedCall {
+    fn look(self: Arc<Self>) -> bool {
         let mut attention = self.attention();
         if !attention.is_woken || attention.is_dropped {
             attention.is_watched = false;
-            return WhenWoken::Answered;
+            return false;
         }
-        match polls {
-            Some(polls) if polls == attention.polls => WhenWoken::Ignored,
-            _ => WhenWoken::Polled(attention.polls),
-        }
-    }
-
-    fn move_to_task(self: Arc<Self>) {
-        let mut attention = self.attention();
-        if attention.is_dropped || std::mem::replace(&mut attention.has_task, true) {
-            return;
+        if !std::mem::replace(&mut attention.is_unpolled, true) {
+            return true;
         }
         drop(attention);
-        self.runtime.clone().spawn(CallTask(self));
+        self.move_to_task();
+        false
     }
 }
 

@@ -13,48 +13,28 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// The woken calls of each runtime of this process.
 static ROUNDS: Mutex<Vec<Round>> = Mutex::new(Vec::new());
 
-/// A call that can be woken.
-pub(super) trait Wakeable: Send + Sync {
-    /// Looks at how its caller answers when it is woken, a while after the last look, at which it had
-    /// been polled this often.
-    fn look(&self, polls: Option<u32>) -> WhenWoken;
-
-    /// Starts the call's own task, unless it has one or was dropped.
-    fn move_to_task(self: Arc<Self>);
-}
-
-/// How a caller answers when its call is woken.
-pub(super) enum WhenWoken {
-    /// It has polled the call, which waits again.
-    Answered,
-    /// It has polled the call this often, but the call was woken again.
-    Polled(u32),
-    /// It has not polled the call since the last look.
-    Ignored,
+/// A call that was woken.
+pub(super) trait Watched: Send + Sync {
+    /// Looks at whether the call is polled. At the second look without a poll, moves it to its own task. Returns whether
+    /// to look again.
+    fn look(self: Arc<Self>) -> bool;
 }
 
 struct Round {
     runtime: runtime::Id,
-    calls: Vec<Watched>,
-}
-
-struct Watched {
-    call: Weak<dyn Wakeable>,
-    /// How often the call had been polled at the last look; `None` before the first one.
-    polls: Option<u32>,
+    calls: Vec<Weak<dyn Watched>>,
 }
 
 /// Adds a call that was just woken.
-pub(super) fn watch(call: Weak<dyn Wakeable>, runtime: &Handle) {
-    let watched = Watched { call, polls: None };
+pub(super) fn watch(call: Weak<dyn Watched>, runtime: &Handle) {
     let mut rounds = rounds();
     if let Some(round) = rounds.iter_mut().find(|one| one.runtime == runtime.id()) {
-        round.calls.push(watched);
+        round.calls.push(call);
         return;
     }
     rounds.push(Round {
         runtime: runtime.id(),
-        calls: vec![watched],
+        calls: vec![call],
     });
     // A runtime that was shut down drops the task at once, which needs the lock.
     drop(rounds);
@@ -85,20 +65,8 @@ impl Rounds {
 
     /// Looks at each call once. Ends the task if none is left.
     fn look(&mut self) {
-        let mut left = Vec::new();
-        for Watched { call, polls } in self.take() {
-            let Some(woken) = call.upgrade() else {
-                continue;
-            };
-            match woken.look(polls) {
-                WhenWoken::Answered => {}
-                WhenWoken::Polled(polls) => {
-                    let polls = Some(polls);
-                    left.push(Watched { call, polls });
-                }
-                WhenWoken::Ignored => woken.move_to_task(),
-            }
-        }
+        let mut left = self.take();
+        left.retain(|call| call.upgrade().is_some_and(Watched::look));
         let mut rounds = rounds();
         rounds.retain_mut(|round| {
             if round.runtime != self.runtime {
@@ -110,7 +78,7 @@ impl Rounds {
         });
     }
 
-    fn take(&self) -> Vec<Watched> {
+    fn take(&self) -> Vec<Weak<dyn Watched>> {
         let mut rounds = rounds();
         let round = rounds.iter_mut().find(|one| one.runtime == self.runtime);
         round.map_or_else(Vec::new, |round| std::mem::take(&mut round.calls))

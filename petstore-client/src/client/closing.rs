@@ -37,11 +37,18 @@ impl Closing {
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let mut is_closed = self.is_closed.subscribe();
+        if *self.is_closed.borrow() {
+            return Err(closed());
+        }
+        // Work that is done at once need not watch.
+        let until_closed = async {
+            let mut is_closed = self.is_closed.subscribe();
+            _ = is_closed.wait_for(|is_closed| *is_closed).await;
+        };
         tokio::select! {
             biased;
-            _ = is_closed.wait_for(|is_closed| *is_closed) => Err(closed()),
             result = work => result,
+            () = until_closed => Err(closed()),
         }
     }
 }

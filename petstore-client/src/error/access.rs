@@ -182,7 +182,7 @@ impl Error {
     }
 
     /// Returns whether the same call may succeed later: after a failed connection, a time-out, an
-    /// interruption, a 408, 425 or 5xx, or a rate limit.
+    /// interruption, a 408, 425 or 5xx, a rate limit, or a failed store.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self.kind() {
@@ -190,6 +190,7 @@ impl Error {
             | ErrorKind::Timeout
             | ErrorKind::Interrupted
             | ErrorKind::RateLimited
+            | ErrorKind::Store
             | ErrorKind::Server => true,
             _ => self.status().is_some_and(is_transient),
         }

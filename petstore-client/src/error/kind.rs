@@ -42,6 +42,9 @@ pub enum ErrorKind {
     Decode,
     /// The response is larger than `max_response_bytes`.
     BodyTooLarge,
+    /// The store of shared limits cannot be used. Calls go on without it, so only
+    /// [`forget`](crate::operations::KeyLimits::forget) fails.
+    Store,
     /// The link to the next page leaves the origin, or pages repeat.
     Paging,
     /// The client was closed ([`Client::close`](crate::Client::close)) before the call could send.
@@ -85,6 +88,7 @@ impl ErrorKind {
             | Self::Credentials
             | Self::Connect
             | Self::Tls
+            | Self::Store
             | Self::Closed => false,
             Self::Unauthorized
             | Self::NotFound

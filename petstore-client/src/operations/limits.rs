@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::rate_limit::RateLimits;
 
 /// How long a refresh waits for the response to another first request, after which it is sent.
@@ -88,7 +88,7 @@ impl KeyLimits {
     ///
     /// # Errors
     ///
-    /// Fails if the store is unreachable.
+    /// Fails with [`ErrorKind::Store`](crate::ErrorKind::Store) if the store cannot be used.
     pub fn forget(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let limiter = self.0.limiter();
         async move {
@@ -96,7 +96,10 @@ impl KeyLimits {
                 return Ok(());
             };
             let forgotten = limiter.forget().await;
-            forgotten.map_err(|error| Error::config("store of shared limits", error))
+            forgotten.map_err(|problem| {
+                let message = format!("the store of shared limits cannot be used: {problem}");
+                Error::new(ErrorKind::Store, message).with_source(problem)
+            })
         }
     }
 }

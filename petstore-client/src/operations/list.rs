@@ -39,7 +39,7 @@ pub type ListPets = Call<Page<Pet>>;
 /// Only for a list of pets.
 impl Call<Page<Pet>> {
     pub(super) fn list(client: Client) -> Self {
-        let mut request = Request::new("listPets", Method::GET, client.core.base.at("/pets"));
+        let mut request = Request::new("listPets", Method::GET, client.core.base.pets());
         request.template = Some("/pets");
         Self {
             client,

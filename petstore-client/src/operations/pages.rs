@@ -50,10 +50,12 @@ struct Walk {
 impl Walk {
     /// Fetches the next page. Returns the page, and the walk after it unless it is the last one.
     async fn step(mut self) -> Result<(Page<Pet>, Option<Self>), Error> {
-        let request = self.next.request.clone()?;
-        let failed =
-            |problem: &str| Error::paging(problem).with_operation(request.operation.clone());
-        if !self.seen.insert(digest(request.url.as_str())) {
+        let (operation, url) = match &self.next.request {
+            Ok(request) => (request.operation.clone(), digest(request.url.as_str())),
+            Err(error) => return Err(error.clone()),
+        };
+        let failed = |problem: &str| Error::paging(problem).with_operation(operation.clone());
+        if !self.seen.insert(url) {
             return Err(failed("the service sends the same next page again"));
         }
         let Response { value: page, meta } = self.next.clone().with_meta().await?;
@@ -69,15 +71,12 @@ impl Walk {
         } else {
             self.empty += 1;
         }
-        match meta.next_page() {
-            Ok(None) => return Ok((page, None)),
-            Ok(Some(url)) => {
-                self.next = self.next.try_map(|request| {
-                    request.url = url;
-                    Ok(())
-                });
-            }
-            Err(problem) => self.next.request = Err(failed(&problem)),
+        if let Some(url) = page.next_url.clone() {
+            self.next = self.next.from_page(url);
+        } else if let Err(problem) = meta.next_page() {
+            self.next.request = Err(failed(&problem));
+        } else {
+            return Ok((page, None));
         }
         Ok((page, Some(self)))
     }

@@ -74,7 +74,7 @@ impl Pets {
     /// # }
     /// ```
     pub fn create(&self, pet: &NewPet) -> Call<Pet> {
-        let url = self.0.core.base.at("/pets");
+        let url = self.0.core.base.pets();
         let mut request = Request::new("createPet", Method::POST, url);
         request.template = Some("/pets");
         let json = HeaderValue::from_static("application/json");
@@ -123,7 +123,7 @@ impl Store {
     /// # }
     /// ```
     pub fn orders(&self) -> Call<Value> {
-        let url = self.0.core.base.at("/store/orders");
+        let url = self.0.core.base.orders();
         let mut request = Request::new("GET /store/orders", Method::GET, url);
         request.template = Some("/store/orders");
         Call::new(self.0.clone(), Ok(request))

@@ -3,7 +3,6 @@
 //! The runtime's clock stands still while the machine is suspended, but quotas reset meanwhile. So the time of
 //! a suspension is added.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -48,14 +47,7 @@ impl TimeSource {
     }
 }
 
-impl fmt::Debug for TimeSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TimeSource").finish_non_exhaustive()
-    }
-}
-
 /// The clock of the limiters of a process.
-#[derive(Debug)]
 pub(crate) struct LimiterClock {
     source: TimeSource,
     start: Instant,
@@ -88,7 +80,8 @@ impl LimiterClock {
 
     /// Returns for how long the machine has been suspended.
     fn suspended(&self, now: i64) -> i64 {
-        let checked_at = self.checked_at.load(Ordering::Relaxed);
+        // Who sees the time of a check also sees its result.
+        let checked_at = self.checked_at.load(Ordering::Acquire);
         if (checked_at..checked_at.saturating_add(SUSPENSION_INTERVAL)).contains(&now) {
             return self.suspended.load(Ordering::Relaxed);
         }
@@ -96,9 +89,10 @@ impl LimiterClock {
             Some(suspended) => suspended(),
             None => clock::suspended(),
         });
-        self.checked_at.store(now, Ordering::Relaxed);
-        self.suspended.store(suspended, Ordering::Relaxed);
-        suspended
+        // Time never goes back, even if a wall clock is set back by which suspensions are noticed.
+        let known = self.suspended.fetch_max(suspended, Ordering::Relaxed);
+        self.checked_at.store(now, Ordering::Release);
+        suspended.max(known)
     }
 
     /// Returns the time of the wall clock.

@@ -40,7 +40,8 @@ impl Limits {
     }
 
     /// Sets the share of each window that this client may use, above 0 and up to 1 (default: 1). Use
-    /// 0.25 for each of four programs that use the same key without a common store.
+    /// 0.25 for each of four programs that use the same key without a common store. A store keeps to the
+    /// shares of 64 clients.
     pub fn share(mut self, share: f64) -> Self {
         self.policy.terms_mut().set_share(share);
         self

@@ -126,6 +126,10 @@ impl QuotaWindow {
     /// Reads the window that a response describes at the service's time.
     pub(crate) fn read_at(headers: &HeaderMap, service_now: SystemTime) -> Option<Self> {
         let limit = numbers(headers, &LIMIT).min()?;
+        // A quota of 0 would block every call. Some services write it for "no limit".
+        if limit == 0 {
+            return None;
+        }
         let remaining = numbers(headers, &REMAINING).min()?.min(limit);
         let reset = numbers(headers, &RESET)
             .filter_map(|number| instant(number, service_now))

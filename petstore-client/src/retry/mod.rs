@@ -33,7 +33,8 @@ pub struct FailedAttempt<'a> {
     pub attempt: u32,
     /// Whether sending the request twice has the same effect as sending it once.
     pub idempotent: bool,
-    /// Whether the client would retry it, if attempts, time and budget allow that.
+    /// Whether the client would retry it, if attempts, time and budget allow that, and after a 401 if the
+    /// provider has another key.
     pub would_retry: bool,
 }
 
@@ -85,10 +86,9 @@ impl Retries {
         self.backoff.schedule()
     }
 
-    /// Counts a call, until the result is dropped.
-    pub(crate) fn begin_call(&self) -> CallInFlight<'_> {
-        let now = self.now();
-        self.budget().call_began(now);
+    /// Counts a call that begins now, until the result is dropped.
+    pub(crate) fn begin_call(&self, now: Instant) -> CallInFlight<'_> {
+        self.budget().call_began(self.age(now));
         CallInFlight(self)
     }
 
@@ -99,13 +99,13 @@ impl Retries {
 
     /// Uses one retry of the budget. Returns whether one was left.
     pub(crate) fn spend(&self) -> bool {
-        let now = self.now();
+        let now = self.age(clock::now());
         self.budget().spend(now)
     }
 
     /// Returns the time since the client was built.
-    fn now(&self) -> Duration {
-        clock::now().saturating_duration_since(self.started)
+    fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started)
     }
 
     fn budget(&self) -> MutexGuard<'_, BudgetState> {

@@ -2,9 +2,13 @@
 
 use url::{Host, Url};
 
-/// A base URL such as `https://petstore.example/v1` (specification, section 1).
+/// A base URL such as `https://petstore.example/v1` (specification, section 1), and the URLs of most calls.
 #[derive(Debug, Clone)]
-pub(crate) struct BaseUrl(Url);
+pub(crate) struct BaseUrl {
+    base: Url,
+    pets: Url,
+    orders: Url,
+}
 
 impl BaseUrl {
     /// Checks a base URL. Plain http is limited to this machine unless `insecure` is set, because
@@ -32,30 +36,39 @@ impl BaseUrl {
         } else {
             let path = url.path().trim_end_matches('/').to_owned();
             url.set_path(&path);
-            return Ok(Self(url));
+            return Ok(Self {
+                pets: below(&url, "/pets"),
+                orders: below(&url, "/store/orders"),
+                base: url,
+            });
         };
         Err(problem.to_owned())
     }
 
     pub(crate) fn as_url(&self) -> &Url {
-        &self.0
+        &self.base
+    }
+
+    pub(crate) fn pets(&self) -> Url {
+        self.pets.clone()
+    }
+
+    pub(crate) fn orders(&self) -> Url {
+        self.orders.clone()
     }
 
     /// Returns whether requests need neither TLS nor a proxy.
     pub(crate) fn is_plain(&self) -> bool {
-        self.0.scheme() == "http"
+        self.base.scheme() == "http"
     }
 
     pub(crate) fn is_loopback(&self) -> bool {
-        is_loopback(&self.0)
+        is_loopback(&self.base)
     }
 
     /// Returns the URL of a path below the base. The path must need no encoding.
     pub(crate) fn at(&self, path: &str) -> Url {
-        let mut url = self.0.clone();
-        let base = self.0.path().trim_end_matches('/');
-        url.set_path(&[base, path].concat());
-        url
+        below(&self.base, path)
     }
 
     /// Returns the URL of a path from user input: relative to the base, with or without a leading
@@ -82,6 +95,12 @@ impl BaseUrl {
         url.set_query(query);
         Ok(url)
     }
+}
+
+fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&[base.path().trim_end_matches('/'), path].concat());
+    url
 }
 
 /// Returns whether two URLs have the same scheme, host and port, and the first has no credentials.

@@ -20,7 +20,7 @@ impl Redactor {
 
     /// Returns the bytes without the key.
     pub(crate) fn removed(&self, bytes: Bytes) -> Bytes {
-        match self.replaced(&bytes) {
+        match self.key().and_then(|key| without(key, &bytes)) {
             Some(clean) => clean.into(),
             None => bytes,
         }
@@ -28,8 +28,9 @@ impl Redactor {
 
     /// Removes the key from the values of headers.
     pub(crate) fn remove(&self, headers: &mut HeaderMap) {
+        let Some(key) = self.key() else { return };
         for value in headers.values_mut() {
-            if let Some(clean) = self.replaced(value.as_bytes()) {
+            if let Some(clean) = without(key, value.as_bytes()) {
                 *value = HeaderValue::from_bytes(&clean)
                     .unwrap_or_else(|_| HeaderValue::from_static("[hidden]"));
             }
@@ -41,26 +42,29 @@ impl Redactor {
         let key = header.strip_prefix(b"Bearer ").unwrap_or(header);
         (key.len() >= MIN_KEY_LENGTH).then_some(key)
     }
+}
 
-    fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let key = self.key().filter(|key| key.len() <= bytes.len())?;
-        let mut clean = Vec::new();
-        let mut from = 0;
-        for at in memchr::memchr3_iter(key[0], b'\\', b'%', bytes) {
-            if at >= from
-                && let Some(length) = written_length(&bytes[at..], key)
-            {
-                clean.extend_from_slice(&bytes[from..at]);
-                clean.extend_from_slice(REPLACEMENT);
-                from = at + length;
-            }
-        }
-        if from == 0 {
-            return None;
-        }
-        clean.extend_from_slice(&bytes[from..]);
-        Some(clean)
+/// Returns bytes without the key; `None` if they do not contain it.
+fn without(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.len() < key.len() {
+        return None;
     }
+    let mut clean = Vec::new();
+    let mut from = 0;
+    for at in memchr::memchr3_iter(key[0], b'\\', b'%', bytes) {
+        if at >= from
+            && let Some(length) = written_length(&bytes[at..], key)
+        {
+            clean.extend_from_slice(&bytes[from..at]);
+            clean.extend_from_slice(REPLACEMENT);
+            from = at + length;
+        }
+    }
+    if from == 0 {
+        return None;
+    }
+    clean.extend_from_slice(&bytes[from..]);
+    Some(clean)
 }
 
 /// Returns the length of the key at the start of a text, if it is there. JSON may write any character

@@ -96,6 +96,17 @@ fn calls_dropped_in_one_runtime_do_not_delay_another() {
 }
 
 #[test]
+fn a_call_whose_runtime_stands_still_ends_at_its_time_limit() {
+    let server = Elsewhere::start(|_| Act::Stall(Vec::new()));
+    let left_alone = runtime();
+    let here = client(&server.base(), &key());
+    let mut call = here.pets().list().timeout(ATTEMPT).send();
+    left_alone.block_on(async { assert!(!poll_once(&mut call).await) });
+    let ended = runtime().block_on(async { timeout(secs(5), call).await });
+    assert!(ended.unwrap().unwrap_err().is_timeout());
+}
+
+#[test]
 fn a_call_outside_of_a_runtime_is_an_error_and_no_panic() {
     let client = client("http://127.0.0.1:1/v1", &key());
     let error = get(&client).now_or_never().unwrap().unwrap_err();

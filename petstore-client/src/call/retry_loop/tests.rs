@@ -112,8 +112,9 @@ impl Scene {
             policy = policy.classifier(classifier);
         }
         let retries = Retries::new(policy);
-        let _in_flight = retries.begin_call();
-        let limits = CallLimits::new(&self.options, retries.max_attempts());
+        let now = clock::now();
+        let _in_flight = retries.begin_call(now);
+        let limits = CallLimits::new(&self.options, retries.max_attempts(), now);
         let base = "http://127.0.0.1/v1".parse().unwrap();
         // A limiter without quotas: every request is permitted unless a 429 blocks.
         let limits_off = Limits::new().enabled(false);
@@ -126,7 +127,7 @@ impl Scene {
             closing: &closing,
         };
         let events = Events::default();
-        let record = CallRecord::new("test".into(), self.request.idempotent);
+        let record = CallRecord::new("test".into(), self.request.idempotent, now);
         let mut observer = Observer::new(&events, &self.request, &record);
         let mut script = Script {
             acts: acts.iter().copied().collect(),

@@ -42,8 +42,8 @@ pub(crate) struct Acquire {
 /// Why a call may not wait any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// What it waits for. A block lasts for too long.
-    pub(crate) wait: Wait,
+    /// What it waits for. A block lasts for too long. `None` if the call has reached its deadline.
+    pub(crate) wait: Option<Wait>,
     /// How long the call has waited.
     pub(crate) waited: Duration,
 }
@@ -104,6 +104,8 @@ struct InLine<'l> {
     grant: oneshot::Receiver<u64>,
     /// The permit that has arrived.
     granted: Option<u64>,
+    /// Whether the call has taken its permit, and has left the queue with it.
+    is_done: bool,
     /// When the call began to wait: the store has been asked, and has granted nothing.
     waits_since: Option<Instant>,
     reported: Reported,
@@ -135,6 +137,7 @@ impl<'l> InLine<'l> {
             place,
             grant,
             granted: None,
+            is_done: false,
             waits_since: None,
             reported: Reported::default(),
         }
@@ -155,6 +158,7 @@ impl<'l> InLine<'l> {
             let mut state = self.limiter.state();
             if state.send(granted, micros(self.request.lease), now) {
                 drop(state);
+                self.is_done = true;
                 return Some(Permit {
                     limiter: Arc::clone(self.limiter),
                     number: Some(granted),
@@ -175,6 +179,13 @@ impl<'l> InLine<'l> {
         report: &mut impl FnMut(Wait),
     ) -> Result<Instant, Refused> {
         let now = clock::now();
+        let deadline = self.request.deadline;
+        if deadline <= now {
+            return Err(Refused {
+                wait: None,
+                waited: self.waited(),
+            });
+        }
         let (wait, is_first, waiting) = {
             let state = self.limiter.state();
             let wait = state.wait(limiter_now);
@@ -187,19 +198,17 @@ impl<'l> InLine<'l> {
             } else {
                 duration(HEARTBEAT)
             };
-            return Ok(now + interval);
+            return Ok(deadline.min(now + interval));
         };
         let since = *self.waits_since.get_or_insert(now);
         let latest = clock::after(since, self.request.max_wait);
         let is_too_long = match wait.blocked {
-            Some(blocked) => {
-                clock::after(now, blocked.remaining) > latest.min(self.request.deadline)
-            }
+            Some(blocked) => clock::after(now, blocked.remaining) > latest.min(deadline),
             None => latest <= now,
         };
         if is_too_long {
             return Err(Refused {
-                wait,
+                wait: Some(wait),
                 waited: self.waited(),
             });
         }
@@ -209,7 +218,7 @@ impl<'l> InLine<'l> {
             let others = u32::try_from(waiting).unwrap_or(u32::MAX);
             wake += LOOK_INTERVAL_PER_CALL * others;
         }
-        Ok(wake.min(latest))
+        Ok(wake.min(latest).min(deadline))
     }
 
     fn waited(&self) -> Duration {
@@ -239,6 +248,9 @@ impl Reported {
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
         self.grant.close();
         let unused = self.granted.or_else(|| self.grant.try_recv().ok());
         let mut state = self.limiter.state();

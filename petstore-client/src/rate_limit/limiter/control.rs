@@ -46,8 +46,11 @@ impl Limiter {
     }
 
     /// Returns the number of the last time that the store went away or came, among those of all limiters; 0 before
-    /// its first answer.
+    /// its first answer, and without a shared store.
     pub(crate) fn store_change(&self) -> u64 {
+        if self.store.is_local() {
+            return 0;
+        }
         self.state().store_change()
     }
 

@@ -18,7 +18,6 @@ mod exchange;
 mod acquire;
 mod control;
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
@@ -68,11 +67,5 @@ impl Drop for Limiter {
             };
             drop(self.store.try_exchange(&report, self.clock.now()));
         }
-    }
-}
-
-impl fmt::Debug for Limiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter").finish_non_exhaustive()
     }
 }

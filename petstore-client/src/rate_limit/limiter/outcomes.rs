@@ -1,36 +1,11 @@
 //! How requests ended, as far as the store does not know it yet.
 
+use super::permits::EndedRequest;
 use crate::rate_limit::quota::instant::LedgerTime;
-use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
+use crate::rate_limit::quota::reading::Outcome;
 
 /// How many outcomes are kept for a store that is away.
 const MAX_OUTCOMES: usize = 4_096;
-
-/// A request that has ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EndedRequest {
-    sent: LedgerTime,
-    at: LedgerTime,
-    is_probe: bool,
-    /// `None` if no response came.
-    head: Option<ResponseHead>,
-}
-
-impl EndedRequest {
-    pub(super) fn new(
-        sent: LedgerTime,
-        at: LedgerTime,
-        is_probe: bool,
-        head: Option<ResponseHead>,
-    ) -> Self {
-        Self {
-            sent,
-            at,
-            is_probe,
-            head,
-        }
-    }
-}
 
 /// The outcomes that the store does not know yet. All outcomes of a holder are numbered.
 #[derive(Debug, Default)]
@@ -56,13 +31,7 @@ impl Outcomes {
     /// Returns those from a number on.
     pub(super) fn from(&self, number: u64, now: LedgerTime) -> Vec<Outcome> {
         let new = self.ended.get(self.index(number)..).unwrap_or_default();
-        let outcome = |ended: &EndedRequest| Outcome {
-            sent_ago: now.since(ended.sent),
-            ended_ago: now.since(ended.at),
-            is_probe: ended.is_probe,
-            head: ended.head,
-        };
-        new.iter().map(outcome).collect()
+        new.iter().map(|ended| ended.outcome(now)).collect()
     }
 
     /// Removes those before a number, which the store knows.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::outcomes::EndedRequest;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
-use crate::rate_limit::quota::reading::ResponseHead;
+use crate::rate_limit::quota::reading::{Outcome, ResponseHead};
 
 /// A call that does not take its permit in this time loses it. Its task may not be polled.
 const TAKEN_WITHIN: i64 = SECOND;
@@ -30,6 +29,28 @@ struct Granted {
     sent: Option<LedgerTime>,
     /// When it ends by itself.
     ends: LedgerTime,
+}
+
+/// A request that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedRequest {
+    sent: LedgerTime,
+    at: LedgerTime,
+    is_probe: bool,
+    /// `None` if no response came.
+    head: Option<ResponseHead>,
+}
+
+impl EndedRequest {
+    /// Returns how it ended, in a report that is made now.
+    pub(super) fn outcome(&self, now: LedgerTime) -> Outcome {
+        Outcome {
+            sent_ago: now.since(self.sent),
+            ended_ago: now.since(self.at),
+            is_probe: self.is_probe,
+            head: self.head,
+        }
+    }
 }
 
 impl Permits {
@@ -77,20 +98,29 @@ impl Permits {
         self.remove(number);
     }
 
-    /// Removes a permit whose request has ended. Returns `None` if it has lapsed and was counted as lost.
+    /// Removes a permit whose request has ended. If it has lapsed, the request was counted as lost, and only a 429
+    /// still matters.
     pub(super) fn end(
         &mut self,
         number: u64,
         head: Option<ResponseHead>,
         now: LedgerTime,
     ) -> Option<EndedRequest> {
-        let granted = self.remove(number)?;
-        Some(EndedRequest::new(
-            granted.sent?,
-            now,
-            granted.is_probe,
+        let Some(granted) = self.remove(number) else {
+            let refusal = head.filter(ResponseHead::is_refusal)?;
+            return Some(EndedRequest {
+                sent: now,
+                at: now,
+                is_probe: false,
+                head: Some(refusal),
+            });
+        };
+        Some(EndedRequest {
+            sent: granted.sent?,
+            at: now,
+            is_probe: granted.is_probe,
             head,
-        ))
+        })
     }
 
     fn remove(&mut self, number: u64) -> Option<Granted> {

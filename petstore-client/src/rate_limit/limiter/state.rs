@@ -17,7 +17,7 @@ use super::alone::{Alone, STORE_TIMEOUT};
 use super::outcomes::Outcomes;
 use super::permits::Permits;
 use super::queue::{Place, Queue};
-use super::waits::{HEARTBEAT, Wait, Waits};
+use super::waits::{HEARTBEAT, LastPause, Wait};
 use crate::clock;
 use crate::rate_limit::policy::Policy;
 use crate::rate_limit::quota::instant::{LedgerTime, SECOND};
@@ -53,7 +53,8 @@ pub(super) struct State {
     /// The number of exchanges with the store that have begun, and when the one in progress did.
     begun: u64,
     exchanging_since: Option<LedgerTime>,
-    waits: Waits,
+    /// What the calls in the queue wait for, if the last answer said it to all of them.
+    pause: Option<LastPause>,
     /// Set while the store is away.
     alone: Option<Alone>,
     /// Why the store is away.
@@ -80,7 +81,7 @@ impl State {
             is_asked: false,
             begun: 0,
             exchanging_since: None,
-            waits: Waits::default(),
+            pause: None,
             alone: None,
             problem: None,
             store_change: 0,
@@ -126,7 +127,7 @@ impl State {
     pub(super) fn join(&mut self, place: Place) -> oneshot::Receiver<u64> {
         if place.is_forced() {
             // What the other calls wait for does not hold it back.
-            self.waits.forget();
+            self.pause = None;
         }
         self.queue.join(place)
     }
@@ -224,7 +225,7 @@ impl State {
         let waits = self.wanted() > 0;
         let gathering = if waits || self.is_local { 0 } else { GATHERING };
         let change = self.changed_at.map(|at| at.plus(gathering));
-        let wait = waits.then(|| self.waits.ask_again().unwrap_or(now));
+        let wait = waits.then(|| self.pause.map_or(now, |pause| pause.ask_again()));
         let is_active = waits || self.permits.count() > 0;
         let heartbeat = match self.exchanged_at {
             Some(at) if is_active && !self.is_local => Some(at.plus(HEARTBEAT)),
@@ -291,18 +292,26 @@ impl State {
 
     /// Hands out what was granted. Returns whether a block begins.
     fn grant(&mut self, report: &Report, answer: &Answer, now: LedgerTime) -> bool {
+        // What a call has forced that was dropped meanwhile is for nobody else.
+        let is_for_nobody = report.forces && answer.is_probe && !self.queue.is_forced();
         for _ in 0..answer.granted {
             let permit = self.permits.grant(answer.is_probe, now);
-            if !self.queue.grant(permit) {
-                // Nobody waits for it any more.
+            if is_for_nobody || !self.queue.grant(permit) {
                 self.permits.give_back(permit);
                 self.change(now);
             }
         }
         // The answer says nothing to calls that came after the report.
         let asked = report.waiting.saturating_sub(answer.granted);
-        let is_for_all = !self.queue.is_empty() && self.wanted() <= asked;
-        self.waits.answer(is_for_all.then_some(answer.pause), now)
+        let is_new = self.wanted() > asked || (self.queue.is_forced() && !report.forces);
+        let is_for_all = !self.queue.is_empty() && !is_new;
+        let was_block = self.is_blocked();
+        self.pause = is_for_all.then(|| LastPause::new(answer.pause, now));
+        self.is_blocked() && !was_block
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.pause.is_some_and(|pause| pause.is_block())
     }
 
     /// Takes over the answer of the store to a report. What an abandoned exchange was granted is not used. Returns
@@ -347,7 +356,7 @@ impl State {
             None => {
                 self.alone = Some(Alone::new(last_seen(), now, self.outcomes.first()));
                 self.store_change = next_store_change();
-                self.waits.forget();
+                self.pause = None;
                 self.change(now);
             }
         }
@@ -389,11 +398,11 @@ impl State {
                 blocked: None,
             });
         }
-        let must_ask = self.waits.ask_again().is_some_and(|at| at <= now);
-        if must_ask && self.is_exchanging(now) {
+        let pause = self.pause?;
+        if pause.ask_again() <= now && self.is_exchanging(now) {
             return None;
         }
-        let mut wait = self.waits.wait(now)?;
+        let mut wait = pause.wait(now);
         if self.is_local && wait.reason == WaitReason::OtherProcesses {
             // They are other clients of this process, with settings of their own.
             wait.reason = WaitReason::Reserved;

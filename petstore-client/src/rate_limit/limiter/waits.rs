@@ -14,55 +14,38 @@ pub(crate) struct Wait {
     pub(crate) blocked: Option<Blocked>,
 }
 
-/// What the calls in the queue wait for, by the last answer.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    last: Option<LastPause>,
-}
-
-/// A pause, and when it ends on the limiter's clock.
+/// What the calls in the queue wait for by the last answer, on the limiter's clock.
 #[derive(Debug, Clone, Copy)]
-struct LastPause {
+pub(super) struct LastPause {
     pause: Pause,
     ends: LedgerTime,
     ask_again: LedgerTime,
 }
 
-impl Waits {
-    /// Takes over an answer. `pause` is what it says to all calls that wait now, if it does. Returns whether a block
-    /// begins, which may be too long for some of them.
-    pub(super) fn answer(&mut self, pause: Option<Pause>, now: LedgerTime) -> bool {
-        let was_block = self.is_block();
-        self.last = pause.map(|pause| {
-            let ends = now.plus(pause.length());
-            LastPause {
-                pause,
-                ends,
-                ask_again: ends.min(now.plus(HEARTBEAT)),
-            }
-        });
-        self.is_block() && !was_block
+impl LastPause {
+    pub(super) fn new(pause: Pause, now: LedgerTime) -> Self {
+        let ends = now.plus(pause.length());
+        Self {
+            pause,
+            ends,
+            ask_again: ends.min(now.plus(HEARTBEAT)),
+        }
     }
 
-    fn is_block(&self) -> bool {
-        self.last.is_some_and(|last| last.pause.is_block())
+    pub(super) fn is_block(&self) -> bool {
+        self.pause.is_block()
     }
 
-    /// Forgets the last answer, so that the next one decides.
-    pub(super) fn forget(&mut self) {
-        self.last = None;
+    /// Returns when to ask again.
+    pub(super) fn ask_again(&self) -> LedgerTime {
+        self.ask_again
     }
 
-    /// Returns when to ask again, if the last answer said it.
-    pub(super) fn ask_again(&self) -> Option<LedgerTime> {
-        self.last.map(|last| last.ask_again)
-    }
-
-    /// Returns what calls wait for, if the last answer said it.
-    pub(super) fn wait(&self, now: LedgerTime) -> Option<Wait> {
-        self.last.map(|last| Wait {
-            reason: last.pause.reason(),
-            blocked: last.pause.blocked(last.ends.since(now)),
-        })
+    /// Returns what calls wait for.
+    pub(super) fn wait(&self, now: LedgerTime) -> Wait {
+        Wait {
+            reason: self.pause.reason(),
+            blocked: self.pause.blocked(self.ends.since(now)),
+        }
     }
 }

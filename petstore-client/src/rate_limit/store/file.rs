@@ -43,8 +43,8 @@ const SLOW_PAUSE: Duration = Duration::from_secs(10);
 ///
 /// There is one small file for each key and origin; other files in the folder are left alone. The folder is
 /// created if it is missing, for this user only. Neither the files nor their names show a key. The folder
-/// should be on a local disk: on a network, one machine may not see the locks of another. A file that is
-/// damaged or deleted is replaced.
+/// should be on a local disk: on a network, one machine may not see the locks of another. Nobody else should be
+/// able to write to it, because links in it are followed. A file that is damaged or deleted is replaced.
 ///
 /// ```no_run
 /// use petstore_client::Client;
@@ -268,11 +268,6 @@ impl OpenFile {
         if let Some(folder) = path.parent() {
             create_folder(folder)?;
         }
-        // A read from a pipe would wait for its other end.
-        if is_pipe(path) {
-            let problem = format!("{} is a pipe, and not a file", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-        }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -332,18 +327,6 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(folder)
-}
-
-#[cfg(unix)]
-fn is_pipe(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
-
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &Path) -> bool {
-    false
 }
 
 /// Returns the ledger in a file; `None` if the file is new or damaged.

@@ -22,7 +22,7 @@ use super::quota::{Answer, Ledger, Report};
 /// equal bytes. Raise it with any change of the rules, the report or the ledger. Processes with different numbers
 /// share nothing.
 #[cfg(any(feature = "file-store", feature = "redis"))]
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A store that processes share, for [`Limits::store`](crate::limits::Limits::store): a `FileStore` or a `RedisStore`.
 #[derive(Debug, Clone)]

@@ -129,7 +129,7 @@ impl RedisStore {
     ///
     /// # Errors
     ///
-    /// Fails if the URL is invalid, or its scheme is neither `redis` nor `rediss`.
+    /// Fails if the URL is invalid.
     pub fn new(url: &str) -> Result<Self, StoreError> {
         let info = url.into_connection_info().map_err(StoreError::new)?;
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));

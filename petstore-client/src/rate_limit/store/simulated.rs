@@ -12,7 +12,7 @@ use crate::rate_limit::quota::instant::LedgerTime;
 use crate::rate_limit::quota::{Answer, Ledger, Report};
 
 /// The ledger that several processes of a test share.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SharedLedger {
     ledger: Arc<Mutex<Ledger>>,
     clock: Arc<LimiterClock>,
@@ -21,7 +21,6 @@ pub(crate) struct SharedLedger {
 }
 
 /// The store as one process has it.
-#[derive(Debug)]
 pub(crate) struct SimulatedStore {
     shared: SharedLedger,
     round_trip: Duration,

@@ -40,7 +40,11 @@ async fn all_waits_end_in_time(
                 permit.observe(StatusCode::from_u16(status).unwrap(), &headers);
             }
             Err(refused) => {
-                let remaining = refused.wait.blocked.map(|blocked| blocked.remaining);
+                let remaining = refused
+                    .wait
+                    .unwrap()
+                    .blocked
+                    .map(|blocked| blocked.remaining);
                 let is_in_time = remaining.is_some_and(|left| waited + left <= MAX_WAIT);
                 prop_assert!(!is_in_time, "failed although the block ends in time");
                 tokio::time::advance(MAX_WAIT).await;

@@ -85,6 +85,7 @@ fn garbage_counts_as_absent() {
         assert_eq!(quota("60", "1", odd), None, "{odd}");
     }
     assert_eq!(quota("60", "1", "18446744073709551615"), None);
+    assert_eq!(quota("0", "0", "60"), None, "no quota lets nothing through");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::clock;
 use crate::rate_limit::limiter::{Acquire, Limiter, Permit, Wait};
@@ -66,11 +66,23 @@ fn limiter() -> Arc<Limiter> {
 
 /// Returns a ledger, and the limiter of a process that is this far away from it.
 fn far(round_trip: Duration) -> (SharedLedger, Arc<Limiter>) {
+    far_with(round_trip, Policy::default())
+}
+
+fn far_with(round_trip: Duration, policy: Policy) -> (SharedLedger, Arc<Limiter>) {
     let clock = Arc::new(LimiterClock::start(TimeSource::default()));
     let shared = SharedLedger::new(Arc::clone(&clock));
     let store = KeyStore::Simulated(shared.store(round_trip, Arc::default()));
-    let limiter = Limiter::new(clock, Arc::new(store), Policy::default());
+    let limiter = Limiter::new(clock, Arc::new(store), policy);
     (shared, limiter)
+}
+
+/// The request of a call that a person asked for, and that is sent now or not at all.
+fn forced_now() -> Acquire {
+    Acquire {
+        max_wait: Duration::ZERO,
+        ..forced()
+    }
 }
 
 fn ignore(_: Wait) {}
@@ -173,7 +185,7 @@ async fn max_wait_also_bounds_the_wait_for_the_first_answer() {
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
     let refused = refused.err().unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO, "sent now or not at all");
-    assert_eq!(refused.wait.reason, WaitReason::Probe);
+    assert_eq!(refused.wait.unwrap().reason, WaitReason::Probe);
     let some = Duration::from_millis(300);
     let refused = limiter.acquire(within(some), ignore).await.err().unwrap();
     assert_eq!(refused.waited, some);
@@ -225,18 +237,21 @@ async fn a_call_that_is_not_polled_loses_its_permit_after_a_second() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_ends_is_lost_after_its_time_limit() {
     let limiter = limiter();
-    show(take(&limiter).await, ["3", "1", "50"]);
+    show(take(&limiter).await, ["4", "3", "50"]);
     let short = Acquire {
         lease: Duration::from_millis(5_500),
         ..acquire()
     };
     let stuck = limiter.acquire(short, ignore).await.unwrap();
-    assert_eq!(limiter.view().in_flight, 1);
+    let late = limiter.acquire(short, ignore).await.unwrap();
+    assert_eq!(limiter.view().in_flight, 2);
     sleep(Duration::from_secs(6)).await;
     let limits = limiter.view();
-    assert_eq!((limits.in_flight, limits.unresolved), (0, 1));
+    assert_eq!((limits.in_flight, limits.unresolved), (0, 2));
     drop(stuck);
-    assert_eq!(limiter.view().unresolved, 1, "it is lost only once");
+    assert_eq!(limiter.view().unresolved, 2, "it is lost only once");
+    answer(late, 429, &[("retry-after", "3000")]);
+    assert!(limiter.view().blocked.is_some(), "a late 429 is obeyed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,12 +298,8 @@ async fn a_request_that_a_person_asks_for_is_sent_whatever_is_known() {
     let asked = limiter.acquire(forced(), ignore).await.unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Of several, one is sent.
-    let hasty = Acquire {
-        max_wait: Duration::ZERO,
-        ..forced()
-    };
-    let refused = limiter.acquire(hasty, ignore).await.err().unwrap();
-    assert_eq!(refused.wait.reason, WaitReason::Blocked);
+    let refused = limiter.acquire(forced_now(), ignore).await.err().unwrap();
+    assert_eq!(refused.wait.unwrap().reason, WaitReason::Blocked);
     answer(asked, 200, &[]);
     assert_eq!(limiter.view().blocked, None, "the service has let it in");
 }
@@ -299,20 +310,58 @@ async fn a_forced_request_waits_for_the_answer_of_a_far_store() {
     let (_, limiter) = far(Duration::from_millis(200));
     answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
-    assert_eq!(refused.err().unwrap().wait.reason, WaitReason::Blocked);
-    let hasty = Acquire {
-        max_wait: Duration::ZERO,
-        ..forced()
-    };
+    assert_eq!(
+        refused.err().unwrap().wait.unwrap().reason,
+        WaitReason::Blocked
+    );
     // One that was dropped forces nothing for those that come later.
-    let mut dropped = Box::pin(limiter.acquire(hasty, ignore));
+    let mut dropped = Box::pin(limiter.acquire(forced_now(), ignore));
     assert!(start(dropped.as_mut()).is_pending());
     drop(dropped);
     sleep(Duration::from_secs(1)).await;
     let refused = limiter.acquire(within(Duration::ZERO), ignore).await;
     assert!(refused.is_err());
-    let asked = limiter.acquire(hasty, ignore).await;
+    let asked = limiter.acquire(forced_now(), ignore).await;
     answer(asked.ok().unwrap(), 200, &[]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_an_earlier_question_refuses_no_forced_request() {
+    let mut policy = Policy::default();
+    policy.limit_in_flight(1);
+    let (_, limiter) = far_with(Duration::from_millis(200), policy);
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    let patient = limiter.acquire(acquire(), ignore);
+    let asked = async {
+        sleep(Duration::from_millis(100)).await;
+        limiter.acquire(forced_now(), ignore).await
+    };
+    tokio::select! {
+        permit = asked => drop(permit.ok().unwrap()),
+        _ = patient => panic!("sent in a block"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dropped_call_has_forced_is_for_nobody_else() {
+    let (_, limiter) = far(Duration::from_millis(200));
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    let patient = take(&limiter);
+    let dropped = async {
+        sleep(Duration::from_millis(500)).await;
+        let asked = limiter.acquire(forced(), ignore);
+        assert!(timeout(Duration::from_millis(100), asked).await.is_err());
+    };
+    let (permit, ()) = tokio::join!(patient, dropped);
+    assert!(permit.waited() >= Duration::from_secs(3_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_the_store_does_not_know_yet_is_forgotten_too() {
+    let (_, limiter) = far(Duration::from_millis(1));
+    answer(take(&limiter).await, 429, &[("retry-after", "3000")]);
+    limiter.forget().await.unwrap();
+    assert_eq!(limiter.view().blocked, None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -71,10 +71,10 @@ impl Ledger {
     /// Records a report that arrives when the store's clock shows this time, and grants requests.
     pub(crate) fn exchange(&mut self, report: &Report, store_now: LedgerTime) -> Answer {
         let now = self.advance(store_now);
+        self.take_in(report, now);
         if report.forgets {
             self.forget();
         }
-        self.take_in(report, now);
         let answer = match self.allowance(report, now) {
             Ok((granted, is_probe)) => {
                 let reason = if is_probe {
