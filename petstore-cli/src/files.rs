@@ -18,12 +18,11 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>, system: &System) -> 
 
 /// Checks that [`write`] can write a file, so that this is known before anything else is done.
 pub(crate) fn check(path: &Path, system: &System) -> Result<()> {
-    if is_device(path) {
-        return Ok(());
-    }
     require_folder(path, system)?;
     let checked = if path.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())
+    } else if is_device(path) {
+        Ok(())
     } else {
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         NamedTempFile::new_in(folder(&target)).map(drop)
@@ -65,7 +64,8 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether a path names a device, a pipe or an open file of this process.
+/// Returns whether a path names anything but a file of its own: a device, a pipe, a folder or an open
+/// file of this process.
 pub(crate) fn is_device(path: &Path) -> bool {
     let target = std::fs::read_link(path).unwrap_or_default();
     path.metadata()
