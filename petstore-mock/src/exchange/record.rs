@@ -89,8 +89,10 @@ impl Moment {
 pub(crate) enum KeyFlaw {
     /// The key is in this query parameter, or in the path if the name is empty.
     InUrl(Box<str>),
-    /// The key is valid, but was not sent as a bearer token.
+    /// A valid key is in `Authorization`, but not as a bearer token.
     OtherScheme,
+    /// A valid key is in `X-Api-Key`.
+    OtherHeader,
 }
 
 /// Whether the service admitted a request.

@@ -121,20 +121,20 @@ impl KeyAudit {
 
     /// Judges what a request does wrong by itself.
     fn judge_single(&mut self, record: &Record, facts: &Arc<Facts>, findings: &mut Findings) {
-        match &record.arrival.flaw {
-            Some(KeyFlaw::InUrl(parameter)) if parameter.is_empty() => {
-                let text = "a segment of the path is a key of this server";
-                self.add_single(Rule::Key, text, facts, findings);
+        let flaw = record.arrival.flaw.as_ref().map(|flaw| match flaw {
+            KeyFlaw::InUrl(parameter) if parameter.is_empty() => {
+                "a segment of the path is a key of this server".to_owned()
             }
-            Some(KeyFlaw::InUrl(parameter)) => {
-                let text = format!("the query parameter `{parameter}` is a key of this server");
-                self.add_single(Rule::Key, &text, facts, findings);
+            KeyFlaw::InUrl(parameter) => {
+                format!("the query parameter `{parameter}` is a key of this server")
             }
-            Some(KeyFlaw::OtherScheme) => {
-                let text = "a key of this server was not sent after `Bearer `";
-                self.add_single(Rule::Key, text, facts, findings);
+            KeyFlaw::OtherScheme => {
+                "`Authorization` has a key of this server, without `Bearer`".to_owned()
             }
-            None => {}
+            KeyFlaw::OtherHeader => "`X-Api-Key` has a key of this server".to_owned(),
+        });
+        if let Some(text) = flaw {
+            self.add_single(Rule::Key, &text, facts, findings);
         }
         if facts.operation() == Some(Operation::GetPet) {
             let text = "GET /pets/{petId} will be removed on 5 December 2030";
