@@ -138,6 +138,8 @@ pub(crate) struct Arrival {
     /// The path and query as sent.
     pub(crate) target: Arc<str>,
     pub(crate) operation: Option<Operation>,
+    /// Whether the service has the operation, or an own route for it.
+    pub(crate) is_known: bool,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
     pub(crate) admission: Admission,
@@ -155,6 +157,7 @@ impl Arrival {
             now,
             target,
             operation: None,
+            is_known: false,
             key: None,
             flaw: None,
             admission: Admission::Outside,

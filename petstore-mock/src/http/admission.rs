@@ -29,6 +29,7 @@ pub(crate) fn admit<B>(
     if !is_own {
         arrival.operation = Operation::of(request.method(), path);
     }
+    arrival.is_known = is_own || arrival.operation.is_some();
     if !is_of_the_service(path) {
         return (arrival, None);
     }
@@ -57,8 +58,7 @@ pub(crate) fn admit<B>(
                 arrival.flaw = other_credentials(headers, app);
             }
             // An unknown path or method is an error of its own, with or without a key.
-            let is_known = is_own || arrival.operation.is_some();
-            is_known.then(|| error.into())
+            arrival.is_known.then(|| error.into())
         }
     };
     (arrival, error)

@@ -55,7 +55,7 @@ impl Audit {
     /// Judges an exchange whose response was read or lost.
     pub(crate) fn ended(&mut self, record: &Record, ended: Moment) {
         let facts = Arc::new(Facts::new(record, ended));
-        self.answers.add(facts.status());
+        self.answers.add(&record.arrival, facts.status());
         let id = record.arrival.key.as_ref().map(|key| key.number());
         let key = self.keys.entry(id).or_insert_with(|| KeyAudit::new(record));
         key.count(record);

@@ -493,6 +493,10 @@ fn the_last_line_counts_what_went_wrong() {
             "1+1 1 GET /v1/pets 429 wait=9\n3+1 1 GET /v1/pets 429",
             "1 violation in 2 requests; 2 were answered 429",
         ),
+        (
+            "1+1 1 GET /v1/pets 401 unknown-key\n3+1 1 GET /pets 404 unknown-key\n5+1 1 GET /v1/x 404",
+            "nothing found in 3 requests; 2 for an unknown operation, 1 without a valid key",
+        ),
     ] {
         let report = report(1, recording);
         assert_eq!(report.summary_line(), format!("compliance: {line}"));
