@@ -286,10 +286,13 @@ impl Found {
                 let told = self.told();
                 format!("{requests} arrived while the key was told to wait {told}")
             }
-            What::Ban => format!(
-                "the key was banned, because {requests} arrived before its used-up quota had reset \
-                 ({numbers})"
-            ),
+            What::Ban => {
+                let number = first.map_or(0, |facts| facts.request().number);
+                format!(
+                    "the key was banned at #{number}, because {requests} arrived before its used-up \
+                     quota had reset"
+                )
+            }
             What::Repeats(repeats) => {
                 let (again, mean) = (times(self.offences), pause(repeats.mean_pause()));
                 format!(
