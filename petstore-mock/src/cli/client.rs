@@ -257,7 +257,9 @@ pub(super) async fn report(args: &ReportArgs) -> Result<u8, CliError> {
         200 => match serde_json::from_slice::<Report>(response.body()) {
             Ok(report) => {
                 print(&report.to_text())?;
-                return args.gate.judge(&report, "check the base URL of the client");
+                return args
+                    .gate
+                    .judge(&report, "check the base URL and the key of the client");
             }
             Err(_) => "the response is not a report of this version of petstore-mock",
         },

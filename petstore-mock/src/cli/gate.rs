@@ -28,10 +28,11 @@ pub(super) struct GateArgs {
     #[arg(long, value_name = "FILE", value_parser = report_file)]
     report: Option<ReportFile>,
 
-    /// Exit with 3 if the report has violations, or if there was no request; with `warnings`, also if it
-    /// has warnings.
+    /// Exit with 3 if the report has violations, or if no request with a valid key reached the service;
+    /// with `warnings`, also if it has warnings.
     ///
-    /// Under GitHub Actions, this also writes annotations, and the report into the job's summary.
+    /// Under GitHub Actions, findings become annotations, and the report goes into the job's summary,
+    /// with or without this flag.
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
 }
@@ -105,7 +106,8 @@ impl GateArgs {
         say(format_args!("petstore-mock: {summary}"));
     }
 
-    /// Writes the report, and returns the exit status. `hint` says why usually no request comes.
+    /// Writes the report, and returns the exit status. `hint` says why usually no request reaches the
+    /// service.
     pub(super) fn judge(&self, report: &Report, hint: &str) -> Result<u8, CliError> {
         if let Some(ReportFile { path, write }) = &self.report {
             // The command of `exec` may have removed the folder, for example in a clean-up.
@@ -113,27 +115,27 @@ impl GateArgs {
                 .and_then(|()| fs::write(path, write(report)))
                 .map_err(|error| CliError::file("write the report", path, &error))?;
         }
-        if self.fail_on.is_none() {
-            return Ok(DONE);
-        }
-        github::write(report)?;
-        if report.requests() == 0 {
+        github::write(report, self.failing())?;
+        let is_reached = report.has_reached_the_service();
+        if !is_reached {
             say(format_args!(
-                "petstore-mock: no request reached the mock: {hint}"
+                "petstore-mock: no request with a valid key reached the service: {hint}"
             ));
-            return Ok(FINDINGS);
         }
-        Ok(match self.is_failed_by(report) {
-            true => FINDINGS,
-            false => DONE,
+        let is_failed = self.is_failed_by(report) || (self.fail_on.is_some() && !is_reached);
+        Ok(if is_failed { FINDINGS } else { DONE })
+    }
+
+    /// Returns the lowest severity that fails the run.
+    fn failing(&self) -> Option<Severity> {
+        self.fail_on.map(|fail_on| match fail_on {
+            FailOn::Violations => Severity::Violation,
+            FailOn::Warnings => Severity::Warning,
         })
     }
 
     fn is_failed_by(&self, report: &Report) -> bool {
-        match self.fail_on {
-            None => false,
-            Some(FailOn::Violations) => !report.is_free_of(Severity::Violation),
-            Some(FailOn::Warnings) => !report.is_free_of(Severity::Warning),
-        }
+        let failing = self.failing();
+        failing.is_some_and(|severity| !report.is_free_of(severity))
     }
 }

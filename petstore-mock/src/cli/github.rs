@@ -12,13 +12,14 @@ const MAX_ANNOTATIONS: usize = 10;
 const MAX_SUMMARY_CHARACTERS: usize = 250_000;
 
 /// If a workflow runs this, writes annotations on stderr, and the report into the job's summary.
-pub(super) fn write(report: &Report) -> Result<(), CliError> {
+/// `failing` is the lowest severity that fails the run.
+pub(super) fn write(report: &Report, failing: Option<Severity>) -> Result<(), CliError> {
     if variable("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
     for line in report
         .findings()
-        .filter_map(annotation)
+        .filter_map(|finding| annotation(finding, failing))
         .take(MAX_ANNOTATIONS)
     {
         say(line);
@@ -36,13 +37,13 @@ pub(super) fn write(report: &Report) -> Result<(), CliError> {
 }
 
 /// Returns the annotation of a finding, which is a workflow command. A notice has none.
-fn annotation(finding: &Finding) -> Option<String> {
-    let level = match finding.severity {
-        Severity::Violation => "error",
-        Severity::Warning => "warning",
-        Severity::Notice => return None,
-    };
-    let mut message = format!("{}: {}", finding.key, finding.text);
+fn annotation(finding: &Finding, failing: Option<Severity>) -> Option<String> {
+    if finding.severity == Severity::Notice {
+        return None;
+    }
+    let is_failing = failing.is_some_and(|lowest| finding.severity >= lowest);
+    let level = if is_failing { "error" } else { "warning" };
+    let mut message = finding.sentence();
     if let Some(remedy) = &finding.remedy {
         message = format!("{message}\n{remedy}");
     }
@@ -84,14 +85,27 @@ mod tests {
 
     #[test]
     fn an_annotation_is_one_command_whatever_is_in_it() {
+        let failing = Some(Severity::Violation);
         assert_eq!(
-            annotation(&finding(Severity::Violation)).unwrap(),
+            annotation(&finding(Severity::Violation), failing).unwrap(),
             "::error title=petstore-mock%3A back-off::a, b: 100 %25: \
              sent%0D%0A::error::again%0Asay so"
         );
-        let warning = annotation(&finding(Severity::Warning)).unwrap();
-        assert!(warning.starts_with("::warning title="), "{warning}");
-        assert_eq!(annotation(&finding(Severity::Notice)), None);
+        assert_eq!(annotation(&finding(Severity::Notice), failing), None);
+    }
+
+    #[test]
+    fn what_fails_the_run_is_an_error() {
+        for (severity, failing, level) in [
+            (Severity::Violation, Some(Severity::Violation), "error"),
+            (Severity::Warning, Some(Severity::Violation), "warning"),
+            (Severity::Warning, Some(Severity::Warning), "error"),
+            (Severity::Violation, None, "warning"),
+        ] {
+            let annotation = annotation(&finding(severity), failing).unwrap();
+            let start = format!("::{level} title=");
+            assert!(annotation.starts_with(&start), "{failing:?}: {annotation}");
+        }
     }
 
     #[test]

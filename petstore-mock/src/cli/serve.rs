@@ -49,7 +49,8 @@ pub(super) async fn run(args: &ServeArgs) -> Result<u8, CliError> {
     tell_of_unused(&faults);
     let report = journal.report();
     args.gate.print(&report);
-    args.gate.judge(&report, "check the base URL of the client")
+    args.gate
+        .judge(&report, "check the base URL and the key of the client")
 }
 
 /// Starts a server, and writes the port and certificate files.

@@ -89,8 +89,10 @@ impl Moment {
 pub(crate) enum KeyFlaw {
     /// The key is in this query parameter, or in the path if the name is empty.
     InUrl(Box<str>),
-    /// The key is valid, but was not sent as a bearer token.
+    /// A valid key is in `Authorization`, but not as a bearer token.
     OtherScheme,
+    /// A valid key is in `X-Api-Key`.
+    OtherHeader,
 }
 
 /// Whether the service admitted a request.
@@ -136,6 +138,8 @@ pub(crate) struct Arrival {
     /// The path and query as sent.
     pub(crate) target: Arc<str>,
     pub(crate) operation: Option<Operation>,
+    /// Whether the service has the operation, or an own route for it.
+    pub(crate) is_known: bool,
     pub(crate) key: Option<Arc<KeyLabel>>,
     pub(crate) flaw: Option<KeyFlaw>,
     pub(crate) admission: Admission,
@@ -153,6 +157,7 @@ impl Arrival {
             now,
             target,
             operation: None,
+            is_known: false,
             key: None,
             flaw: None,
             admission: Admission::Outside,

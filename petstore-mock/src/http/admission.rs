@@ -29,6 +29,7 @@ pub(crate) fn admit<B>(
     if !is_own {
         arrival.operation = Operation::of(request.method(), path);
     }
+    arrival.is_known = is_own || arrival.operation.is_some();
     if !is_of_the_service(path) {
         return (arrival, None);
     }
@@ -53,12 +54,11 @@ pub(crate) fn admit<B>(
             arrival.rate = Some(app.anonymous_rate(now));
             arrival.admission = Admission::Anonymous;
             let is_other = matches!(error, CredentialError::NotBearer | CredentialError::Missing);
-            if arrival.flaw.is_none() && is_other && has_other_credentials(headers, app) {
-                arrival.flaw = Some(KeyFlaw::OtherScheme);
+            if arrival.flaw.is_none() && is_other {
+                arrival.flaw = other_credentials(headers, app);
             }
             // An unknown path or method is an error of its own, with or without a key.
-            let is_known = is_own || arrival.operation.is_some();
-            is_known.then(|| error.into())
+            arrival.is_known.then(|| error.into())
         }
     };
     (arrival, error)
@@ -150,17 +150,22 @@ fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// Whether a valid key was sent in a wrong way: with another scheme than `Bearer`, without a
-/// scheme, or in `X-Api-Key`.
-fn has_other_credentials(headers: &HeaderMap, app: &AppState) -> bool {
+/// Finds a key of this server that was sent in a wrong way: with another scheme than `Bearer`, without
+/// a scheme, or in `X-Api-Key`.
+fn other_credentials(headers: &HeaderMap, app: &AppState) -> Option<KeyFlaw> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let token = text("authorization").and_then(|value| value.split_ascii_whitespace().last());
     let basic = token.and_then(|token| BASE64_STANDARD.decode(token).ok());
     let basic = basic
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .unwrap_or_default();
-    let mut parts = basic.split(':').chain(token).chain(text("x-api-key"));
-    parts.any(|part| app.accounts().get(part).is_some())
+    let is_key = |part: &str| app.accounts().get(part).is_some();
+    if basic.split(':').chain(token).any(is_key) {
+        return Some(KeyFlaw::OtherScheme);
+    }
+    text("x-api-key")
+        .is_some_and(is_key)
+        .then_some(KeyFlaw::OtherHeader)
 }
 
 #[cfg(test)]
@@ -225,12 +230,20 @@ mod tests {
                 name.parse::<http::HeaderName>().unwrap(),
                 HeaderValue::from_str(value).unwrap(),
             )]);
-            has_other_credentials(&headers, &app())
+            other_credentials(&headers, &app())
         };
         let basic = |text: &str| format!("Basic {}", BASE64_STANDARD.encode(text));
-        assert!(other("authorization", "free-key") && other("authorization", "Token free-key"));
-        assert!(other("x-api-key", "free-key") && other("authorization", &basic("free-key:")));
-        assert!(other("authorization", &basic("me:free-key")));
-        assert!(!other("authorization", "Basic abc") && !other("x-api-key", "nonsense"));
+        for value in [
+            "free-key",
+            "Token free-key",
+            &basic("free-key:"),
+            &basic("me:free-key"),
+        ] {
+            let flaw = other("authorization", value);
+            assert_eq!(flaw, Some(KeyFlaw::OtherScheme), "{value}");
+        }
+        assert_eq!(other("x-api-key", "free-key"), Some(KeyFlaw::OtherHeader));
+        assert_eq!(other("authorization", "Basic abc"), None);
+        assert_eq!(other("x-api-key", "nonsense"), None);
     }
 }

@@ -1,9 +1,6 @@
 //! Judges each exchange at its end, and keeps the findings until they are cleared.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     facts::Facts,
@@ -17,8 +14,6 @@ use crate::{
     operation::Operation,
 };
 
-/// The maximum number of early requests that a ban names.
-const MAX_STRIKES: usize = 12;
 /// The maximum number of texts about single requests. Each query parameter with a key has one.
 const MAX_SINGLE: usize = 64;
 
@@ -38,8 +33,6 @@ struct KeyAudit {
     /// The number of boundaries before the exchanges in the history.
     boundary: u64,
     history: History,
-    /// The last requests that came before the end of a `Retry-After`.
-    strikes: VecDeque<Arc<Facts>>,
     /// The findings of requests that break a rule by themselves, by what they say.
     single: Vec<(Box<str>, u64)>,
 }
@@ -55,7 +48,7 @@ impl Audit {
     /// Judges an exchange whose response was read or lost.
     pub(crate) fn ended(&mut self, record: &Record, ended: Moment) {
         let facts = Arc::new(Facts::new(record, ended));
-        self.answers.add(facts.status());
+        self.answers.add(&record.arrival, facts.status());
         let id = record.arrival.key.as_ref().map(|key| key.number());
         let key = self.keys.entry(id).or_insert_with(|| KeyAudit::new(record));
         key.count(record);
@@ -64,7 +57,7 @@ impl Audit {
             key.history = History::default();
         }
         key.judge_single(record, &facts, &mut self.findings);
-        key.judge_ban(record, &facts, &mut self.findings);
+        key.judge_ban(record.arrival.strikes, &facts, &mut self.findings);
         // A request before the last boundary has nothing to do with those after it.
         if record.boundary == key.boundary {
             let mut finder = Finder::new(&mut self.findings, &key.name);
@@ -102,7 +95,6 @@ impl KeyAudit {
             requests: 0,
             boundary: record.boundary,
             history: History::default(),
-            strikes: VecDeque::new(),
             single: Vec::new(),
         }
     }
@@ -121,20 +113,20 @@ impl KeyAudit {
 
     /// Judges what a request does wrong by itself.
     fn judge_single(&mut self, record: &Record, facts: &Arc<Facts>, findings: &mut Findings) {
-        match &record.arrival.flaw {
-            Some(KeyFlaw::InUrl(parameter)) if parameter.is_empty() => {
-                let text = "a segment of the path is a key of this server";
-                self.add_single(Rule::Key, text, facts, findings);
+        let flaw = record.arrival.flaw.as_ref().map(|flaw| match flaw {
+            KeyFlaw::InUrl(parameter) if parameter.is_empty() => {
+                "a segment of the path is a key of this server".to_owned()
             }
-            Some(KeyFlaw::InUrl(parameter)) => {
-                let text = format!("the query parameter `{parameter}` is a key of this server");
-                self.add_single(Rule::Key, &text, facts, findings);
+            KeyFlaw::InUrl(parameter) => {
+                format!("the query parameter `{parameter}` is a key of this server")
             }
-            Some(KeyFlaw::OtherScheme) => {
-                let text = "a key of this server was not sent after `Bearer `";
-                self.add_single(Rule::Key, text, facts, findings);
+            KeyFlaw::OtherScheme => {
+                "`Authorization` has a key of this server, without `Bearer`".to_owned()
             }
-            None => {}
+            KeyFlaw::OtherHeader => "`X-Api-Key` has a key of this server".to_owned(),
+        });
+        if let Some(text) = flaw {
+            self.add_single(Rule::Key, &text, facts, findings);
         }
         if facts.operation() == Some(Operation::GetPet) {
             let text = "GET /pets/{petId} will be removed on 5 December 2030";
@@ -159,26 +151,13 @@ impl KeyAudit {
         }
     }
 
-    /// Names the ban that a request caused, with the requests that led to it.
-    fn judge_ban(&mut self, record: &Record, facts: &Arc<Facts>, findings: &mut Findings) {
-        let strikes = record.arrival.strikes;
-        if strikes == 0 {
-            return;
+    /// Names the ban that a request caused, after so many early requests.
+    fn judge_ban(&self, strikes: u32, facts: &Arc<Facts>, findings: &mut Findings) {
+        if strikes > 0 && facts.is_banned() {
+            let mut found = Found::new(Rule::ToldToWait, What::Ban, &self.name, 1);
+            found.add(facts);
+            found.set_offences(u64::from(strikes));
+            findings.open(found);
         }
-        if self.strikes.len() == MAX_STRIKES {
-            self.strikes.pop_front();
-        }
-        self.strikes.push_back(Arc::clone(facts));
-        if !facts.is_banned() {
-            return;
-        }
-        let mut found = Found::new(Rule::ToldToWait, What::Ban, &self.name, u64::from(strikes));
-        let counted = usize::try_from(strikes).unwrap_or(usize::MAX);
-        for strike in self.strikes.iter().rev().take(counted).rev() {
-            found.add(strike);
-        }
-        found.set_offences(u64::from(strikes));
-        self.strikes.clear();
-        findings.open(found);
     }
 }

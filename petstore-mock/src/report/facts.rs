@@ -35,6 +35,8 @@ pub(super) struct Facts {
     ended: Moment,
     told: Option<Told>,
     is_banned: bool,
+    /// Whether its connection had been used before.
+    was_open: bool,
 }
 
 /// The usable `Retry-After` of a 429 or 503.
@@ -78,6 +80,7 @@ impl Facts {
                 _ => None,
             },
             is_banned: record.arrival.admission == Admission::Banned,
+            was_open: record.caller.nth > 1,
         }
     }
 
@@ -116,6 +119,11 @@ impl Facts {
     /// Whether the request was refused because its key was banned.
     pub(super) const fn is_banned(&self) -> bool {
         self.is_banned
+    }
+
+    /// Whether its connection had been used before.
+    pub(super) const fn was_open(&self) -> bool {
+        self.was_open
     }
 
     /// Whether the client got no response, or a 5xx.
@@ -160,6 +168,8 @@ impl Told {
         let retry_after = field("retry-after")?;
         let (mut until, slack) = match date(retry_after) {
             Some(date) => (date, DATE_SLACK),
+            // Rust's numbers may have a sign, unlike those of HTTP.
+            None if retry_after.starts_with('+') => return None,
             None => {
                 let seconds = Duration::from_secs(retry_after.parse().ok()?);
                 (now.saturating_add(seconds), SLACK)
@@ -254,30 +264,4 @@ fn json(body: &Captured) -> Option<Value> {
     let mut json = serde_json::from_slice(&body.start).ok()?;
     unify_integers(&mut json);
     Some(json)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_complete_body_is_compared_as_json() {
-        let body = |length, digest| Captured {
-            start: "[1]".into(),
-            length,
-            digest,
-        };
-        for (length, digest, is_json) in [
-            (3, Some(7), true),
-            (3, None, false),
-            (4, Some(7), false),
-            (4, None, false),
-        ] {
-            assert_eq!(
-                json(&body(length, digest)).is_some(),
-                is_json,
-                "{length} {digest:?}"
-            );
-        }
-    }
 }

@@ -119,23 +119,24 @@ impl Finding {
     pub(super) fn first_request(&self) -> Option<u64> {
         self.requests.first().map(|request| request.number)
     }
+
+    /// Returns the key and what happened.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { key, text, .. } = self;
+        match self.plan {
+            Some(plan) => format!("key {key} ({plan}): {text}"),
+            // The text says where a valid key was.
+            None if self.rule == Rule::Key => text.clone(),
+            None => format!("{key}: {text}"),
+        }
+    }
 }
 
 impl fmt::Display for Finding {
     /// Writes what happened. Unless it is a notice, then come the requests, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            severity,
-            rule,
-            key,
-            text,
-            ..
-        } = self;
-        match self.plan {
-            Some(plan) => writeln!(f, "{severity} [{rule}]  key {key} ({plan}): {text}")?,
-            None => writeln!(f, "{severity} [{rule}]  {key}: {text}")?,
-        }
-        if *severity == Severity::Notice {
+        writeln!(f, "{} [{}]  {}", self.severity, self.rule, self.sentence())?;
+        if self.severity == Severity::Notice {
             return Ok(());
         }
         let is_cause = |request: &&JudgedRequest| request.role == Role::Cause;

@@ -1,10 +1,6 @@
 //! What the rules found, in bounded memory. Its severity is decided when it is reported.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     facts::Facts,
@@ -169,8 +165,8 @@ impl Found {
         let is_broken = match &self.what {
             What::Ban => false,
             // Others may be the first attempts of several senders.
-            What::Repeats(it) => it.longest_run >= self.needed && it.quick * 4 >= it.all * 3,
-            _ => self.offences >= self.needed,
+            What::Repeats(it) => self.is_enough() && it.quick * 4 >= it.all * 3,
+            _ => self.is_enough(),
         };
         let severity = self.rule.severity(set)?;
         Some(if is_broken {
@@ -178,6 +174,19 @@ impl Found {
         } else {
             Severity::Notice
         })
+    }
+
+    /// Whether there are as many offences as the declared number of senders needs.
+    fn is_enough(&self) -> bool {
+        match &self.what {
+            What::Repeats(it) => it.longest_run >= self.needed,
+            _ => self.offences >= self.needed,
+        }
+    }
+
+    /// Whether the verdict depends on the number of senders.
+    fn depends_on_senders(&self) -> bool {
+        matches!(self.what, What::Early | What::Repeats(_) | What::Post)
     }
 
     /// Returns the finding; `None` if the rule is off. `mask` masks the keys in a text.
@@ -199,7 +208,7 @@ impl Found {
             key: self.key.name.clone(),
             plan: self.key.plan,
             senders: self.key.senders,
-            text: shown(&self.sentence()),
+            text: shown(&self.sentence()) + &self.leniency(),
             offences: self.offences,
             requests,
             advice: self.rule.advice().into(),
@@ -209,19 +218,43 @@ impl Found {
 
     /// Says what to do if the key has several senders that were not declared.
     fn remedy(&self, severity: Severity) -> Option<String> {
-        let depends = matches!(self.what, What::Early | What::Repeats(_) | What::Post);
-        if !depends || severity == Severity::Notice || self.key.senders > 1 {
+        if !self.depends_on_senders() || severity == Severity::Notice || self.key.senders > 1 {
             return None;
         }
-        let shown = self.cause.iter().chain(&self.shown);
-        let connections: BTreeSet<_> = shown.map(|it| it.request().connection).collect();
-        let seen = match connections.len() {
+        let seen = match self.open_connections() {
             0 | 1 => String::new(),
-            used => format!(" ({used} connections were used)"),
+            open => format!(" ({open} connections were open)"),
         };
         Some(format!(
-            "If several requests of this key may be under way at once, say so: `--senders N`{seen}"
+            "If several requests of this key may be under way at once, say so: `--senders N`, in \
+             Rust `.senders(N)`{seen}"
         ))
+    }
+
+    /// Returns how many connections of the shown requests were open at once. Each was open from the first
+    /// of its requests to the last one, and from the start if it had been used before.
+    fn open_connections(&self) -> usize {
+        let mut spans = BTreeMap::new();
+        for (place, facts) in self.cause.iter().chain(&self.shown).enumerate() {
+            let first = if facts.was_open() { 0 } else { place };
+            let span = spans
+                .entry(facts.request().connection)
+                .or_insert(first..=place);
+            *span = *span.start()..=place;
+        }
+        let open_at = |place| spans.values().filter(|span| span.contains(&place)).count();
+        (0..=MAX_SHOWN).map(open_at).max().unwrap_or_default()
+    }
+
+    /// Says why offences are no more than a notice, if that is because of what was declared.
+    fn leniency(&self) -> String {
+        if !self.depends_on_senders() || self.is_enough() || self.key.senders == 1 {
+            return String::new();
+        }
+        format!(
+            "; this is a notice because {} senders are declared",
+            self.key.senders
+        )
     }
 
     fn request(&self, facts: &Facts, role: Role, shown: &impl Fn(&str) -> String) -> JudgedRequest {
@@ -254,13 +287,10 @@ impl Found {
                 format!("{requests} arrived while the key was told to wait {told}")
             }
             What::Ban => {
-                let until = match self.shown.last().and_then(|last| last.told()) {
-                    Some(told) => format!(" until {}", time_of_day(told.until())),
-                    None => String::new(),
-                };
+                let number = first.map_or(0, |facts| facts.request().number);
                 format!(
-                    "the key was banned{until}, because {requests} arrived before Retry-After had \
-                     elapsed ({numbers})"
+                    "the key was banned at #{number}, because {requests} arrived before its used-up \
+                     quota had reset"
                 )
             }
             What::Repeats(repeats) => {

@@ -9,6 +9,7 @@ use super::{
     rule::{Rule, Severities, Severity},
     text::count,
 };
+use crate::exchange::Arrival;
 
 /// The compliance report: which rules the requests of each key broke, and with which requests.
 ///
@@ -62,11 +63,19 @@ pub(super) struct Answers {
     /// Those whose client did not receive the whole response.
     #[serde(rename = "withoutResponse")]
     lost: u64,
+    /// Those for an operation that the service does not have.
+    #[serde(rename = "unknownOperation")]
+    unknown: u64,
+    /// The others without a valid key.
+    #[serde(rename = "withoutKey")]
+    strangers: u64,
 }
 
 impl Answers {
-    pub(super) fn add(&mut self, status: Option<u16>) {
+    pub(super) fn add(&mut self, arrival: &Arrival, status: Option<u16>) {
         self.requests += 1;
+        self.unknown += u64::from(!arrival.is_known);
+        self.strangers += u64::from(arrival.is_known && arrival.key.is_none());
         match status {
             Some(429) => self.refused += 1,
             Some(500..) => self.failed += 1,
@@ -114,6 +123,12 @@ impl Report {
         self.answers.requests
     }
 
+    /// Whether a request with a valid key used an operation of the service.
+    #[cfg(feature = "cli")]
+    pub(crate) const fn has_reached_the_service(&self) -> bool {
+        self.answers.requests > self.answers.unknown + self.answers.strangers
+    }
+
     /// Returns the findings, the most severe first.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
@@ -153,7 +168,8 @@ impl Report {
         }
     }
 
-    /// Returns the last line of the report, which counts the findings and the answers 429 and 5xx.
+    /// Returns the last line of the report, which counts the findings, and the requests that did not
+    /// succeed.
     #[must_use]
     pub fn summary_line(&self) -> String {
         self.summary.clone()
@@ -220,8 +236,14 @@ impl fmt::Display for Answers {
                 number => answers.push(format!("{number} were answered {status}")),
             }
         }
-        if self.lost > 0 {
-            answers.push(format!("{} without a response", self.lost));
+        for (number, what) in [
+            (self.lost, "without a response"),
+            (self.unknown, "for an unknown operation"),
+            (self.strangers, "without a valid key"),
+        ] {
+            if number > 0 {
+                answers.push(format!("{number} {what}"));
+            }
         }
         match &*answers {
             [] => Ok(()),

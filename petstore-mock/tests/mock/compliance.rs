@@ -1,9 +1,8 @@
 //! Tests of the compliance report over sockets: what it learns of requests, and that it shows no key.
 //! Recordings test the rules in detail.
 
-use std::{io::Write as _, time::Duration};
+use std::io::Write as _;
 
-use futures_util::future::join_all;
 use petstore_mock::{Effect, MockServer, Operation, Plan, RetryAfter, Role, Rule, Severity};
 use reqwest::Method;
 use tokio::{
@@ -63,8 +62,7 @@ async fn a_loop_over_new_connections_is_found() {
     let finding = report.of(Severity::Violation).next().unwrap();
     assert_eq!((finding.rule, finding.offences), (Rule::ToldToWait, 8));
     let remedy = finding.remedy.as_deref().unwrap();
-    let end = "`--senders N` (9 connections were used)";
-    assert!(remedy.ends_with(end), "{remedy}");
+    assert!(remedy.ends_with("`.senders(N)`"), "{remedy}");
 }
 
 #[tokio::test]
@@ -237,20 +235,6 @@ async fn requests_before_a_boundary_do_not_count_against_a_client() {
     mock.send("DELETE /_mock/faults/999", "").await;
     mock.post_as("free-key", REX).await.expect_status(201);
     assert_eq!(found(&mock), [(Rule::RepeatedPost, Severity::Violation)]);
-}
-
-#[tokio::test]
-async fn eight_workers_with_back_off_are_let_go() {
-    let mock = start().await;
-    mock.server.keys().get("free-key").unwrap().senders(8);
-    let _outage = mock.on(Operation::ListPets).first(24).status(503);
-    let list_all = || join_all((0..8).map(|_| list(&mock)));
-    for wait in [500, 1_000, 2_000] {
-        assert_eq!(list_all().await, [503; 8]);
-        mock.server.clock().advance(Duration::from_millis(wait));
-    }
-    assert_eq!(list_all().await, [200; 8]);
-    mock.server.report().assert_compliant();
 }
 
 /// Sends the same request four times in one write, so without any wait in between.

@@ -10,8 +10,10 @@ use std::{
 
 use super::process::{BINARY, command, ended, exec, printed, run, scratch, send, under_exec};
 
-/// The last line on stderr if there were no requests.
-const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n";
+/// The last lines on stderr if there were no requests.
+const NOTHING: &str = "petstore-mock: compliance: nothing found in 0 requests\n\
+    petstore-mock: no request with a valid key reached the service: the command must send its \
+    requests to $PETSTORE_BASE_URL, with the key in $PETSTORE_API_KEY; look for a fixed address\n";
 
 #[test]
 fn exec_serves_while_the_command_runs_and_tells_it_where() {
@@ -313,5 +315,5 @@ fn misspelt_variables_are_a_warning_and_kubernetes_is_ignored() {
     let (status, _, err) = ended(&mut odd);
     let warning = "petstore-mock: the variable PETSTORE_MOCK_PROT sets nothing: ";
     assert!(status == 0 && err.starts_with(warning), "{err}");
-    assert!(err.ends_with(NOTHING) && err.lines().count() == 2, "{err}");
+    assert!(err.ends_with(NOTHING) && err.lines().count() == 3, "{err}");
 }

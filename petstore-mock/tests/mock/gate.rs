@@ -5,7 +5,7 @@ use std::fs;
 use super::process::{Running, command, ended, exec, run, scratch, under_exec};
 
 /// A client that has the key in a URL, which is a violation.
-const RUDE: &str = "ask \"/v1/pets?n=1&key=$PETSTORE_API_KEY\" '' >/dev/null";
+const RUDE: &str = "ask \"/v1/pets?n=1&key=$PETSTORE_API_KEY\" >/dev/null";
 
 /// A client that breaks no rule.
 const POLITE: &str = "ask /v1/pets >/dev/null";
@@ -47,8 +47,8 @@ fn the_status_of_a_run_follows_from_its_findings_and_flags() {
 fn findings_are_printed_with_evidence() {
     let (_, _, err) = exec(&["--fail-on", "violations"], RUDE);
     for part in [
-        "violation [key]  no valid key: the query parameter `key` is a key of this server (#1)\n",
-        "GET /v1/pets?n=1&key=*** -> 401\n",
+        "violation [key]  key exec (free): the query parameter `key` is a key of this server (#1)\n",
+        "GET /v1/pets?n=1&key=*** -> 200\n",
         "\npetstore-mock: compliance: 1 violation in 1 request\n",
     ] {
         assert!(err.contains(part), "{part}: {err}");
@@ -79,7 +79,7 @@ fn senders_are_declared_by_flags() {
 fn at_most_40_lines_are_printed_and_the_last_names_the_rest() {
     let file = scratch("report.txt");
     // Each parameter has its own finding.
-    let script = "for n in $(seq 20); do ask /v1/pets?$n=$PETSTORE_API_KEY ''; done >/dev/null";
+    let script = "for n in $(seq 20); do ask /v1/pets?$n=$PETSTORE_API_KEY; done >/dev/null";
     let report = ["--report", file.to_str().unwrap()];
     for (flags, most) in [(&["--fail-on", "warnings"][..], 40), (&[], 10)] {
         let (_, _, err) = exec(&[&report[..], flags].concat(), script);
@@ -129,25 +129,39 @@ fn github_gets_annotations_and_a_summary() {
     let path = summary.to_str().unwrap();
     let (status, _, err) = under_github(&["--fail-on", "warnings"], path);
     let annotation = err.lines().find(|line| line.starts_with("::")).unwrap();
-    let start = "::error title=petstore-mock%3A key::no valid key: the query parameter ";
+    let start = "::error title=petstore-mock%3A key::key exec (free): the query parameter ";
     assert!(status == 3 && annotation.starts_with(start), "{err}");
     let text = fs::read_to_string(&summary).unwrap();
     let start = "# Before\n### petstore-mock\n\n````text\nviolation [key]";
     assert!(text.starts_with(start) && !text.contains("exec-"), "{text}");
+    // What does not fail the run is no error.
     let (_, _, err) = under_github(&[], path);
-    assert!(!err.contains("::error"), "{err}");
-    assert_eq!(fs::read_to_string(&summary).unwrap(), text);
+    assert!(
+        err.contains("::warning title=") && !err.contains("::error"),
+        "{err}"
+    );
+    let both = fs::read_to_string(&summary).unwrap();
+    assert_eq!(both.matches("violation [key]").count(), 2, "{both}");
     let (status, _, err) = under_github(&["--fail-on", "warnings"], "/dev/null/summary");
     let says = "cannot write the summary";
     assert!(status == 1 && err.contains(says), "{err}");
 }
 
 #[test]
-fn a_run_without_requests_fails_and_says_why() {
-    let (status, _, err) = exec(&["--fail-on", "violations"], "exit 0");
-    assert_eq!(status, 3);
-    for part in ["no request reached the mock", "$PETSTORE_BASE_URL"] {
-        assert!(err.contains(part), "{part}: {err}");
+fn a_run_that_does_not_reach_the_service_fails_and_says_why() {
+    for (script, line) in [
+        ("exit 0", "nothing found in 0 requests"),
+        ("ask /v1/pets wrong", "1 request; 1 without a valid key"),
+        ("ask /pets", "1 request; 1 for an unknown operation"),
+    ] {
+        for (flags, expected) in [(&["--fail-on", "violations"][..], 3), (&[], 0)] {
+            let (status, _, err) = exec(flags, script);
+            assert_eq!(status, expected, "{script}: {err}");
+            let hint = "no request with a valid key reached the service: ";
+            for part in [line, hint, "$PETSTORE_BASE_URL"] {
+                assert!(err.contains(part), "{part}: {err}");
+            }
+        }
     }
     assert_eq!(exec(&["--fail-on", "violations"], "exit 9").0, 9);
     let server = Running::start(&["--port", "0", "--fail-on", "violations"]);

@@ -52,18 +52,3 @@ fn no_honest_client_is_accused_and_guilty_ones_are_found() {
         "more than a fifth is not found: {company:?}"
     );
 }
-
-/// Judges the recordings in the file that the variable `PETSTORE_MOCK_RECORDINGS` names, and prints
-/// what it finds in each: `RESULT`, the name, the expected rules, and the rules found.
-#[test]
-#[ignore = "needs a file of recordings"]
-#[allow(clippy::disallowed_methods, reason = "the environment names the file")]
-fn recordings_in_a_file() {
-    let path = std::env::var("PETSTORE_MOCK_RECORDINGS").unwrap();
-    let text = std::fs::read_to_string(path).unwrap();
-    for recording in Recording::all(&text) {
-        let found = Vec::from_iter(broken(&recording.judge())).join(" ");
-        let expected = Vec::from_iter(recording.rules).join(" ");
-        println!("RESULT\t{}\t{expected}\t{found}", recording.name);
-    }
-}

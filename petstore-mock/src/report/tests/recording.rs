@@ -165,13 +165,17 @@ fn offset(lines: &[&str]) -> Duration {
 /// Returns the events of a recording in any order, and its exchanges.
 fn parse<'a>(lines: &[&'a str], start: Duration) -> (Vec<Event>, Vec<Exchange<'a>>) {
     let (mut events, mut exchanges) = (Vec::new(), Vec::new());
+    let mut connections = HashMap::<_, u64>::new();
     for &line in lines {
         match line.split_once(' ') {
             Some(("!", time)) => events.push((start + duration(time), Kind::Boundary, 0)),
             Some(("~", time)) => events.push((start + duration(time), Kind::Clear, 0)),
             _ => {
-                let exchange = Exchange::parse(line, start);
+                let mut exchange = Exchange::parse(line, start);
                 let place = exchanges.len();
+                let nth = connections.entry(exchange.connection).or_default();
+                *nth += 1;
+                exchange.nth = *nth;
                 events.push((exchange.arrived, Kind::Arrives, place));
                 events.push((exchange.arrived + exchange.took, Kind::Ends, place));
                 exchanges.push(exchange);
@@ -187,6 +191,8 @@ struct Exchange<'a> {
     arrived: Duration,
     took: Duration,
     connection: u64,
+    /// The number of the request on its connection.
+    nth: u64,
     method: &'a str,
     target: &'a str,
     status: Option<u16>,
@@ -216,6 +222,7 @@ impl<'a> Exchange<'a> {
             arrived: start + duration(arrived),
             took: duration(took),
             connection: connection.parse().expect(line),
+            nth: 1,
             method,
             target,
             status: (status != "-").then(|| status.parse().expect(line)),
@@ -240,7 +247,7 @@ impl<'a> Exchange<'a> {
             caller: Caller {
                 peer: Ipv4Addr::LOCALHOST.into(),
                 connection: self.connection,
-                nth: 1,
+                nth: self.nth,
             },
             arrival: self.arrival(arrived, replay.senders),
             boundary: replay.boundary,
@@ -270,6 +277,7 @@ impl<'a> Exchange<'a> {
         let key = KeyLabel::new(number, Plan::Free, "ci", Some("ci")).with_senders(senders);
         let mut arrival = Arrival::new(arrived.at(), self.target.into());
         arrival.operation = Operation::of(&method, path);
+        arrival.is_known = arrival.operation.is_some();
         arrival.key = self.more("unknown-key").is_none().then(|| Arc::new(key));
         arrival.strikes = self.number("strikes").unwrap_or_default();
         arrival.flaw = match (self.more("key-in"), self.more("other-scheme")) {

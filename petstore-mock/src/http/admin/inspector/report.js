@@ -17,10 +17,10 @@ export async function refresh() {
 }
 
 /** The look of the most severe finding. Without one, it is only good if every request was answered well. */
-function look({ violations, warnings, answered429, answered5xx, withoutResponse }) {
+function look({ violations, warnings, answered429, answered5xx, withoutResponse, unknownOperation, withoutKey }) {
   if (violations > 0) return "bad";
   if (warnings > 0) return "wrong";
-  return answered429 + answered5xx + withoutResponse > 0 ? "" : "ok";
+  return answered429 + answered5xx + withoutResponse + unknownOperation + withoutKey > 0 ? "" : "ok";
 }
 
 function card(finding, opened) {
