@@ -68,8 +68,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// file of this process.
 pub(crate) fn is_device(path: &Path) -> bool {
     let target = std::fs::read_link(path).unwrap_or_default();
-    path.metadata()
-        .is_ok_and(|data| !data.is_file() && !data.is_dir())
+    path.metadata().is_ok_and(|data| !data.is_file())
         || [path, &target].iter().any(|path| {
             is_stdout(path)
                 || *path == Path::new("/dev/stderr")
