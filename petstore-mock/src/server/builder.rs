@@ -460,13 +460,14 @@ impl Builder {
         let (send, receive) = mpsc::channel();
         // If this thread were gone, nobody would wait for the server.
         runtime.spawn(async move { drop(send.send(self.start().await)) });
-        match receive.recv() {
-            Ok(Ok(server)) => Ok(server.on(runtime)),
-            Ok(Err(error)) => {
+        let gone = |error| Err(StartError::Thread(io::Error::other(error)));
+        match receive.recv().unwrap_or_else(gone) {
+            Ok(server) => Ok(server.on(runtime)),
+            Err(error) => {
+                // A runtime may not be dropped within another one.
                 runtime.shutdown_background();
                 Err(error)
             }
-            Err(error) => Err(StartError::Thread(io::Error::other(error))),
         }
     }
 }
