@@ -111,3 +111,26 @@ impl Outage {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_row_that_goes_alone_ends_the_outage() {
+        let mut outage = Outage::new(Duration::from_secs(60));
+        for _ in 0..MAX_FAILURES {
+            assert_eq!(outage.failed(None), None);
+        }
+        // A row that was in flight before.
+        outage.succeeded();
+        assert_eq!(outage.next(), Next::Wait(Instant::now() + FIRST_PAUSE));
+        advance(FIRST_PAUSE).await;
+        outage.answered();
+        assert_eq!(outage.next(), Next::SendOne);
+        outage.succeeded();
+        assert_eq!(outage.next(), Next::Send);
+    }
+}
