@@ -99,6 +99,14 @@ async fn a_429_is_waited_out_unless_it_lasts_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_row_that_came_too_early_is_sent_again() {
+    let scene = Scene::of([Fate::Created, Fate::Status(425, "")]);
+    let ran = scene.import("a.csv", &names("pet", 9), "").await;
+    ran.sums_up([9, 9, 0, 0, 0], 0);
+    assert_eq!(scene.names().len(), 9);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_redirect_ends_the_import_and_binds_it_to_no_service() {
     let elsewhere = Scene::of([Fate::Status(301, ""); 9]);
     let scene = Scene::of([]);

@@ -430,3 +430,25 @@ fn why(error: &Error) -> String {
     }
     why
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use petstore_client::limits::Quota;
+
+    use super::*;
+
+    #[test]
+    fn one_row_goes_alone_although_nothing_seems_left() {
+        let mut limits = RateLimits::default();
+        limits.windows = vec![QuotaWindow::new(
+            Quota::Minute,
+            60,
+            0,
+            SystemTime::UNIX_EPOCH,
+        )];
+        assert_eq!(room(&limits, 0, 8), 1);
+        assert_eq!(room(&limits, 1, 8), 0);
+    }
+}
