@@ -78,7 +78,7 @@ pub(crate) fn is_device(path: &Path) -> bool {
 }
 
 pub(crate) fn is_stdout(path: &Path) -> bool {
-    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
         .map(Path::new)
         .contains(&path)
 }

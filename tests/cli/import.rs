@@ -280,6 +280,6 @@ async fn a_refused_key_a_wrong_url_or_an_input_without_rows_ends_it_at_once() {
     assert_eq!(scene.sent(), 1);
     let origin = scene.server.url().trim_end_matches("/v1");
     let ran = scene.run(&format!("{line} --base-url {origin}")).await;
-    ran.says("\nhint: check the path, and that the base URL ends with /v1\n");
+    ran.says("\nhint: check the base URL: it ends with /v1, and a path follows it\n");
     ran.sums_up([30, 0, 0, 0, 30], 9);
 }

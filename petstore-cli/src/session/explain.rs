@@ -83,7 +83,7 @@ fn hint(error: &Error, settings: &Settings, purpose: Purpose, key: &KeySource) -
                 let list = settings.command("pets list --all");
                 format!("{list} lists all pets")
             }
-            _ => format!("check the path, and that the base URL ends with /v1{source}"),
+            _ => format!("check the base URL{source}: it ends with /v1, and a path follows it"),
         },
         ErrorKind::Gone => match purpose {
             Purpose::GetPet(id) => {
@@ -218,11 +218,7 @@ mod tests {
     fn each_kind_has_its_code_and_its_hint() {
         for (error, code, hint) in [
             (status(401), 3, "set PETSTORE_API_KEY to a valid key"),
-            (
-                status(404),
-                9,
-                "check the path, and that the base URL ends with /v1 (from ",
-            ),
+            (status(404), 9, "check the base URL (from "),
             (
                 status(307),
                 4,

@@ -96,7 +96,7 @@ fn a_file_keeps_what_is_in_it_if_it_is_standard_output() {
     std::fs::write(folder.path().join("pets.csv"), "name,categoryId\nRex,7\n").unwrap();
     let script = "(
         echo before
-        \"$0\" --mock pets export /dev/stdout --jq length
+        \"$0\" --mock pets export - --jq length
         \"$0\" --mock pets import pets.csv -q --created /dev/stdout
         echo after
     ) > log";
