@@ -127,12 +127,18 @@ fn misquoted(record: &str, delimiter: u8) -> Option<String> {
     let mut rest = record.trim_end_matches(['\r', '\n']);
     while let Some(start) = rest.chars().next() {
         if start == '"' {
+            rest = &rest[1..];
             // A pair of quotes is one quote of the value.
-            let pairs = rest[1..].replace("\"\"", "  ");
-            let Some(end) = pairs.find('"') else {
-                return Some("a quote is never closed".to_owned());
-            };
-            rest = &rest[1 + end + 1..];
+            loop {
+                let Some((_, after)) = rest.split_once('"') else {
+                    return Some("a quote is never closed".to_owned());
+                };
+                rest = after;
+                match rest.strip_prefix('"') {
+                    Some(after_pair) => rest = after_pair,
+                    None => break,
+                }
+            }
             if !rest.is_empty() && !rest.starts_with(char::from(delimiter)) {
                 let text = shorten(rest.lines().next().unwrap_or_default());
                 return Some(format!("`{text}` follows a closing quote"));

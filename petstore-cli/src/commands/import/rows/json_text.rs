@@ -50,18 +50,14 @@ fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, String> {
     if !value.starts_with('{') {
         return Err(format!("`{}` is not an object", shorten(value)));
     }
-    let Ok(Entries(entries)) = serde_json::from_str(value) else {
+    let Ok(Object { fields, repeated }) = serde_json::from_str(value) else {
         return Err("the name of a field is not Unicode".to_owned());
     };
     let mut problems = Vec::new();
-    let mut object = BTreeMap::new();
-    for (name, value) in entries {
-        if FIELDS.contains(&&*name) && object.contains_key(&name) {
-            problems.push(format!("{name}: there are several"));
-        }
-        object.insert(name, value);
+    for name in repeated {
+        problems.push(format!("{name}: there are several"));
     }
-    for name in object.keys().filter(|name| is_foreign(name)) {
+    for name in fields.keys().filter(|name| is_foreign(name)) {
         if let Some(field) = similar(name, FIELDS) {
             let name = shorten(name);
             problems.push(format!("{name}: unknown; did you mean `{field}`?"));
@@ -69,7 +65,7 @@ fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, String> {
             ignored.push(name.clone());
         }
     }
-    match Fields::Json(&object).pet() {
+    match Fields::Json(&fields).pet() {
         Ok(pet) if problems.is_empty() => Ok(pet),
         pet => {
             problems.extend(pet.err());
@@ -78,30 +74,37 @@ fn pet(value: &str, ignored: &mut Vec<String>) -> Result<NewPet, String> {
     }
 }
 
-/// The fields of an object, as often as they are written.
-struct Entries<'t>(Vec<(String, &'t RawValue)>);
+/// An object, and the fields of a pet that it has several times.
+#[derive(Default)]
+struct Object<'t> {
+    fields: BTreeMap<String, &'t RawValue>,
+    repeated: Vec<String>,
+}
 
-impl<'t> Deserialize<'t> for Entries<'t> {
+impl<'t> Deserialize<'t> for Object<'t> {
     fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor)
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
-struct EntriesVisitor;
+struct ObjectVisitor;
 
-impl<'t> Visitor<'t> for EntriesVisitor {
-    type Value = Entries<'t>;
+impl<'t> Visitor<'t> for ObjectVisitor {
+    type Value = Object<'t>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<M: MapAccess<'t>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
+        let mut object = Object::default();
+        while let Some((name, value)) = map.next_entry::<String, _>()? {
+            let earlier = object.fields.insert(name.clone(), value);
+            if earlier.is_some() && FIELDS.contains(&&*name) {
+                object.repeated.push(name);
+            }
         }
-        Ok(Entries(entries))
+        Ok(object)
     }
 }
 
@@ -116,10 +119,14 @@ pub(super) fn with_column(
         let Some(value) = column_values.get(&row) else {
             continue;
         };
-        let mut object = match serde_json::from_str(raw.get()) {
-            Ok(Value::Object(object)) => object,
-            Ok(other) => Map::from_iter([("value".to_owned(), other)]),
-            Err(_) => Map::from_iter([("value".to_owned(), raw.get().into())]),
+        let raw = raw.get();
+        // A value would keep only one of several fields with the same name.
+        let is_ambiguous =
+            serde_json::from_str(raw).is_ok_and(|object: Object<'_>| !object.repeated.is_empty());
+        let mut object = match serde_json::from_str(raw) {
+            Ok(Value::Object(object)) if !is_ambiguous => object,
+            Ok(other) if !is_ambiguous => Map::from_iter([("value".to_owned(), other)]),
+            _ => Map::from_iter([("value".to_owned(), raw.into())]),
         };
         object.insert(column.to_owned(), value.clone());
         serde_json::to_writer(&mut lines, &object)?;

@@ -180,10 +180,12 @@ fn invalid_rows_are_written_with_their_reasons_and_all_their_values() {
              c,,,1 value; the header has 3\n",
         ),
         (
-            "[{\"name\":\"a\",\n\"chip\":{\"code\":1.50} },7,{}]",
+            "[{\"name\":\"a\",\n\"chip\":{\"code\":1.50} },7,{},{\"name\":\"a\",\"name\":\"b\",\"categoryId\":1}]",
             "{\"name\":\"a\",\"chip\":{\"code\":1.50},\"reason\":\"categoryId: missing\"}\n\
              {\"value\":7,\"reason\":\"`7` is not an object\"}\n\
-             {\"reason\":\"name: missing; categoryId: missing\"}\n",
+             {\"reason\":\"name: missing; categoryId: missing\"}\n\
+             {\"value\":\"{\\\"name\\\":\\\"a\\\",\\\"name\\\":\\\"b\\\",\\\"categoryId\\\":1}\",\"reason\":\"name: there are \
+             several\"}\n",
         ),
     ] {
         let rows = read(text);
