@@ -155,12 +155,12 @@ impl Screen {
                 out.push('\n');
             }
             let mut used = 0;
-            // An odd number of backquotes: one is part of a file name in a command.
-            let is_odd = line.matches('`').count() % 2 == 1;
+            // A backquote may be part of a file name in a command.
+            let is_unclear = line.matches('`').count() % 2 == 1 || line.contains('\'');
             let mut is_quoted = false;
             let ends_word = |c| {
                 if c == '`' {
-                    is_quoted = !is_quoted || is_odd;
+                    is_quoted = !is_quoted || is_unclear;
                 }
                 c == ' ' && !is_quoted
             };
