@@ -101,8 +101,7 @@ impl Hints {
         let is_bound = ran.stderr.contains(" was imported to ");
         assert!(ran.code != 2 || is_bound, "a hint that cannot work: {what}");
         if ran.code != 0 {
-            let is_said =
-                ran.code != 8 || ran.stderr.contains("\nerror: the import is not complete: ");
+            let is_said = ran.code != 8 || ran.stderr.contains("the import is not complete: ");
             assert!(is_said, "it does not say what is left: {what}");
             return;
         }

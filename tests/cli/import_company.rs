@@ -72,6 +72,7 @@ async fn a_pet_like_the_row_counts_as_its_own_with_a_warning() {
         .import("a.csv", &names, "--unknown check -o json")
         .await;
     assert_snapshot!(ran.stderr, @"
+    note: waiting 1 s before the check, until nothing can still arrive
     note: checking 1 unknown row: listing all pets
     warning: 1 unknown row was found as pet 4; another program may have created it
     note: 2 of 3 rows created (0 in this run), 1 found
@@ -89,6 +90,23 @@ async fn a_pet_like_the_row_counts_as_its_own_with_a_warning() {
         .import("a.csv", &["A1", "Same", "A3", "Same"], "")
         .await;
     ran.sums_up([4, 4, 0, 0, 0], 0);
+    assert_eq!(scene.count("Same"), 2);
+    scene.follow_hints().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn inputs_of_one_command_take_each_pet_once() {
+    let scene = Scene::of([Fate::Unanswered, Fate::Lost]);
+    for file in ["a.csv", "b.csv"] {
+        scene.write(file, "name,categoryId\nSame,1\n");
+    }
+    let line = "pets import DIR/a.csv DIR/b.csv";
+    let ran = scene.run(line).await;
+    ran.says("error: HOME/b.csv: the import is not complete: 1 unknown\n");
+    let ran = scene.run(&format!("{line} --unknown check")).await;
+    ran.says("note: HOME/a.csv: 0 of 1 row created, 1 found\n");
+    ran.says("note: HOME/b.csv: 1 of 1 row created\n");
+    ran.ended(0);
     assert_eq!(scene.count("Same"), 2);
     scene.follow_hints().await;
 }

@@ -70,10 +70,7 @@ async fn an_interrupted_check_counts_no_unknown_row_as_done() {
     let lost = faults.nth(2).apply(Effect::EmptyReply {});
     scene.expect(IMPORT, [4, 3, 0, 1, 0], 8).await;
     drop(lost);
-    // A kill leaves no end of the run.
-    let text = scene.read(JOURNAL);
-    let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
-    std::fs::write(scene.path(JOURNAL), format!("{before}\n")).unwrap();
+    // The service may still process the row whose response was lost.
     let interrupted = |petstore: Petstore| petstore.interrupted_after(Duration::from_secs(1));
     let check = format!("{IMPORT} --unknown check");
     let ran = scene.run_with(interrupted, &check).await;
@@ -204,7 +201,7 @@ impl Service for Staging {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn hints_keep_the_service_the_journal_and_empty_words() {
     let other = MockServer::builder().key("import-key", Plan::Business);
     let other = other.seed(Seed::none()).start().await.unwrap();

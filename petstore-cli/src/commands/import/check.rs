@@ -20,12 +20,14 @@ const PAGE: u32 = 100;
 const MAX_NAMED: usize = 20;
 
 /// Looks for the pets of the unknown rows, and records what it found. The other rows may be sent
-/// again. Returns why rows stay unknown, if the list of pets is not certainly complete.
+/// again. Returns why rows stay unknown, if the list of pets is not certainly complete. `taken` has
+/// the pets of other inputs.
 pub(super) async fn check(
     context: &Context,
     client: &Client,
     rows: &[Row],
     journal: &mut Journal,
+    taken: &HashSet<i64>,
 ) -> Result<Option<String>> {
     let ui = context.ui();
     let quiet_at = journal.quiet_at();
@@ -43,11 +45,11 @@ pub(super) async fn check(
     let unknown = journal.state().totals().unknown;
     let unknown = plural(unknown, "unknown row", "unknown rows");
     ui.note_now(&format!("checking {unknown}: listing all pets"));
-    let mut list = PetList::new(rows, journal.state());
+    let mut list = PetList::new(rows, journal.state(), taken);
     if !read(context, client, &mut list, PAGE).await? {
         // A service without links, or one that stops after some pages, ends each list with a full
         // page. A whole list does so at one of two sizes at most.
-        list = PetList::new(rows, journal.state());
+        list = PetList::new(rows, journal.state(), taken);
         if !read(context, client, &mut list, PAGE - 1).await? {
             let pets = count(list.seen.len());
             list.doubt(|| format!("its last page is full, after {pets} pets, and has no link"));
@@ -146,6 +148,8 @@ pub(super) struct PetList<'a> {
     candidates: HashMap<(String, i64), Vec<Pet>>,
     /// The pets that this import has accounted for.
     accounted: HashSet<i64>,
+    /// Those of the other inputs of this command.
+    taken: &'a HashSet<i64>,
     seen: HashSet<i64>,
     pages: usize,
     /// The size of the pages before the last.
@@ -154,7 +158,7 @@ pub(super) struct PetList<'a> {
 }
 
 impl<'a> PetList<'a> {
-    pub(super) fn new(rows: &'a [Row], state: &State) -> Self {
+    pub(super) fn new(rows: &'a [Row], state: &State, taken: &'a HashSet<i64>) -> Self {
         let mut unknown = Vec::new();
         let mut candidates = HashMap::new();
         for (row, _) in state.unknown() {
@@ -168,6 +172,7 @@ impl<'a> PetList<'a> {
             unknown,
             candidates,
             accounted: state.pets().map(|(_, id)| id).collect(),
+            taken,
             seen: HashSet::new(),
             pages: 0,
             page_size: None,
@@ -194,7 +199,7 @@ impl<'a> PetList<'a> {
                 self.doubt(|| format!("it has pet {} twice", pet.id));
                 continue;
             }
-            if self.accounted.contains(&pet.id) {
+            if self.accounted.contains(&pet.id) || self.taken.contains(&pet.id) {
                 continue;
             }
             let content = (pet.name.clone(), pet.category_id);
@@ -247,7 +252,8 @@ mod tests {
         for (number, row) in rows.all().iter().enumerate() {
             state.apply(Record::Sent(vec![(number, row.digest().unwrap())]));
         }
-        let mut list = PetList::new(rows.all(), &state);
+        let taken = HashSet::new();
+        let mut list = PetList::new(rows.all(), &state, &taken);
         list.add_page(&[pet], false);
         list.finish()
     }

@@ -9,6 +9,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
@@ -29,8 +30,10 @@ pub(super) struct Journal {
     start: Vec<Record>,
     /// The outcomes of this run.
     run: Totals,
-    /// Until then, requests of earlier runs may still arrive.
+    /// Until then, requests that were sent before may still arrive.
     quiet_at: Instant,
+    /// How long a request may take to arrive.
+    limit: Duration,
 }
 
 impl Journal {
@@ -42,16 +45,19 @@ impl Journal {
             start: Vec::new(),
             run: Totals::default(),
             quiet_at: Instant::now(),
+            limit: Duration::ZERO,
         }
     }
 
     /// Opens and locks a journal, or creates it. Leaves an existing file as it is. If a journal in the
     /// usual place cannot be created, there is none yet, and it may be in another place.
     pub(super) fn open(path: &Path, is_usual: bool, run: Run, system: &System) -> Result<Self> {
+        let limit = run.limit();
         let first = Record::Run(run);
         let (log, state) = Log::open(path, is_usual, &first, system)?;
         let mut journal = Self::nowhere();
         journal.log = Some(log);
+        journal.limit = limit;
         if let Some(state) = state {
             journal.quiet_at += state.restless();
             journal.state = state;
@@ -81,7 +87,12 @@ impl Journal {
         self.log.as_ref().map(Log::path)
     }
 
-    /// Returns when no request of an earlier run can arrive any more.
+    /// Notes that a request may still arrive, although its response was lost.
+    pub(super) fn expect_late(&mut self) {
+        self.quiet_at = self.quiet_at.max(Instant::now() + self.limit);
+    }
+
+    /// Returns when no request that was sent before can arrive any more.
     pub(super) fn quiet_at(&self) -> Instant {
         self.quiet_at
     }
@@ -128,7 +139,7 @@ impl Journal {
         written
     }
 
-    /// Ends a run without requests in flight.
+    /// Ends a run without requests in flight. Says that nothing can still arrive, if that is so.
     pub(super) async fn end(&mut self, at: String) -> Result<()> {
         if self.quiet_at <= Instant::now() {
             self.record(vec![Record::End(at)])?;

@@ -25,7 +25,7 @@ use self::journal::Journal;
 use self::records::{Run, State};
 use self::rows::Rows;
 use self::send::Sender;
-use self::summary::{Summary, check_output, typed};
+use self::summary::{Summary, again, check_output};
 use crate::context::Context;
 use crate::env::{Signals, until_signal};
 use crate::error::{CliError, Kind, Result};
@@ -150,13 +150,16 @@ impl Import {
         for (rows, journal) in inputs {
             jobs.push(self.open(context, &client, rows, journal)?);
         }
+        let ids = |journal: &Journal| journal.state().pets().map(|(_, id)| id).collect::<Vec<_>>();
+        let mut taken: HashSet<i64> = jobs.iter().flat_map(|(_, journal)| ids(journal)).collect();
         let mut ended = Ok(());
-        for (rows, journal) in jobs {
+        for (rows, mut journal) in jobs {
             ended = reported(context, ended);
-            match self
-                .import(context, &client, &rows, journal, &mut signals)
-                .await
-            {
+            let imported = self
+                .import(context, &client, &rows, &mut journal, &taken, &mut signals)
+                .await;
+            taken.extend(ids(&journal));
+            match imported {
                 Ok(()) => {}
                 // Rows that were rejected or are unknown do not keep the next input back.
                 Err(error) if is_partial(&error) => ended = Err(error),
@@ -250,7 +253,7 @@ impl Import {
         for (rows, journal) in inputs {
             invalid = reported(context, invalid);
             let mut journal = match journal {
-                Some(path) => Journal::read(path, context.system())?,
+                Some(path) => with_list(context, path, Journal::read(path, context.system()))?,
                 None => Journal::nowhere(),
             };
             let again = self.compare(context, rows, journal.state(), base_url)?;
@@ -281,9 +284,9 @@ impl Import {
         if let (Some(other), Some(base_url)) = (state.base_url(), base_url)
             && other != base_url.as_str()
         {
-            let command = typed(context.args(), &["--base-url", other]);
+            let command = again(context.args(), &["--base-url", other], &self.inputs);
             let problem = format!("{} was imported to {other}, not to {base_url}", rows.name());
-            let hint = format!("`{command}` sends the rest, and your key, to that other service");
+            let hint = format!("{command} sends the rest, and your key, to that other service");
             return Err(CliError::usage(problem).hint(hint));
         }
         let mut again = journal::compare(rows, state)?;
@@ -308,7 +311,10 @@ impl Import {
         let started = instant(context.clock().now());
         let run = Run::new(client.base_url(), timeout, started);
         let mut journal = match journal {
-            Some(path) => Journal::open(&path, self.journal.is_none(), run, context.system())?,
+            Some(path) => {
+                let opened = Journal::open(&path, self.journal.is_none(), run, context.system());
+                with_list(context, &path, opened)?
+            }
             None => Journal::nowhere(),
         };
         let again = self.compare(context, &rows, journal.state(), Some(client.base_url()))?;
@@ -318,7 +324,7 @@ impl Import {
 
     fn summary<'a>(&'a self, rows: &'a Rows, journal: &'a Journal) -> Summary<'a> {
         let (rejects, created) = (self.rejects.as_deref(), self.created.as_deref());
-        Summary::new(rows, journal, rejects, created)
+        Summary::new(rows, journal, &self.inputs, rejects, created)
     }
 
     /// Imports an input, and prints its summary.
@@ -327,20 +333,21 @@ impl Import {
         context: &Context,
         client: &Client,
         rows: &Rows,
-        mut journal: Journal,
+        journal: &mut Journal,
+        taken: &HashSet<i64>,
         signals: &mut Signals,
     ) -> Result<()> {
         let sent = self
-            .send(context, client, rows, &mut journal, signals)
+            .send(context, client, rows, journal, taken, signals)
             .await;
         let ui = context.ui();
         ui.set_progress(None);
         ui.set_activity(None);
-        let summary = self.summary(rows, &journal);
+        let summary = self.summary(rows, journal);
         let mut unwritten = summary.write_files(context.system());
         unwritten.extend(summary.print(context).err());
         let mut ended = match sent {
-            Ok(doubt) => summary.leftovers(context, doubt.as_deref(), self.inputs.len() == 1),
+            Ok(doubt) => summary.leftovers(context, doubt.as_deref()),
             Err(stop) => Err(self.stopped(context, &summary, stop)),
         };
         for error in unwritten {
@@ -363,6 +370,7 @@ impl Import {
         client: &Client,
         rows: &Rows,
         journal: &mut Journal,
+        taken: &HashSet<i64>,
         signals: &mut Signals,
     ) -> Result<Option<String>> {
         let unknown = journal.state().totals().unknown;
@@ -375,7 +383,7 @@ impl Import {
         }
         let mut doubt = None;
         if self.unknown == UnknownAction::Check && unknown > 0 {
-            let checking = check(context, client, rows.all(), journal);
+            let checking = check(context, client, rows.all(), journal, taken);
             doubt = until_signal(signals, checking).await?;
         }
         if rows.all().is_empty() {
@@ -420,23 +428,51 @@ impl Import {
             UnknownAction::Skip | UnknownAction::Retry => &[],
         };
         failure.hint = summary.has_journal().then(|| {
-            let command = typed(context.args(), more);
+            let command = again(context.args(), more, &self.inputs);
             match longer.map(wait_option) {
                 Some(longer) => {
-                    format!("`{command}` continues then; `--max-wait {longer}` waits for it")
+                    format!("{command} continues then; `--max-wait {longer}` waits for it")
                 }
-                None => format!("`{command}` continues"),
+                None => format!("{command} continues"),
             }
         });
         failure.into()
     }
 }
 
-/// Returns the one path of a file that may be named in several ways.
+/// Says how to find out what was created, if a journal cannot be read. A new one would create all pets again.
+fn with_list(context: &Context, path: &Path, journal: Result<Journal>) -> Result<Journal> {
+    let mut error = match journal {
+        Ok(journal) => return Ok(journal),
+        Err(error) => error,
+    };
+    if let CliError::Failure(failure) = &mut error
+        && failure.hint.is_none()
+        && path.exists()
+    {
+        let list = context.settings().command("pets list --all");
+        failure.hint = Some(format!("{list} shows which pets exist"));
+    }
+    Err(error)
+}
+
+/// Returns the one path of a file that may be named in several ways, and need not exist yet.
 fn place(path: &Path) -> PathBuf {
-    path.canonicalize()
-        .or_else(|_| std::path::absolute(path))
-        .unwrap_or_else(|_| path.to_owned())
+    // A link may lead to a file that does not exist yet.
+    let path = match path.read_link() {
+        Ok(target) => files::folder(path).join(target),
+        Err(_) => path.to_owned(),
+    };
+    let in_folder = || {
+        Some(
+            files::folder(&path)
+                .canonicalize()
+                .ok()?
+                .join(path.file_name()?),
+        )
+    };
+    let found = path.canonicalize().ok().or_else(in_folder);
+    found.unwrap_or_else(|| path.clone())
 }
 
 fn used_twice(file: &Path) -> CliError {

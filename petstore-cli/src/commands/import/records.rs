@@ -13,8 +13,6 @@ use crate::error::{CliError, Result};
 
 /// The version of the format.
 const VERSION: u32 = 7;
-/// What helps if a journal is lost. A new one would create all pets again.
-const LIST: &str = "`pets list --all` shows which pets exist";
 
 /// A record. Rows are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +63,11 @@ impl Run {
             timeout: crate::time::seconds(timeout),
             started,
         }
+    }
+
+    /// Returns the time limit of a request.
+    pub(super) fn limit(&self) -> Duration {
+        Duration::from_secs(self.timeout)
     }
 }
 
@@ -120,7 +123,7 @@ impl State {
     pub(super) fn apply(&mut self, record: Record) -> bool {
         let (row, outcome) = match record {
             Record::Run(run) => {
-                self.restless = self.restless.max(Duration::from_secs(run.timeout));
+                self.restless = self.restless.max(run.limit());
                 self.base_url = Some(run.base_url);
                 return true;
             }
@@ -241,7 +244,7 @@ impl Totals {
 fn check_first_line(name: &str, bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {
         let problem = format!("{name} is empty: what it recorded is lost");
-        return Err(CliError::input(problem).hint(LIST));
+        return Err(CliError::input(problem));
     }
     let first = bytes.split(|byte| *byte == b'\n').next();
     let first: Value = serde_json::from_slice(first.unwrap_or_default()).unwrap_or_default();
@@ -263,5 +266,5 @@ pub(super) fn foreign(name: &str) -> CliError {
 }
 
 fn damaged(name: &str, line: usize) -> CliError {
-    CliError::input(format!("{name} is damaged: line {line} cannot be read")).hint(LIST)
+    CliError::input(format!("{name} is damaged: line {line} cannot be read"))
 }

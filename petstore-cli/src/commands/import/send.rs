@@ -268,6 +268,10 @@ impl<'a> Sender<'a> {
             .status()
             .is_some_and(|status| status.is_client_error());
         let record = if error.may_have_been_processed() {
+            // Behind a gateway that gave up, the service may still process the row.
+            if matches!(error.status().map(|it| it.as_u16()), None | Some(502..=504)) {
+                self.journal.expect_late();
+            }
             Record::Unknown(row, why(&error))
         } else if is_refused && !self.ends_run(&error) && !error.is_transient() {
             self.outage.succeeded();

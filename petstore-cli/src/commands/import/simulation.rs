@@ -260,7 +260,8 @@ impl Import {
                 .on_the_way
                 .retain(|request| request.import != self.number);
         }
-        let mut list = PetList::new(self.rows.all(), &self.state);
+        let taken = std::collections::HashSet::new();
+        let mut list = PetList::new(self.rows.all(), &self.state, &taken);
         let end = breaks_off.map_or(service.pets.len(), |at| at.index(service.pets.len() + 1));
         list.add_page(&service.pets[..end], false);
         if breaks_off.is_some() {

@@ -2,7 +2,7 @@
 //! command that continues.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use petstore_client::limits::{QuotaWindow, RateLimits};
@@ -15,13 +15,31 @@ use crate::env::System;
 use crate::error::{CliError, Kind, Result};
 use crate::escape;
 use crate::files;
+use crate::input::is_stdin;
 use crate::output::ANY;
 use crate::session::words::quota_name;
 use crate::time::{count, plural};
 
+/// Returns what to call to continue, with more words. Such a command must not name other files.
+pub(super) fn again(args: &[OsString], more: &[&str], inputs: &[PathBuf]) -> String {
+    let is_plain = |arg: &OsString| match arg.to_str() {
+        Some(arg) => !arg.contains(escape::is_harmful),
+        None => false,
+    };
+    let mut command = match args.iter().all(is_plain) {
+        true => format!("`{}`", typed(args, more)),
+        false if more.is_empty() => "the same command".to_owned(),
+        false => format!("the same command with `{}`", more.join(" ")),
+    };
+    if inputs.iter().any(|input| is_stdin(input)) {
+        command += ", with the same rows on standard input,";
+    }
+    command
+}
+
 /// Returns the command as typed, with more words. Leaves out `--unknown` and `--retry-rejected`,
 /// which treat rows of earlier runs, and the option that the words replace.
-pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
+fn typed(args: &[OsString], more: &[&str]) -> String {
     let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let end = args.iter().position(|arg| arg == "--");
     let (options, files) = args.split_at(end.unwrap_or(args.len()));
@@ -49,7 +67,7 @@ pub(super) fn typed(args: &[OsString], more: &[&str]) -> String {
 /// Checks the options of the output, before anything is sent.
 pub(super) fn check_output(context: &Context) -> Result<()> {
     let rows = Rows::default();
-    let sample = Summary::new(&rows, &Journal::nowhere(), None, None).document();
+    let sample = Summary::new(&rows, &Journal::nowhere(), &[], None, None).document();
     context.printer().start(ANY)?.check(&sample)
 }
 
@@ -57,6 +75,8 @@ pub(super) fn check_output(context: &Context) -> Result<()> {
 pub(super) struct Summary<'a> {
     rows: &'a Rows,
     journal: &'a Journal,
+    /// All inputs of the command.
+    inputs: &'a [PathBuf],
     /// The files of rejected and of created rows.
     rejects: Option<&'a Path>,
     created: Option<&'a Path>,
@@ -66,12 +86,14 @@ impl<'a> Summary<'a> {
     pub(super) fn new(
         rows: &'a Rows,
         journal: &'a Journal,
+        inputs: &'a [PathBuf],
         rejects: Option<&'a Path>,
         created: Option<&'a Path>,
     ) -> Self {
         Self {
             rows,
             journal,
+            inputs,
             rejects,
             created,
         }
@@ -167,7 +189,8 @@ impl<'a> Summary<'a> {
     fn sentence(&self) -> String {
         let total = self.journal.state().totals();
         let all = plural(self.rows.all().len(), "row", "rows");
-        let mut text = format!("{} of {all} created", count(total.created));
+        let name = self.shown_name();
+        let mut text = format!("{name}{} of {all} created", count(total.created));
         let created = self.journal.run().created;
         if created < total.created {
             text += &format!(" ({} in this run)", count(created));
@@ -179,6 +202,14 @@ impl<'a> Summary<'a> {
             text += &format!(", {part}");
         }
         text
+    }
+
+    /// Returns the start of a sentence about one of several inputs: `a.csv: `.
+    fn shown_name(&self) -> String {
+        match self.inputs.len() {
+            0 | 1 => String::new(),
+            _ => format!("{}: ", self.rows.name()),
+        }
     }
 
     /// Returns the numbers of rows that are not done: `2 rejected`.
@@ -199,18 +230,14 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns an error if rows were rejected, are unknown or invalid. `doubt` says why the list of
-    /// pets did not settle them. Only an input that `is_alone` can have a file of rejected rows.
-    pub(super) fn leftovers(
-        &self,
-        context: &Context,
-        doubt: Option<&str>,
-        is_alone: bool,
-    ) -> Result<()> {
+    /// pets did not settle them.
+    pub(super) fn leftovers(&self, context: &Context, doubt: Option<&str>) -> Result<()> {
         let undone = self.undone();
         if undone.is_empty() {
             return Ok(());
         }
-        let message = format!("the import is not complete: {}", undone.join(", "));
+        let name = self.shown_name();
+        let message = format!("{name}the import is not complete: {}", undone.join(", "));
         let unknown = self.journal.state().unknown();
         let refused: Vec<_> = self
             .journal
@@ -236,23 +263,24 @@ impl<'a> Summary<'a> {
                 format!("the list of pets proves nothing: {doubt}"),
                 "`--unknown retry` sends unknown rows again, and may create pets twice".to_owned(),
             ]),
-            None => failure.hint = self.hint(context, is_alone),
+            None => failure.hint = self.hint(context),
         }
         Err(failure.into())
     }
 
     /// Returns what to do about rows that are not created. Without a journal, the command would
     /// create all pets again.
-    fn hint(&self, context: &Context, is_alone: bool) -> Option<String> {
+    fn hint(&self, context: &Context) -> Option<String> {
         self.journal.path()?;
         let total = self.journal.state().totals();
         if total.unknown > 0 {
-            let command = typed(context.args(), &["--unknown", "check"]);
-            return Some(format!("`{command}` finds out which of them were created"));
+            let command = again(context.args(), &["--unknown", "check"], self.inputs);
+            return Some(format!("{command} finds out which of them were created"));
         }
-        if total.rejected > 0 && self.rejects.is_none() && is_alone {
-            let command = typed(context.args(), &["--rejects", "FILE"]);
-            return Some(format!("`{command}` writes them to a file"));
+        // Only one input can have a file of rejected rows.
+        if total.rejected > 0 && self.rejects.is_none() && self.inputs.len() == 1 {
+            let command = again(context.args(), &["--rejects", "FILE"], self.inputs);
+            return Some(format!("{command} writes them to a file"));
         }
         None
     }
