@@ -166,7 +166,8 @@ struct ServiceArgs {
     /// rate-headers=tightest|minute|day: quota in the X-RateLimit headers (default: tightest, the
     /// one with the fewest requests left)
     ///
-    /// ban-after=N: requests before the end of Retry-After that do not cause a ban (default: 10)
+    /// ban-after=N: requests before the end of Retry-After that do not cause a ban, for each
+    /// declared sender (default: 10)
     ///
     /// ban-within=SECONDS: seconds within which those requests are counted (default: 60)
     ///

@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    ban::BanRecord,
+    ban::{BanPolicy, BanRecord},
     quota::{Allowance, Period, QuotaUsage},
     settings::{DEFAULT_KEYS, Settings},
 };
@@ -269,7 +269,11 @@ impl Account {
 
     /// Admits a request or refuses it.
     pub(super) fn admit(&mut self, now: Duration, settings: &Settings) -> Admitted {
-        let strikes = self.record.arrive(now, settings.ban);
+        let ban = BanPolicy {
+            after: settings.ban.after.saturating_mul(self.label.senders()),
+            ..settings.ban
+        };
+        let strikes = self.record.arrive(now, ban);
         let verdict = if let Some(until) = self.record.banned_until(now) {
             Verdict::Banned(until)
         } else if let Err((period, rate)) = self.allowance.admit(now) {
