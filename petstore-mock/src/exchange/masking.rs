@@ -101,7 +101,7 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
 
 /// Whether a header field or query parameter is a credential, according to its name in lower case, such
 /// as `authorization`, `x-api-key`, `x-auth-token` or `access_token`.
-pub(super) fn is_credential(name: &str) -> bool {
+pub(crate) fn is_credential(name: &str) -> bool {
     let words: Vec<_> = name.split(['-', '_']).collect();
     let is_secret = |word: &&str| {
         matches!(
