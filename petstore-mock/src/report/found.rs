@@ -224,7 +224,7 @@ impl Found {
         }
         let seen = match self.open_connections() {
             0 | 1 => String::new(),
-            open => format!(" ({open} connections were open)"),
+            open => format!(" (at least {open} connections were open)"),
         };
         Some(format!(
             "If several requests of this key may be under way at once, say so: `--senders N`, in \
