@@ -1,6 +1,6 @@
 //! Handles text from clients: quotes it safely in messages, and parses names and JSON.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use serde::{
     Deserialize, Deserializer,
@@ -16,6 +16,13 @@ pub(crate) fn printable(text: &str) -> String {
 /// Returns `text` with control characters escaped.
 pub(crate) fn escaped(text: &str) -> String {
     shortened(text, usize::MAX, 0)
+}
+
+/// Whether a part of a text is no part of a longer word: no letter, digit, `-` or `_` is beside it.
+pub(crate) fn is_word(text: &[u8], part: Range<usize>) -> bool {
+    let before = text[..part.start].last();
+    let mut beside = before.into_iter().chain(text.get(part.end));
+    !beside.any(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// Returns the first and the last characters of a text, with control characters escaped.

@@ -11,7 +11,10 @@ const UNKNOWN: &str = "unknown assumption; assumptions: default-status, paging, 
                        rate-headers, ban-after, ban-within, ban-for";
 
 /// Applies assumptions to a builder. The last one of a name counts.
-pub(super) fn apply(assumptions: &[String], mut builder: Builder) -> Result<Builder, CliError> {
+pub(super) fn apply<'a>(
+    assumptions: impl Iterator<Item = &'a str>,
+    mut builder: Builder,
+) -> Result<Builder, CliError> {
     let mut ban = BanPolicy::default();
     for assumption in assumptions {
         builder = assume(assumption, builder, &mut ban)
@@ -66,7 +69,7 @@ mod tests {
 
     #[test]
     fn applies_each_assumption_and_says_what_is_wrong() {
-        let apply = |assumption: &str| apply(&[assumption.to_owned()], MockServer::builder());
+        let apply = |assumption: &str| apply([assumption].into_iter(), MockServer::builder());
         let guide = include_str!("../../guide/specification.md");
         let flags = include_str!("flags.rs");
         for (name, value) in [

@@ -20,7 +20,6 @@ use crate::{
     clock::{self, Clock},
     fault::Fault,
     plan::Plan,
-    report::{Rule, Severity},
     routes::Route,
     server::{Builder, MockServer},
     state::{NewKey, Seed},
@@ -72,8 +71,7 @@ pub(super) struct ServeArgs {
     /// Rules: told-to-wait (violation), back-off (violation), repeated-post (violation), key
     /// (violation), retry-after (warning), deprecated (notice). A notice never fails a run.
     #[arg(long = "rule", value_name = "NAME=SEVERITY", help_heading = "Report")]
-    #[arg(value_delimiter = ' ', value_parser = rule)]
-    rules: Vec<(Rule, Option<Severity>)>,
+    rules: Vec<String>,
 
     #[command(flatten)]
     pub(super) gate: GateArgs,
@@ -92,7 +90,7 @@ struct ServiceArgs {
     /// enterprise-key=enterprise. Assumption: the specification shows neither how a key maps to a
     /// plan nor the quotas of Enterprise (default: 1000000 per minute and 100000000 per day).
     // Parsed later: clap would print an invalid value, which contains a key.
-    #[arg(long = "key", value_delimiter = ' ', value_name = "[NAME:]KEY=PLAN")]
+    #[arg(long = "key", value_name = "[NAME:]KEY=PLAN")]
     keys: Vec<String>,
 
     /// Most requests of a key that may be under way at once, for the compliance report (default: 1).
@@ -166,12 +164,13 @@ struct ServiceArgs {
     /// rate-headers=tightest|minute|day: quota in the X-RateLimit headers (default: tightest, the
     /// one with the fewest requests left)
     ///
-    /// ban-after=N: requests before the end of Retry-After that do not cause a ban (default: 10)
+    /// ban-after=N: requests before the end of Retry-After that do not cause a ban, for each
+    /// declared sender (default: 10)
     ///
     /// ban-within=SECONDS: seconds within which those requests are counted (default: 60)
     ///
     /// ban-for=SECONDS: duration of a ban in seconds; 0 disables bans (default: 300)
-    #[arg(long = "assume", value_delimiter = ' ', value_name = "NAME=VALUE")]
+    #[arg(long = "assume", value_name = "NAME=VALUE")]
     assumptions: Vec<String>,
 }
 
@@ -198,8 +197,11 @@ impl ServeArgs {
         if self.tls {
             builder = builder.tls();
         }
-        for (rule, severity) in &self.rules {
-            builder = builder.rule(*rule, *severity);
+        for text in words(&self.rules) {
+            let parsed = rule(text);
+            let (rule, severity) =
+                parsed.map_err(|problem| CliError::usage(format!("--rule {text}: {problem}")))?;
+            builder = builder.rule(rule, severity);
         }
         self.service.apply(builder)
     }
@@ -212,7 +214,7 @@ impl ServeArgs {
 
 impl ServiceArgs {
     fn apply(&self, builder: Builder) -> Result<Builder, CliError> {
-        let mut builder = assume::apply(&self.assumptions, builder)?;
+        let mut builder = assume::apply(words(&self.assumptions), builder)?;
         builder = match (self.start_at, self.frozen) {
             (Some(start), true) => builder.clock(Clock::frozen(start)),
             (Some(start), false) => builder.clock(Clock::starting_at(start)),
@@ -232,7 +234,7 @@ impl ServiceArgs {
             builder = builder.senders(senders.get());
         }
         let mut seen = BTreeSet::new();
-        for text in &self.keys {
+        for text in words(&self.keys) {
             let (key, initial) = initial_key(text)?;
             if !seen.insert(key) {
                 let message =
@@ -263,6 +265,18 @@ impl ServiceArgs {
         }
         Ok(builder)
     }
+}
+
+/// Splits values at white space, as the variables have it between several.
+fn words(values: &[String]) -> impl Iterator<Item = &str> {
+    values.iter().flat_map(|value| {
+        let mut words: Vec<_> = value.split_whitespace().collect();
+        if words.is_empty() {
+            // A blank value is a mistake.
+            words.push(value);
+        }
+        words
+    })
 }
 
 /// Parses a `--key`. Returns the key itself, too. No error shows it.

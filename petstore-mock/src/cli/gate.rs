@@ -12,7 +12,7 @@ use super::{
     github,
     outcome::{CliError, DONE, FINDINGS, say},
 };
-use crate::report::{Report, Rule, Severity};
+use crate::report::{Report, Rule, Severity, UNREACHED};
 
 /// The maximum number of printed lines of a report that fails the run, and of another one.
 const MAX_LINES: usize = 40;
@@ -115,12 +115,11 @@ impl GateArgs {
                 .and_then(|()| fs::write(path, write(report)))
                 .map_err(|error| CliError::file("write the report", path, &error))?;
         }
-        github::write(report, self.failing())?;
         let is_reached = report.has_reached_the_service();
-        if !is_reached {
-            say(format_args!(
-                "petstore-mock: no request with a valid key reached the service: {hint}"
-            ));
+        let unreached = (!is_reached).then(|| format!("{UNREACHED}: {hint}"));
+        github::write(report, self.failing(), unreached.as_deref())?;
+        if let Some(unreached) = unreached {
+            say(format_args!("petstore-mock: {unreached}"));
         }
         let is_failed = self.is_failed_by(report) || (self.fail_on.is_some() && !is_reached);
         Ok(if is_failed { FINDINGS } else { DONE })

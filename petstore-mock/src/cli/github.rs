@@ -12,14 +12,25 @@ const MAX_ANNOTATIONS: usize = 10;
 const MAX_SUMMARY_CHARACTERS: usize = 250_000;
 
 /// If a workflow runs this, writes annotations on stderr, and the report into the job's summary.
-/// `failing` is the lowest severity that fails the run.
-pub(super) fn write(report: &Report, failing: Option<Severity>) -> Result<(), CliError> {
+/// `failing` is the lowest severity that fails the run. `unreached` says that no request reached the
+/// service.
+pub(super) fn write(
+    report: &Report,
+    failing: Option<Severity>,
+    unreached: Option<&str>,
+) -> Result<(), CliError> {
     if variable("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
-    for line in report
-        .findings()
-        .filter_map(|finding| annotation(finding, failing))
+    let unreached_line = unreached.map(|unreached| {
+        let level = level(failing.is_some());
+        format!("::{level} title=petstore-mock::{}", escaped(unreached))
+    });
+    let findings = report.findings();
+    let lines = findings.filter_map(|finding| annotation(finding, failing));
+    for line in unreached_line
+        .into_iter()
+        .chain(lines)
         .take(MAX_ANNOTATIONS)
     {
         say(line);
@@ -28,11 +39,12 @@ pub(super) fn write(report: &Report, failing: Option<Severity>) -> Result<(), Cl
         return Ok(());
     };
     let path = Path::new(&path);
+    let text = report.to_text() + unreached.unwrap_or_default();
     OpenOptions::new()
         .append(true)
         .create(true)
         .open(path)
-        .and_then(|mut file| file.write_all(summary(&report.to_text()).as_bytes()))
+        .and_then(|mut file| file.write_all(summary(&text).as_bytes()))
         .map_err(|error| CliError::file("write the summary", path, &error))
 }
 
@@ -42,7 +54,7 @@ fn annotation(finding: &Finding, failing: Option<Severity>) -> Option<String> {
         return None;
     }
     let is_failing = failing.is_some_and(|lowest| finding.severity >= lowest);
-    let level = if is_failing { "error" } else { "warning" };
+    let level = level(is_failing);
     let mut message = finding.sentence();
     if let Some(remedy) = &finding.remedy {
         message = format!("{message}\n{remedy}");
@@ -51,6 +63,13 @@ fn annotation(finding: &Finding, failing: Option<Severity>) -> Option<String> {
     // Colons and commas have a meaning in a property.
     let title = title.replace(':', "%3A").replace(',', "%2C");
     Some(format!("::{level} title={title}::{}", escaped(&message)))
+}
+
+const fn level(is_failing: bool) -> &'static str {
+    match is_failing {
+        true => "error",
+        false => "warning",
+    }
 }
 
 /// Escapes the message of a workflow command.

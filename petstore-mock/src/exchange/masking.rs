@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
+use crate::text::is_word;
+
 /// The text that replaces a secret.
 pub(super) const MASK: &str = "***";
 
@@ -81,12 +83,7 @@ fn key_at(text: &[u8], start: usize, key: &[u8]) -> Option<usize> {
         }
         at += length;
     }
-    let is_word = |byte: Option<&u8>| {
-        byte.is_some_and(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'))
-    };
-    let is_inside =
-        || is_word(start.checked_sub(1).and_then(|it| text.get(it))) || is_word(text.get(at));
-    (key.len() >= MIN_SUBSTRING_LENGTH || !is_inside()).then_some(at - start)
+    (key.len() >= MIN_SUBSTRING_LENGTH || is_word(text, start..at)).then_some(at - start)
 }
 
 /// Returns the percent-decoded byte at this position, and its encoded length.
@@ -101,7 +98,7 @@ fn decoded_byte(text: &[u8], at: usize) -> Option<(u8, usize)> {
 
 /// Whether a header field or query parameter is a credential, according to its name in lower case, such
 /// as `authorization`, `x-api-key`, `x-auth-token` or `access_token`.
-pub(super) fn is_credential(name: &str) -> bool {
+pub(crate) fn is_credential(name: &str) -> bool {
     let words: Vec<_> = name.split(['-', '_']).collect();
     let is_secret = |word: &&str| {
         matches!(

@@ -7,6 +7,6 @@ mod shown;
 
 pub use self::{key::KeyLabel, record::Admission, shown::Exchange};
 pub(crate) use self::{
-    masking::Masker,
+    masking::{Masker, is_credential},
     record::{Arrival, Caller, Captured, Fields, KeyFlaw, Moment, Rate, Record},
 };

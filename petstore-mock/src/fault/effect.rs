@@ -155,10 +155,14 @@ impl Effect {
     }
 
     /// Changes a response. Returns false if there was nothing to change. A status comes first,
-    /// because it replaces everything else.
+    /// because it replaces everything else. An early end comes last, because it needs the final body.
     pub(super) fn apply(&self, target: &mut FaultTarget<'_>) -> bool {
         let mut parts = self.parts();
-        parts.sort_by_key(|effect| !matches!(effect, Self::Status(_)));
+        parts.sort_by_key(|effect| match effect {
+            Self::Status(_) => 0,
+            Self::Reset { .. } | Self::EmptyReply {} | Self::Cut { .. } | Self::Hang { .. } => 2,
+            _ => 1,
+        });
         let mut has_changed = false;
         for effect in parts {
             has_changed |= effect.apply_part(target);

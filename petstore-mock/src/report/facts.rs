@@ -91,8 +91,12 @@ impl Facts {
 
     /// Returns the method and path, without the query, which may contain credentials.
     pub(super) fn name(&self) -> String {
-        let path = self.request.path.split('?').next().unwrap_or_default();
-        format!("{} {path}", self.request.method)
+        format!("{} {}", self.request.method, self.path())
+    }
+
+    /// Returns the path without the query.
+    pub(super) fn path(&self) -> &str {
+        self.request.path.split('?').next().unwrap_or_default()
     }
 
     pub(super) const fn operation(&self) -> Option<Operation> {
@@ -131,16 +135,17 @@ impl Facts {
         self.status().is_none_or(|status| status >= 500)
     }
 
-    /// Whether a pet was created, and the client knows it.
+    /// Whether something was created, and the client knows it.
     pub(super) fn has_created(&self) -> bool {
         self.status() == Some(201)
     }
 
-    /// Whether the client listed the pets.
-    pub(super) fn has_listed(&self) -> bool {
-        self.operation == Some(Operation::ListPets)
-            && self.request.method == "GET"
+    /// Whether the client looked what is at the path of this `POST`.
+    pub(super) fn is_look_after(&self, post: &Self) -> bool {
+        self.request.method == "GET"
             && self.status() == Some(200)
+            && self.path() == post.path()
+            && post.ended.is_before(&self.arrived)
     }
 
     /// Whether this is a `POST` of which the client cannot know whether it was processed.

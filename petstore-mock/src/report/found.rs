@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     exchange::{KeyLabel, Record},
+    operation::Operation,
     plan::Plan,
     text::escaped,
 };
@@ -223,7 +224,7 @@ impl Found {
         }
         let seen = match self.open_connections() {
             0 | 1 => String::new(),
-            open => format!(" ({open} connections were open)"),
+            open => format!(" (at least {open} connections were open)"),
         };
         Some(format!(
             "If several requests of this key may be under way at once, say so: `--senders N`, in \
@@ -322,14 +323,16 @@ impl Found {
             .filter_map(|facts| facts.request().added)
             .collect();
         let outcome = match &*added {
-            [] => "no pet was created".to_owned(),
-            [id] => format!("pet {id} was created once"),
-            ids => format!("pets {} are duplicates", list(ids)),
+            _ if first.operation() != Some(Operation::CreatePet) => String::new(),
+            [] => "; no pet was created".to_owned(),
+            [id] => format!("; pet {id} was created once"),
+            ids => format!("; pets {} are duplicates", list(ids)),
         };
         format!(
             "the same {name} came again {again}{after} after {answer} (#{}), without a look at \
-             GET /pets; {outcome}",
-            first.request().number
+             GET {}{outcome}",
+            first.request().number,
+            first.path()
         )
     }
 

@@ -21,6 +21,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "cli")]
+pub(crate) use self::verdict::UNREACHED;
 pub(crate) use self::{audit::Audit, rule::Severities};
 pub use self::{
     finding::{Finding, JudgedRequest, Role},

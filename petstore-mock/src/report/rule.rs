@@ -89,8 +89,8 @@ impl Rule {
                  limit. (specification, section 8, rule 4; RFC 9110, section 9.2.2)"
             }
             Self::RepeatedPost => {
-                "Check with GET /pets whether the pet was created, or don't repeat the POST. (RFC \
-                 9110, section 9.2.2)"
+                "Check with a GET of its path whether the POST was processed, or don't repeat it. \
+                 (RFC 9110, section 9.2.2)"
             }
             Self::Key => {
                 "Send the key as `Authorization: Bearer KEY`, and nowhere else. (specification, \

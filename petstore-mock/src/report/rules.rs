@@ -57,10 +57,8 @@ impl History {
         let is_refused = facts.status() == Some(429);
         Wait::judge(&mut self.wait, Rule::ToldToWait, facts, is_refused, finder);
         self.judge_row(record, facts, finder);
-        if facts.has_listed() {
-            for row in &mut self.rows {
-                row.look(facts);
-            }
+        for row in &mut self.rows {
+            row.look(facts);
         }
         if facts.has_created() {
             if self.created.len() == MAX_ROWS {
@@ -203,12 +201,11 @@ impl Row {
         }
     }
 
-    /// Records that the client listed the pets.
-    fn look(&mut self, list: &Facts) {
+    /// Forgets the `POST` if the client looked what became of it.
+    fn look(&mut self, facts: &Facts) {
         let unknown = self.post.unknown.as_ref();
-        if unknown.is_some_and(|post| post.ended().is_before(list.arrived())) {
-            self.post.unknown = None;
-            self.post.finding = None;
+        if unknown.is_some_and(|post| facts.is_look_after(post)) {
+            self.post = Post::default();
         }
     }
 }

@@ -85,6 +85,10 @@ impl Answers {
     }
 }
 
+/// What is wrong if no request reached the service.
+#[cfg(feature = "junit")]
+pub(crate) const UNREACHED: &str = "no request with a valid key reached the service";
+
 impl Report {
     /// Creates a report of findings, of which `unlisted` are left out, by severity.
     pub(super) fn new(
@@ -124,7 +128,7 @@ impl Report {
     }
 
     /// Whether a request with a valid key used an operation of the service.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "junit")]
     pub(crate) const fn has_reached_the_service(&self) -> bool {
         self.answers.requests > self.answers.unknown + self.answers.strangers
     }

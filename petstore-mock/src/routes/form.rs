@@ -110,6 +110,14 @@ mod tests {
                 r#""method": "GET", "path": "/a", "headers": {"content-length": "1"}"#,
                 "Content-Length and Transfer-Encoding follow from the body",
             ),
+            (
+                r#""method": "GET", "path": "/a", "headers": {"x-RateLimit-Reset": "1"}"#,
+                "the mock itself sets Date and the rate headers",
+            ),
+            (
+                r#""method": "GET", "path": "/a", "headers": {"Date": "1"}"#,
+                "the mock itself sets Date and the rate headers",
+            ),
         ] {
             let error = read(&format!("[{{{route}}}]")).unwrap_err();
             assert!(error.contains(wrong), "{route}: {error}");

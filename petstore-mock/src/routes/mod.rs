@@ -8,11 +8,13 @@ use std::fmt;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, TRANSFER_ENCODING},
 };
 use serde_json::Value;
 
-use crate::operation::{Operation, PathTemplate, is_method, is_parameter, problem_of_method};
+use crate::operation::{
+    Operation, PathTemplate, RATE_HEADERS, is_method, is_parameter, problem_of_method,
+};
 
 /// The static response of an own route: see [`Builder::route`](crate::Builder::route).
 ///
@@ -67,7 +69,7 @@ impl RouteResponse {
         self
     }
 
-    /// Sets a header field. The mock itself sets `Date` and the rate headers.
+    /// Sets a header field. The mock itself sets `Date` and the rate headers, so a route must not.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
@@ -76,13 +78,15 @@ impl RouteResponse {
 
     /// Returns what is wrong with the response, if anything.
     fn problem(&self) -> Option<&'static str> {
-        let delimits = |name| self.headers.contains_key(name);
+        let has = |name| self.headers.contains_key(name);
         if !(200..600).contains(&self.status) {
             Some("the status of a response is from 200 to 599")
         } else if matches!(self.status, 204 | 205 | 304) && !self.body.is_empty() {
             Some("a response with this status has no body")
-        } else if delimits(CONTENT_LENGTH) || delimits(TRANSFER_ENCODING) {
+        } else if has(CONTENT_LENGTH) || has(TRANSFER_ENCODING) {
             Some("Content-Length and Transfer-Encoding follow from the body: leave them out")
+        } else if has(DATE) || RATE_HEADERS.into_iter().any(has) {
+            Some("the mock itself sets Date and the rate headers: leave them out, or use a fault")
         } else {
             None
         }

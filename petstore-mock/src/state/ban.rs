@@ -20,8 +20,9 @@ use crate::clock::END;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BanPolicy {
-    /// The number of early requests (after a 429, and before the reset of the quota) without a ban, at
-    /// most 100,000. The next one causes a ban. Faults change nothing about that.
+    /// The number of early requests (after a 429, and before the reset of the quota) without a ban, for
+    /// each declared sender of the key, and at most 100,000. The next one causes a ban. Faults change
+    /// nothing about that.
     pub after: u32,
     /// The period within which early requests are counted.
     pub within: Duration,

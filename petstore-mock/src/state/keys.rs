@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    ban::BanRecord,
+    ban::{BanPolicy, BanRecord},
     quota::{Allowance, Period, QuotaUsage},
     settings::{DEFAULT_KEYS, Settings},
 };
@@ -18,6 +18,7 @@ use crate::{
     clock::{instant, serialize_seconds},
     exchange::{KeyLabel, Rate},
     plan::Plan,
+    text::is_word,
 };
 
 /// The error of adding a key. The message does not contain the key.
@@ -182,16 +183,16 @@ impl Accounts {
         self.by_key.get_mut(key)
     }
 
-    /// Whether a text is a key of at least 8 characters, or contains one of at least 12. Shorter ones
-    /// occur by chance.
+    /// Whether a text is a key of at least 8 characters, or contains one of at least 12 as a word. Shorter
+    /// ones occur by chance.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let is_long = |key: &str| key.len() >= 12;
+        let contains = |key: &str| {
+            let mut places = text.match_indices(key);
+            places.any(|(at, _)| is_word(text.as_bytes(), at..at + key.len()))
+        };
         text.len() >= 8 && self.by_key.contains_key(text)
-            || is_long(text)
-                && self
-                    .by_key
-                    .keys()
-                    .any(|key| is_long(key) && text.contains(&**key))
+            || is_long(text) && self.by_key.keys().any(|key| is_long(key) && contains(key))
     }
 
     /// Returns an account by its number, for the administration.
@@ -269,7 +270,11 @@ impl Account {
 
     /// Admits a request or refuses it.
     pub(super) fn admit(&mut self, now: Duration, settings: &Settings) -> Admitted {
-        let strikes = self.record.arrive(now, settings.ban);
+        let ban = BanPolicy {
+            after: settings.ban.after.saturating_mul(self.label.senders()),
+            ..settings.ban
+        };
+        let strikes = self.record.arrive(now, ban);
         let verdict = if let Some(until) = self.record.banned_until(now) {
             Verdict::Banned(until)
         } else if let Err((period, rate)) = self.allowance.admit(now) {
@@ -349,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_12_characters_is_found_in_longer_texts() {
+    fn a_key_of_12_characters_is_found_as_a_word_of_longer_texts() {
         let settings = Settings::default();
         let mut accounts = Accounts::default();
         for key in ["abcdefghijkl", "bcdefghijkm"] {
@@ -358,9 +363,12 @@ mod tests {
         }
         for (text, is_found) in [
             ("abcdefghijkl", true),
-            ("-abcdefghijkl", true),
+            ("key:abcdefghijkl", true),
+            ("-abcdefghijkl abcdefghijkl", true),
+            ("-abcdefghijkl", false),
+            ("abcdefghijkls", false),
             ("bcdefghijkm", true),
-            ("--bcdefghijkm", false),
+            (":bcdefghijkm", false),
         ] {
             assert_eq!(accounts.is_in(text), is_found, "{text}");
         }

@@ -137,7 +137,7 @@ async fn a_repeated_post_is_found_with_the_duplicates_it_made() {
         .await
         .expect_status(201);
     let text = mock.server.report().to_text();
-    let says = "after no response (#1), without a look at GET /pets; pets 26 and 28 are duplicates";
+    let says = "(#1), without a look at GET /v1/pets; pets 26 and 28 are duplicates";
     assert!(text.contains(says), "{text}");
 }
 

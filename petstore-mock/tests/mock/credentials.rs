@@ -94,4 +94,13 @@ async fn a_ban_comes_with_the_11th_early_request_and_is_not_lengthened() {
     }
     mock.advance(200);
     assert_eq!(mock.get_as("one", "/v1/pets").await.status, 200);
+
+    // Each of the declared senders may be early as often.
+    let shared = mock.server.key(Plan::enterprise(0, 9)).senders(2);
+    for _ in 0..21 {
+        let refused = mock.get_as(&shared, "/v1/pets").await;
+        refused.expect_error(429, "rate_limit_exceeded");
+    }
+    let banned = mock.get_as(&shared, "/v1/pets").await;
+    banned.expect_error(429, "key_banned");
 }

@@ -6,7 +6,7 @@ use petstore_mock::{
     OpenApi::{Administration, Service},
     Operation,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::support::start;
 use crate::openapi::document::{ADMINISTRATION, SERVICE};
@@ -68,4 +68,13 @@ async fn each_example_of_the_administration_is_accepted() {
         }
     }
     assert_eq!(seen, 9);
+    // A number of seconds is no date, as the document says.
+    let body = json!({"now": "1800000000"});
+    let mock = start().await;
+    let refused = mock.send("POST /_mock/clock/set", body.to_string()).await;
+    refused.expect_error(400, "invalid_body");
+    let mut paths = ADMINISTRATION.paths();
+    let (_, set) = paths.find(|(path, _)| path == "/_mock/clock/set").unwrap();
+    let schema = &set["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert!(!jsonschema::is_valid(schema, &body));
 }

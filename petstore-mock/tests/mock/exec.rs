@@ -269,14 +269,19 @@ fn assumptions_are_set_by_flags_and_by_a_variable() {
     let flags = ["--assume", "paging=off", "--assume", "cors=off"];
     let answer = printed(&flags, "ask '/v1/pets?limit=2'");
     assert!(!answer.contains("\r\nlink:"), "{answer}");
-    let script = "for n in 1 2 3; do ask /v1/pets; done";
+    let script = "for n in 1 2 3; do ask /v1/pets; done; ask /v1/store/orders b";
     let mut banning = under_exec(&["--plan", "enterprise:1/9"], script);
-    banning.env("PETSTORE_MOCK_ASSUME", "ban-after=0 ban-for=7");
+    // Any white space separates several.
+    banning
+        .env("PETSTORE_MOCK_ASSUME", "ban-after=0  ban-for=7 ")
+        .env("PETSTORE_MOCK_KEY", "a=free\nb=pro\n")
+        .env("PETSTORE_MOCK_RULE", "key=notice  deprecated=off ");
     let (_, out, err) = ended(&mut banning);
-    assert!(
-        out.contains("key_banned") && out.contains("retry-after: 7"),
-        "{out}{err}"
-    );
+    for part in ["key_banned", "retry-after: 7", "x-ratelimit-limit: 300"] {
+        assert!(out.contains(part), "{part}: {out}{err}");
+    }
+    let severities = "severities set: key notice, deprecated off";
+    assert!(err.contains(severities), "{err}");
 }
 
 #[test]

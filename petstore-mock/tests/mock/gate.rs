@@ -149,18 +149,32 @@ fn github_gets_annotations_and_a_summary() {
 
 #[test]
 fn a_run_that_does_not_reach_the_service_fails_and_says_why() {
+    let (summary, junit) = (scratch("summary.md"), scratch("report.xml"));
+    let says = "no request with a valid key reached the service: ";
     for (script, line) in [
         ("exit 0", "nothing found in 0 requests"),
         ("ask /v1/pets wrong", "1 request; 1 without a valid key"),
         ("ask /pets", "1 request; 1 for an unknown operation"),
     ] {
-        for (flags, expected) in [(&["--fail-on", "violations"][..], 3), (&[], 0)] {
-            let (status, _, err) = exec(flags, script);
+        for (flags, expected, level) in [
+            (&["--fail-on", "violations"][..], 3, "error"),
+            (&[], 0, "warning"),
+        ] {
+            let report = ["--report", junit.to_str().unwrap()];
+            let mut command = under_exec(&[flags, &report].concat(), script);
+            command.env("GITHUB_ACTIONS", "true");
+            let (status, _, err) = ended(command.env("GITHUB_STEP_SUMMARY", &summary));
             assert_eq!(status, expected, "{script}: {err}");
-            let hint = "no request with a valid key reached the service: ";
-            for part in [line, hint, "$PETSTORE_BASE_URL"] {
+            let annotation = format!("\n::{level} title=petstore-mock::{says}");
+            for part in [line, &annotation, says, "$PETSTORE_BASE_URL"] {
                 assert!(err.contains(part), "{part}: {err}");
             }
+            let text = fs::read_to_string(&summary).unwrap();
+            assert!(text.contains(says), "{text}");
+            fs::remove_file(&summary).unwrap();
+            let junit = fs::read_to_string(&junit).unwrap();
+            let failures = junit.matches("<failure").count();
+            assert!(failures == 1 && junit.contains(&says[..42]), "{junit}");
         }
     }
     assert_eq!(exec(&["--fail-on", "violations"], "exit 9").0, 9);

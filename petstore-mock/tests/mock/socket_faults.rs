@@ -129,7 +129,14 @@ async fn a_response_ends_after_the_exact_number_of_bytes() {
         let requests = mock.server.requests(Operation::ListPets);
         assert!(!requests.last().unwrap().answered);
     }
-    // A body that is shorter than the cut is complete.
+    // A body that is shorter than the cut is complete, also one that a fault sets.
+    let text = "abc".to_owned();
+    let short = Effect::All(vec![cut(4), Effect::Body { text }]);
+    let fault = mock.on(Operation::ListPets).apply(short);
+    assert_eq!(body(&Wire::listing(&mock).await.answer().await), "abc");
+    let requests = mock.server.requests(Operation::ListPets);
+    assert!(requests.last().unwrap().answered);
+    drop(fault);
     let fault = mock.on(Operation::ListPets).apply(cut(length));
     let mut wire = Wire::open(&mock.server).await;
     for _ in 0..2 {
