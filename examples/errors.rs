@@ -1,6 +1,6 @@
 //! Causes four failures, and handles each by its kind.
 //!
-//! `cargo run --example errors`
+//! `cargo run -p petstore-examples --example errors`
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! export PETSTORE_BASE_URL=… PETSTORE_API_KEY=… REDIS_URL=redis://127.0.0.1:6379
-//! cargo run --example fleet --features redis -- 16 60
+//! cargo run -p petstore-examples --example fleet --features redis -- 16 60
 //! ```
 //!
 //! Without `PETSTORE_BASE_URL`, each process uses its own mock server. Without `REDIS_URL`, the processes

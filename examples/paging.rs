@@ -1,6 +1,6 @@
 //! Reads a whole list, by page and by pet.
 //!
-//! `cargo run --example paging`
+//! `cargo run -p petstore-examples --example paging`
 //!
 //! In a program of your own: `cargo add futures-util`.
 #![allow(clippy::print_stdout, reason = "an example prints its result")]

@@ -1,6 +1,6 @@
 //! Creates a pet, and lists two available pets, with a mock server.
 //!
-//! `cargo run --example quickstart`
+//! `cargo run -p petstore-examples --example quickstart`
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use petstore_client::{Client, NewPet, PetStatus};

@@ -1,7 +1,7 @@
 //! Tests code against the mock server, with its quotas and the removal in 2030. The test does not
 //! wait in real time.
 //!
-//! `cargo run --example testing`
+//! `cargo run -p petstore-examples --example testing`
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::time::{Duration, SystemTime};

@@ -95,7 +95,7 @@ impl Shell {
         let script = script
             .replace(ELSEWHERE, self.server.url())
             .replace("cargo run -- ", "petstore ")
-            .replace("cargo run --example ", &examples);
+            .replace("cargo run -p petstore-examples --example ", &examples);
         let (own, built) = (home.join("bin"), programs.display());
         let path = format!("{}:{built}:/usr/local/bin:/usr/bin:/bin", own.display());
         let mut shell = Command::new("sh");
