@@ -64,8 +64,8 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether a path names anything but a file of its own: a device, a pipe, a folder or an open
-/// file of this process.
+/// Returns whether a path names something that cannot be replaced: a device, a pipe, a folder or an
+/// open file of this process.
 pub(crate) fn is_device(path: &Path) -> bool {
     let target = std::fs::read_link(path).unwrap_or_default();
     path.metadata().is_ok_and(|data| !data.is_file())

@@ -18,7 +18,7 @@ pub(crate) fn escaped(text: &str) -> String {
     shortened(text, usize::MAX, 0)
 }
 
-/// Whether a part of a text is no part of a longer word: no letter, digit, `-` or `_` is beside it.
+/// Whether a part of a text is a whole word: no letter, digit, `-` or `_` is beside it.
 pub(crate) fn is_word(text: &[u8], part: Range<usize>) -> bool {
     let before = text[..part.start].last();
     let mut beside = before.into_iter().chain(text.get(part.end));

@@ -72,7 +72,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// What to write instead of JSON that is no fault.
+    /// The example in the message for JSON that does not describe a fault.
     pub(crate) const EXAMPLE: &str =
         r#"{"effect": {"all": [{"status": 503}, {"retryAfter": {"seconds": 2}}]}}"#;
 

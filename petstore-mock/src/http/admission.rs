@@ -138,7 +138,7 @@ fn key_in_url(uri: &Uri, app: &AppState) -> Option<KeyFlaw> {
     for pair in uri.query().unwrap_or_default().split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (decoded(name), decoded(value));
-        // Under such a name, also a short key is no chance.
+        // Under such a name, even a short key was meant as a key.
         let is_given = is_credential(&name.to_ascii_lowercase()) && accounts.get(&value).is_some();
         if is_given || accounts.is_in(&value) {
             return Some(KeyFlaw::InUrl(name.into()));

@@ -68,7 +68,7 @@ async fn each_example_of_the_administration_is_accepted() {
         }
     }
     assert_eq!(seen, 9);
-    // A number of seconds is no date, as the document says.
+    // As the document says, seconds are not a date.
     let body = json!({"now": "1800000000"});
     let mock = start().await;
     let refused = mock.send("POST /_mock/clock/set", body.to_string()).await;

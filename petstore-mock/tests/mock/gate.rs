@@ -134,7 +134,7 @@ fn github_gets_annotations_and_a_summary() {
     let text = fs::read_to_string(&summary).unwrap();
     let start = "# Before\n### petstore-mock\n\n````text\nviolation [key]";
     assert!(text.starts_with(start) && !text.contains("exec-"), "{text}");
-    // What does not fail the run is no error.
+    // Findings that do not fail the run are warnings.
     let (_, _, err) = under_github(&[], path);
     assert!(
         err.contains("::warning title=") && !err.contains("::error"),
